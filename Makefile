@@ -1,0 +1,48 @@
+# Two commands matter: `make demo` and `make test`. Both need Python >= 3.11, make and a package index.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PEERS := .venv-peers
+# Row-wise kernels are faster with one BLAS thread, and tests run side by side.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint audit benchmark golden clean
+
+demo: $(VENV)/.package
+	$(BIN)/python -m vignettes.demo
+
+test: $(VENV)/.tests lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not audit"
+
+lint: $(VENV)/.tests
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+audit: $(VENV)/.tests
+	$(BIN)/python -m pytest -n 2 -m audit --durations=0
+
+benchmark: $(VENV)/.tests $(PEERS)/.installed
+	$(BIN)/python -m benchmarks.speed --peer-python $(PEERS)/bin/python
+	$(BIN)/python -m benchmarks.accuracy --peer-python $(PEERS)/bin/python
+
+golden: $(VENV)/.tests
+	$(BIN)/python -m tests.golden.regenerate
+
+$(VENV)/.package: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.tests: $(VENV)/.package
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+$(PEERS)/.installed: benchmarks/requirements-peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

@@ -1,0 +1,342 @@
+"""The verbs a statistician types; each parses its arguments and calls rooms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from dpglm.curator import Curator
+from dpglm.data import (
+    BinaryResponse,
+    Coding,
+    Design,
+    RowEncoder,
+    Schema,
+    find_schema,
+    load_table,
+    open_source,
+    parse,
+)
+from dpglm.errors import MethodError, PrivacyError, StoreError
+from dpglm.fitted import Fitted
+from dpglm.glm.families import Family, families
+from dpglm.glm.penalties import Penalty, penalties
+from dpglm.methods import Method, Problem, auto, methods
+from dpglm.noise import NoiseSource, OsNoise, SeededNoise
+from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.privacy.composition import ApproximateEvent, Event, GaussianEvent
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.privacy.ledger import Ledger
+from dpglm.results.compare import compare
+from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
+from dpglm.results.store import read
+from dpglm.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Goal = Literal["explain", "predict", "select"]
+STEPS = ("plan", "charge", "read and solve", "write up")
+
+__all__ = ["compare", "fit", "load", "load_data"]
+
+
+class _Required:
+    """Marks the one argument that has no default, so that its absence is told in our words."""
+
+
+_REQUIRED = _Required()
+
+
+def fit(
+    formula: str,
+    data: object,
+    *,
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
+    family: str | Family = "binomial",
+    penalty: str | Penalty = "l1",
+    strength: float | Literal["cv"] | None = None,
+    privacy: float | tuple[float, float] | Privacy | _Required | None = _REQUIRED,
+    goal: Goal = "explain",
+    method: str | Method = "auto",
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+    progress: bool | None = None,
+) -> Fitted:
+    """Fit a generalized linear model with differential privacy.
+
+    Parameters
+    ----------
+    formula : str
+        A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``.
+    data : DataFrame, Arrow table, or path to a CSV or Parquet file
+        Private rows. Files are read in row blocks.
+    schema : Schema, dict or path, optional
+        Public bounds and levels. Looked for here, then on the frame (:func:`dpglm.declare`), then in a file
+        ``name.schema.yaml`` beside a data file.
+    family : str or Family
+        ``"binomial"``.
+    penalty : str or Penalty
+        ``"none"``, ``"l2"``, ``"l1"``, ``"elastic_net"`` or an object of ``dpglm.penalties``.
+    strength : float, "cv" or None
+        Penalty strength per row on the scaled coefficients. None: a default from the noise level that does
+        not look at the data (without privacy: cross-validation). ``"cv"`` only with ``privacy=None``.
+    privacy : float, (epsilon, delta), Privacy or None
+        Required. A number asks for pure epsilon-DP. None fits without privacy and says so everywhere.
+    goal : {"explain", "predict", "select"}
+        What the fit is for.
+    method : str or Method
+        ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
+    ledger : Ledger, optional
+        Charged before any row is read.
+    seed : int, optional
+        Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
+    progress : bool, optional
+        A bar over a public number of steps; by default in a terminal only.
+
+    Returns
+    -------
+    Fitted
+        Coefficients on the original scale, with the privacy spend. It holds no data.
+
+    Raises
+    ------
+    PrivacyError, FormulaError, SchemaError, MethodError
+        Told from public facts, before any row is read or charged.
+    BudgetExceeded
+        The ledger does not cover the fit; nothing was read.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> data = dpglm.load_data("simulated")
+    >>> result = dpglm.fit("y ~ x1 + x2", data, penalty="l1", privacy=1.0, seed=7)
+    >>> result.names
+    ('Intercept', 'x1', 'x2')
+    """
+    with _steps(progress) as step:
+        step(0)
+        budget = _privacy(privacy)
+        noise = _noise(seed)
+        _check_choice("goal", goal, get_args(Goal))
+        declared = find_schema(data, schema)
+        chosen = _method(method, budget)
+        model = parse(formula, declared)
+        coding = Coding.of(model, kind=chosen.coding)
+        encoder = RowEncoder(model, coding)
+        response = BinaryResponse.of(declared, model.response)
+        source = open_source(data)
+        source.require((model.response, *encoder.columns))
+        problem = Problem(
+            geometry=coding,
+            family=_family(family),
+            penalty=_penalty(penalty, strength),
+            strength=_strength(strength, penalty),
+            rows=declared.rows if budget is not None and budget.relation == "add-remove" else None,
+        )
+        budget = _named(budget, declared)
+        plan = chosen.plan(problem, budget)
+        guarantee = plan.guarantee if noise.private or budget is None else plan.guarantee.seeded()
+        step(1)
+        # Charge before reading: an interrupt from here on loses budget, never privacy.
+        state = _charge(ledger, guarantee, f"{formula}  [{chosen.name}, {problem.penalty.name}]")
+        step(2)
+        design = Design(source, declared, encoder, response)
+        estimate = chosen.solve(problem, plan, Curator(design, plan, noise).ask)
+        step(3)
+        public_rows = design.row_count() if budget is None or budget.relation == "replace-one" else None
+        return Fitted(
+            formula=formula,
+            family=problem.family.name,
+            link=problem.family.link,
+            penalty=problem.penalty.name,
+            strength=estimate.facts.get("strength", problem.strength),
+            method=chosen.name,
+            goal=goal,
+            names=coding.names,
+            estimates=estimate.estimates,
+            selected_mask=estimate.selected,
+            coded=estimate.coded,
+            user_from_coded=coding.user_from_coded,
+            terms=coding.terms,
+            guarantee=guarantee,
+            spend_lines=_spend(plan.costs(), guarantee),
+            schema=declared.to_dict(),
+            mechanism={
+                **chosen.card(problem, plan),
+                "row_norm": coding.row_norm,
+                "coding": coding.kind,
+                "rows_clipped": coding.clipping,
+                "random_source": "operating system" if noise.private else "seeded generator: NOT PRIVATE",
+                "response": model.response,
+                "response_levels": list(response.levels),
+            },
+            n_rows=public_rows,
+            ledger=state,
+            version=__version__,
+            row_map=_RowMap(declared, encoder),
+        )
+
+
+def load(path: str | PathLike[str]) -> Fitted:
+    """Read a result written by ``save``; it predicts again, from its own schema and formula.
+
+    Raises
+    ------
+    StoreError
+        Not a saved result, or one of another version.
+    """
+    result = read(path)
+    declared = Schema.from_dict(result.schema)
+    model = parse(result.formula, declared)
+    coding = Coding.of(model, kind=result.mechanism.get("coding", "centred"))
+    if coding.names != result.names:
+        raise StoreError(
+            "coefficients that do not belong to the saved formula and schema",
+            expected="a file as written by save()",
+            remedy="Save the result again from the session that made it.",
+        )
+    return _fitted(replace(result, row_map=_RowMap(declared, RowEncoder(model, coding))))
+
+
+def load_data(name: str) -> pd.DataFrame:
+    """A data set that comes with its public schema: "fair", "randhie" or "simulated".
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> dpglm.load_data("fair").shape[0]
+    6366
+    """
+    return load_table(name)
+
+
+class _RowMap:
+    """The public map from new rows to coded ones, for predictions."""
+
+    def __init__(self, schema: Schema, encoder: RowEncoder) -> None:
+        self._schema, self._encoder = schema, encoder
+
+    def coded(self, frame: object) -> tuple[Any, Any]:
+        source = open_source(frame)
+        source.require(self._encoder.columns)
+        return self._encoder.coded_chunks(
+            self._schema.clean(chunk, self._encoder.columns) for chunk in source.chunks(self._encoder.columns)
+        )
+
+
+def _fitted(result: FitResult) -> Fitted:
+    return Fitted(**{one.name: getattr(result, one.name) for one in fields(result)})
+
+
+def _privacy(value: object) -> Privacy | None:
+    if isinstance(value, _Required):
+        raise PrivacyError("no privacy argument", expected="a privacy budget for this fit", remedy=REMEDY)
+    return None if value is None else Privacy.of(value)
+
+
+def _named(budget: Privacy | None, schema: Schema) -> Privacy | None:
+    """The budget, protecting the unit that the schema names unless it names one itself."""
+    if budget is None or schema.unit is None or budget.unit != "one row":
+        return budget
+    return replace(budget, unit=schema.unit)
+
+
+def _noise(seed: object) -> NoiseSource:
+    if seed is None:
+        return OsNoise()
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise MethodError(
+            f"seed of type {type(seed).__name__}", expected="an integer >= 0", remedy="Use seed=1."
+        )
+    return SeededNoise(seed)
+
+
+def _family(family: str | Family) -> Family:
+    return families[family]() if isinstance(family, str) else family
+
+
+def _penalty(penalty: str | Penalty, strength: float | str | None) -> Penalty:
+    chosen = penalties[penalty]() if isinstance(penalty, str) else penalty
+    if strength is not None and chosen.strength is not None:
+        raise MethodError(
+            "a strength in the penalty object and in strength=",
+            expected="one of the two",
+            remedy="Leave strength= out.",
+        )
+    return chosen
+
+
+def _strength(strength: float | str | None, penalty: str | Penalty) -> float | str | None:
+    value = strength if isinstance(penalty, str) or penalty.strength is None else penalty.strength
+    if value is None or value == "cv":
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+        raise MethodError(
+            f"strength={value!r}" if isinstance(value, int | float | str) else "strength of another type",
+            expected="a number >= 0, 'cv' (with privacy=None) or None",
+            remedy="Leave strength out for a default that does not look at the data.",
+        )
+    return float(value)
+
+
+def _method(method: str | Method, budget: Privacy | None) -> Method:
+    if isinstance(method, Method):
+        return method
+    return auto(budget) if method == "auto" else methods[method]()
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise MethodError(
+            f"{name}={value!r}" if isinstance(value, str) else f"{name} of type {type(value).__name__}",
+            expected=f"one of {', '.join(map(repr, choices))}",
+            remedy=f"Choose {name}={choices[0]!r}.",
+        )
+
+
+def _charge(ledger: Ledger | None, guarantee: Guarantee, what: str) -> LedgerState | None:
+    if ledger is None:
+        return None
+    entry = ledger.charge(guarantee, what=what)
+    state = ledger.state(at=entry)
+    return LedgerState(**{**state, "entries": tuple(state["entries"])})
+
+
+def _spend(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tuple[SpendLine, ...]:
+    """A line per release, with its share of the epsilon (or of mu squared)."""
+    lines = []
+    for release, event in costs:
+        if isinstance(event, GaussianEvent):
+            assert guarantee.mu is not None
+            lines.append(SpendLine(release, None, None, event.mu, (event.mu / guarantee.mu) ** 2))
+        else:
+            delta = event.delta if isinstance(event, ApproximateEvent) else 0.0
+            lines.append(SpendLine(release, event.epsilon, delta, None, event.epsilon / guarantee.epsilon))
+    return tuple(lines)
+
+
+@contextmanager
+def _steps(progress: bool | None) -> Iterator[Any]:
+    """A bar over public steps; no times, since they depend on the data."""
+    if progress is False:
+        yield lambda index: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(
+        total=len(STEPS),
+        disable=None if progress is None else not progress,
+        bar_format="{desc}: {n_fmt}/{total_fmt} |{bar}|",
+        leave=False,
+    ) as bar:
+
+        def step(index: int) -> None:
+            bar.set_description_str(STEPS[index])
+            bar.update(index + 1 - bar.n)
+
+        yield step

@@ -1,0 +1,294 @@
+"""What a cell of a column holds: a number, a text, nothing, or something else, told from that cell alone.
+
+Every reading here keeps the row-wise promise of the room: what is read in row ``i`` depends on the value
+in row ``i``, never on the type that a library chose for the whole column. The vectorised paths by column
+type give, cell by cell, what :func:`cell_of` gives; a law in the tests holds them to it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpglm.typing import FloatVector
+
+
+class Blank(Enum):
+    """A cell that is neither a number nor a text."""
+
+    MISSING = "nothing: None, NaN, NA, NaT or the empty text"
+    UNREADABLE = "something else: a date, a list, a complex number"
+
+
+Cell: TypeAlias = str | float | Blank
+Cells: TypeAlias = tuple[list[Cell], NDArray[np.intp]]
+
+_PLAIN: Final = re.compile(r"[ \t\n\r\f\v]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t\n\r\f\v]*", re.ASCII)
+_INFINITE: Final = {
+    sign + word: float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
+}
+_WORDS: Final = {**_INFINITE, "true": 1.0, "false": 0.0}
+
+
+def looks_numeric(text: str) -> bool:
+    """Whether the CSV reader takes this text for a number; a hypothesis law compares the two."""
+    return _PLAIN.fullmatch(text) is not None or text.lower() in _INFINITE
+
+
+def numbers_of_texts(texts: Sequence[str]) -> FloatVector:
+    """Numbers that texts spell; NaN for a text that spells none.
+
+    Decimal notation with a point and an optional exponent, ``inf``, ``infinity``, ``true`` and ``false``
+    in any case. The digits are read by the parser that reads CSV columns, so that a number in a file does
+    not change its last bit when a text stands elsewhere in its column.
+
+    Examples
+    --------
+    >>> numbers_of_texts(["1", " 2.50", "-inf", "TRUE", "1,5", "n/a"])
+    array([ 1. ,  2.5, -inf,  1. ,  nan,  nan])
+    """
+    numbers = np.full(len(texts), np.nan)
+    plain: list[int] = []
+    for place, text in enumerate(texts):
+        if _PLAIN.fullmatch(text):
+            plain.append(place)
+        else:
+            numbers[place] = _WORDS.get(text.lower(), np.nan)
+    if plain:
+        numbers[plain] = _parsed([texts[place].strip(" \t\n\r\f\v") for place in plain])
+    return numbers
+
+
+def _parsed(texts: list[str]) -> FloatVector:
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(
+            io.StringIO("\n".join(texts)), header=None, names=["number"], dtype="float64", low_memory=False
+        )
+    except ValueError:  # no spelling is known that gets here; halving keeps one from taking others with it
+        if len(texts) == 1:
+            return np.array([np.nan])
+        half = len(texts) // 2
+        return np.concatenate([_parsed(texts[:half]), _parsed(texts[half:])])
+    return np.asarray(frame["number"], dtype=np.float64)
+
+
+def cell_of(value: object) -> Cell:
+    """What one cell holds: its number (as a float), its text, or a :class:`Blank`.
+
+    ``True`` is 1.0 and ``False`` 0.0; integers too large for a float are infinite; bytes are read as UTF-8.
+    Never raises, whatever the object does when it is looked at.
+
+    Examples
+    --------
+    >>> cell_of(True), cell_of("F"), cell_of(float("nan")), cell_of([1])
+    (1.0, 'F', <Blank.MISSING: 'nothing: None, NaN, NA, NaT or the empty text'>, <Blank.UNREADABLE: \
+'something else: a date, a list, a complex number'>)
+    """
+    if type(value) is str:
+        return value or Blank.MISSING
+    if type(value) is float:
+        return value if value == value else Blank.MISSING
+    if value is None:
+        return Blank.MISSING
+    try:
+        if type(value) is int or type(value) is bool:
+            return float(value)
+        return _unusual_cell(value)
+    except Exception:
+        return Blank.UNREADABLE
+
+
+def _unusual_cell(value: object) -> Cell:
+    import pandas as pd
+
+    if value is pd.NA or value is pd.NaT:
+        return Blank.MISSING
+    if isinstance(value, str):
+        return str.__str__(value) or Blank.MISSING
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace") or Blank.MISSING
+    if isinstance(value, np.datetime64 | np.timedelta64):  # timedelta64 is an np.integer too
+        return Blank.MISSING if np.isnat(value) else Blank.UNREADABLE
+    if isinstance(value, Decimal) and value.is_nan():
+        return Blank.MISSING
+    if isinstance(value, int | float | Decimal | Fraction | np.bool_ | np.integer | np.floating):
+        try:
+            with np.errstate(all="ignore"):
+                number = float(value)
+        except OverflowError:
+            number = np.inf if value > 0 else -np.inf
+        return number if number == number else Blank.MISSING
+    return Blank.UNREADABLE
+
+
+def numbers_of_cells(cells: Sequence[Cell]) -> FloatVector:
+    """Numbers that cells hold or spell; NaN where there is none."""
+    numbers = np.full(len(cells), np.nan)
+    texts: dict[str, list[int]] = {}
+    for place, cell in enumerate(cells):
+        if isinstance(cell, float):
+            numbers[place] = cell
+        elif isinstance(cell, str):
+            texts.setdefault(cell, []).append(place)
+    if texts:
+        for places, number in zip(texts.values(), numbers_of_texts(list(texts)).tolist(), strict=True):
+            numbers[places] = number
+    return numbers
+
+
+def numbers_of_column(column: Any) -> FloatVector | None:
+    """All cells as float64, NaN where missing, if the column's type holds nothing but numbers; else None.
+
+    The array may share memory with the column: do not write to it.
+    """
+    import pandas as pd
+
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, pd.ArrowDtype):
+        return _arrow_numbers(_arrow_array(column))
+    if dtype is None or isinstance(dtype, pd.CategoricalDtype) or dtype.kind not in "biuf":
+        return None
+    # A user may have asked numpy to raise or warn on overflow and on signalling NaN.
+    with np.errstate(all="ignore"):
+        if isinstance(dtype, np.dtype | pd.SparseDtype):
+            return np.asarray(column).astype(np.float64, copy=False)
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+
+
+def cells_of_column(column: Any) -> Cells:
+    """Cells of any column: a list of cells, and for each row the place of its cell in that list.
+
+    A text that occurs often is listed once where the column's type makes that cheap.
+    """
+    import pandas as pd
+
+    dtype = getattr(column, "dtype", None)
+    if dtype is None:
+        return _object_cells(_as_objects(column))
+    if isinstance(dtype, pd.CategoricalDtype):
+        category = getattr(column, "array", column)
+        return _coded_cells(cells_of_column(category.categories), np.asarray(category.codes))
+    if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
+        return _arrow_cells(_arrow_array(column))
+    numbers = numbers_of_column(column)
+    if numbers is not None:
+        return _number_cells(numbers)
+    if dtype.kind in "OUS" and isinstance(dtype, np.dtype | pd.StringDtype | pd.SparseDtype):
+        return _object_cells(np.asarray(column).astype(object))
+    if dtype.kind in "cV":
+        return _blank_cells(np.zeros(len(column), dtype=bool))
+    return _blank_cells(np.asarray(pd.isna(column)))
+
+
+def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
+    cells, index = listed
+    return [*cells, Blank.MISSING], np.append(index, len(cells))[codes]  # code -1 takes the last
+
+
+def _as_objects(values: Any) -> NDArray[np.object_]:
+    listed = list(values)
+    objects = np.empty(len(listed), dtype=object)
+    for place, value in enumerate(listed):  # a slice assignment would unpack nested sequences
+        objects[place] = value
+    return objects
+
+
+def _number_cells(numbers: FloatVector) -> Cells:
+    cells: list[Cell] = [number if number == number else Blank.MISSING for number in numbers.tolist()]
+    return cells, np.arange(len(cells))
+
+
+def _blank_cells(missing: NDArray[np.bool_]) -> Cells:
+    return [Blank.UNREADABLE, Blank.MISSING], missing.astype(np.intp)
+
+
+def _object_cells(values: NDArray[np.object_]) -> Cells:
+    import pandas as pd
+
+    try:
+        if pd.api.types.infer_dtype(values, skipna=True) == "string":
+            index, distinct = pd.factorize(values)
+            # What pandas counts as missing includes a complex NaN, say, which is unreadable here.
+            if all(cell_of(value) is Blank.MISSING for value in values[index < 0]):
+                return [*map(cell_of, distinct), Blank.MISSING], index
+    except Exception:  # a cell that cannot be hashed or compared; cell by cell gives the same reading
+        pass
+    return [cell_of(value) for value in values], np.arange(len(values))
+
+
+def _arrow_array(column: Any) -> Any:
+    import pyarrow as pa
+
+    array = getattr(column, "array", column).__arrow_array__()
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    if pa.types.is_dictionary(array.type):
+        array = array.unify_dictionaries()
+    return (
+        array.chunk(0)
+        if array.num_chunks == 1
+        else pa.concat_arrays(array.chunks or [pa.array([], array.type)])
+    )
+
+
+def _arrow_numbers(array: Any) -> FloatVector | None:
+    import pyarrow as pa
+
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        return None
+    with np.errstate(all="ignore"):
+        return np.asarray(array.to_numpy(zero_copy_only=False)).astype(np.float64, copy=False)
+
+
+def _arrow_cells(array: Any) -> Cells:
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        return _coded_cells(_arrow_cells(array.dictionary), codes)
+    if _is_text(kind):
+        return _arrow_text_cells(array)
+    numbers = _arrow_numbers(array)
+    if numbers is not None:
+        return _number_cells(numbers)
+    if pa.types.is_decimal(kind):
+        return [cell_of(value) for value in array.to_pylist()], np.arange(len(array))
+    return _blank_cells(np.asarray(array.is_null().to_numpy(zero_copy_only=False)))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    names = (
+        "is_string",
+        "is_large_string",
+        "is_string_view",
+        "is_binary",
+        "is_large_binary",
+        "is_binary_view",
+    )
+    tests = (getattr(pa.types, name, None) for name in names)  # the views are younger than pyarrow 15
+    return any(test is not None and test(kind) for test in tests)
+
+
+def _arrow_text_cells(array: Any) -> Cells:
+    import pyarrow as pa
+
+    # As bytes: a column marked as text may hold bytes that are no UTF-8.
+    encoded = array.cast(pa.large_binary()).dictionary_encode()
+    cells = [cell_of(value) for value in encoded.dictionary.to_pylist()]
+    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return [*cells, Blank.MISSING], np.asarray(index, dtype=np.intp)

@@ -1,0 +1,278 @@
+"""What the statistician declares of one column: a number between bounds, or one of a list of levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dpglm.data.cells import cells_of_column, numbers_of_cells, numbers_of_column
+from dpglm.data.levels import Codes, Level, LevelIndex, checked_levels, label_of
+from dpglm.errors import SchemaError
+from dpglm.typing import FloatVector
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number between two public bounds.
+
+    Parameters
+    ----------
+    low, high : float
+        Public bounds, finite, ``low < high``. A value outside, infinite ones included, becomes the bound.
+    missing : "omit" or float
+        What a row without a number does: contributes nothing (``"omit"``), or takes this value, which lies
+        within the bounds.
+    source : str
+        Where the bounds come from: a code book, a questionnaire.
+    looked_at_data : bool
+        Whether the bounds were read off the private data, which the guarantee does not cover.
+
+    Raises
+    ------
+    SchemaError
+        If the bounds are reversed, equal or not finite, or the filling value lies outside.
+
+    Examples
+    --------
+    >>> Numeric(18, 95).clean([30, "41.5", 120, float("nan"), "unknown"])
+    array([30. , 41.5, 95. ,  nan,  nan])
+    >>> Numeric(18, 95, missing=50).clean([30, None])
+    array([30., 50.])
+    """
+
+    low: float
+    high: float
+    missing: str | float = field(default="omit", kw_only=True)
+    source: str = field(default="", kw_only=True)
+    looked_at_data: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        expected = "two finite numbers, the lower one first, and a finite distance between them"
+        found = f"bounds ({self.low!r}, {self.high!r})"
+        if not (_is_number(self.low) and _is_number(self.high)):
+            raise SchemaError(
+                found, expected=expected, remedy="Write numbers without quotes: bounds: [0, 100]."
+            )
+        low, high = _as_float(self.low), _as_float(self.high)
+        if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
+            raise SchemaError(
+                found,
+                expected=expected,
+                remedy="Declare the range that the code book or common knowledge gives; values outside "
+                "become the bound.",
+            )
+        if low >= high:
+            mend = (
+                f"Swap them: ({high:g}, {low:g})."
+                if low > high
+                else "A constant needs no column: leave it out."
+            )
+            raise SchemaError(found, expected=expected, remedy=mend)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        _check_provenance(self.source, self.looked_at_data)
+        if self.missing == "omit" and isinstance(self.missing, str):
+            return
+        if not _is_number(self.missing) or not low <= _as_float(self.missing) <= high:
+            raise SchemaError(
+                f"missing: {self.missing!r} with bounds ({low:g}, {high:g})",
+                expected='"omit" (the row contributes nothing) or a number within the bounds',
+                remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
+            )
+        object.__setattr__(self, "missing", _as_float(self.missing))
+
+    def clean(self, column: Any) -> FloatVector:
+        """Numbers within the bounds, row by row.
+
+        Parameters
+        ----------
+        column : array_like, shape (k,)
+            Any column: numbers, texts that spell numbers, mixtures, any pandas or Arrow type.
+
+        Returns
+        -------
+        ndarray of float64, shape (k,)
+            NaN marks a row that cannot be used, which happens only with ``missing="omit"``. Nothing is ever
+            raised, warned or counted, and a row's value depends on that row alone.
+        """
+        numbers = numbers_of_column(column)
+        if numbers is None:
+            cells, index = cells_of_column(column)
+            numbers = numbers_of_cells(cells)[index]
+        with np.errstate(invalid="ignore"):
+            values = np.minimum(np.maximum(numbers, self.low), self.high)
+        if not isinstance(self.missing, str):
+            np.copyto(values, self.missing, where=np.isnan(values))
+        return values
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON values; :func:`variable_from_dict` reads them back."""
+        return {"bounds": [self.low, self.high], **_options(self)}
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of a list of public levels; the first is the reference, the last of two the "success".
+
+    A value is matched as text first, then as a number: ``1``, ``1.0``, ``True``, ``"1"`` and ``"1.0"`` are
+    all the level ``1`` (or ``"1"``). An empty text is a missing value.
+
+    Parameters
+    ----------
+    levels : sequence of str, int, float or bool
+        At least two, all different.
+    missing : "omit" or level
+        What a row without a value does: contributes nothing, or takes this level.
+    other : None, "omit" or level
+        What a row with an undeclared value does; None: the same as a missing one.
+    source : str
+        Where the levels come from.
+    looked_at_data : bool
+        Whether the levels were read off the private data, which the guarantee does not cover.
+
+    Raises
+    ------
+    SchemaError
+        If there are fewer than two levels, two alike, or a filling level is not among them.
+
+    Examples
+    --------
+    >>> Categorical(["no", "yes"]).clean(["yes", "no", "perhaps", None])
+    array([ 1,  0, -1, -1], dtype=int32)
+    >>> Categorical([1, 2, 3], other=3).clean(["1", 2.0, 7, None])
+    array([ 0,  1,  2, -1], dtype=int32)
+    """
+
+    levels: tuple[Level, ...]
+    missing: str | Level = field(default="omit", kw_only=True)
+    other: str | Level | None = field(default=None, kw_only=True)
+    source: str = field(default="", kw_only=True)
+    looked_at_data: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", checked_levels(self.levels))
+        _check_provenance(self.source, self.looked_at_data)
+        for rule in ("missing", "other"):
+            value = getattr(self, rule)
+            if value == "omit" or (rule == "other" and value is None):
+                continue
+            code = self._index.by_text.get(label_of(value))
+            if code is None:
+                raise SchemaError(
+                    f"{rule}: {value!r}, which is not a level",
+                    expected='"omit" (the row contributes nothing) or one of the levels',
+                    remedy=f"Write {rule}: omit, or add {value!r} to the levels.",
+                )
+            object.__setattr__(self, rule, self.levels[code])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Levels as texts, in order; whole numbers without a decimal point."""
+        return tuple(label_of(level) for level in self.levels)
+
+    def clean(self, column: Any) -> Codes:
+        """Places of the values in the list of levels, row by row.
+
+        Parameters
+        ----------
+        column : array_like, shape (k,)
+            Any column: texts, numbers, mixtures, any pandas or Arrow type.
+
+        Returns
+        -------
+        ndarray of int32, shape (k,)
+            -1 marks a row that cannot be used. Nothing is ever raised, warned or counted, and a row's code
+            depends on that row alone.
+        """
+        missing, other = self._codes_of_rules
+        numbers = numbers_of_column(column)
+        if numbers is not None:
+            return self._index.codes_of_numbers(numbers, missing=missing, other=other)
+        cells, index = cells_of_column(column)
+        codes: Codes = self._index.codes_of_cells(cells, missing=missing, other=other)[index]
+        return codes
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON values; :func:`variable_from_dict` reads them back."""
+        return {"levels": list(self.levels), **_options(self)}
+
+    @cached_property
+    def _index(self) -> LevelIndex:
+        return LevelIndex(self.levels)
+
+    @cached_property
+    def _codes_of_rules(self) -> tuple[int, int]:
+        by_text = self._index.by_text
+        missing = -1 if self.missing == "omit" else by_text[label_of(self.missing)]
+        if self.other is None:
+            return missing, missing
+        return missing, -1 if self.other == "omit" else by_text[label_of(self.other)]
+
+
+Variable: TypeAlias = Numeric | Categorical
+
+
+def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
+    """A variable from its full form: ``{"bounds": [18, 95], "source": "code book"}``.
+
+    Raises
+    ------
+    SchemaError
+        If a key is unknown, or neither or both of ``bounds`` and ``levels`` are given.
+
+    Examples
+    --------
+    >>> variable_from_dict({"levels": ["F", "M"], "missing": "F"}).labels
+    ('F', 'M')
+    """
+    kind = "bounds" if "bounds" in entry else "levels"
+    options = ("missing", "source", "looked_at_data") + (("other",) if kind == "levels" else ())
+    unknown = [str(key) for key in entry if key not in (kind, *options)]
+    if kind not in entry or unknown:
+        raise SchemaError(
+            f"keys {', '.join(map(str, entry)) or 'none'}",
+            expected=f"bounds or levels, and of the options only {', '.join(options)}",
+            remedy=f"Take out or rename {', '.join(unknown)}." if unknown else "Add bounds: [LOW, HIGH].",
+        )
+    given = {key: entry[key] for key in options if key in entry and entry[key] is not None}
+    if kind == "levels":
+        return Categorical(entry["levels"], **given)
+    bounds = entry["bounds"]
+    if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+        raise SchemaError(
+            f"bounds: {bounds!r}", expected="two numbers, [LOW, HIGH]", remedy="Write bounds: [0, 100]."
+        )
+    return Numeric(bounds[0], bounds[1], **given)
+
+
+def _options(variable: Variable) -> dict[str, object]:
+    """The options that differ from their defaults, as plain values."""
+    defaults = {"missing": "omit", "other": None, "source": "", "looked_at_data": False}
+    given = {name: getattr(variable, name) for name in defaults if hasattr(variable, name)}
+    return {name: value for name, value in given.items() if value != defaults[name]}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _check_provenance(source: object, looked_at_data: object) -> None:
+    if not isinstance(source, str) or not isinstance(looked_at_data, bool):
+        raise SchemaError(
+            f"source: {source!r}, looked_at_data: {looked_at_data!r}",
+            expected="a text, and true or false",
+            remedy='Write source: "code book of the survey" and looked_at_data: false.',
+        )

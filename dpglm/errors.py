@@ -1,0 +1,71 @@
+"""What goes wrong, told in three parts: what was found, what was expected, how to mend it.
+
+No message ever holds a value from a private row, and no exception is raised because of one.
+"""
+
+from __future__ import annotations
+
+
+class DpglmError(Exception):
+    """Base of all errors that users meet.
+
+    Parameters
+    ----------
+    found : str
+        What was found, from public facts only.
+    expected : str
+        What was expected instead.
+    remedy : str
+        What the user can do about it.
+
+    Examples
+    --------
+    >>> error = PrivacyError("privacy=-1.0", expected="epsilon > 0", remedy="Use privacy=1.0.")
+    >>> print(error)
+    Found: privacy=-1.0
+    Expected: epsilon > 0
+    Remedy: Use privacy=1.0.
+    """
+
+    def __init__(self, found: str, *, expected: str, remedy: str) -> None:
+        self.found, self.expected, self.remedy = found, expected, remedy
+        super().__init__(f"Found: {found}\nExpected: {expected}\nRemedy: {remedy}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.found, self.expected, self.remedy)
+
+
+def _rebuild(kind: type[DpglmError], found: str, expected: str, remedy: str) -> DpglmError:
+    return kind(found, expected=expected, remedy=remedy)
+
+
+class PrivacyError(DpglmError, ValueError):
+    """A privacy request that means nothing or cannot be kept."""
+
+
+class SchemaError(DpglmError, ValueError):
+    """A declaration of the data that is missing or contradicts itself."""
+
+
+class FormulaError(DpglmError, ValueError):
+    """A formula that cannot be parsed or is not row by row; ``found`` points at the culprit."""
+
+
+class MethodError(DpglmError, ValueError):
+    """A method that cannot do what is asked, told from public facts only."""
+
+
+class LedgerError(DpglmError, RuntimeError):
+    """A ledger file that cannot be used or was tampered with."""
+
+
+class BudgetExceeded(LedgerError):
+    """A charge that the ledger's budget does not cover: nothing was read or released."""
+
+
+class PermitError(DpglmError, RuntimeError):
+    """A release that was not planned and paid for; raised before rows are read."""
+
+
+class StoreError(DpglmError, ValueError):
+    """A saved result that cannot be read."""

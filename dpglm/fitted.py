@@ -1,0 +1,55 @@
+"""A fit with its plots and its report: the result that ``dpglm.fit`` hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from dpglm.report.page import render
+from dpglm.report.plots import plot
+from dpglm.results.fit_result import FitResult
+from dpglm.results.store import save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Fitted(FitResult):
+    """A :class:`FitResult` that draws itself.
+
+    It holds released numbers and public facts only, so plots, reports and copies cost no privacy.
+    """
+
+    def plot(self, kind: Literal["coef", "spend", "tradeoff"] = "coef", *, ax: Axes | None = None) -> Axes:
+        """Draw the coefficients, the spend or the trade-off curve with matplotlib.
+
+        Raises
+        ------
+        MethodError
+            An unknown kind.
+        """
+        return plot(self, kind, ax=ax)
+
+    def to_html(self, *, choices: Mapping[str, str] | None = None) -> str:
+        """The privacy report: one self-contained HTML page.
+
+        Parameters
+        ----------
+        choices : mapping of str to str, optional
+            The analyst's answers to the checklist of choices made outside the software.
+        """
+        return render(self, choices=choices)
+
+    def report(self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None) -> Path:
+        """Write the privacy report to a file and return its path."""
+        target = Path(path)
+        target.write_text(self.to_html(choices=choices), encoding="utf-8")
+        return target
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the result as versioned JSON, to be read by :func:`dpglm.load`, and return its path."""
+        target = Path(path)
+        save(self, target)
+        return target

@@ -1,0 +1,1 @@
+"""Families and penalties: the statistics of a model, no data and no privacy."""

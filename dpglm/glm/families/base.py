@@ -1,0 +1,49 @@
+"""What a family of responses must say: its loss and the loss's derivatives in the linear predictor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from dpglm.registry import Registry
+from dpglm.typing import FloatVector
+
+
+class Family(ABC):
+    """A response distribution with its link, seen as a loss in the linear predictor ``eta``.
+
+    All methods work elementwise on vectors of one length and are finite for every finite input.
+    ``slope_max`` and ``curvature_max`` bound the first and second derivative in absolute value
+    (c1 and c2 of the privacy theorems); ``None`` means unbounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = families["binomial"]()
+    >>> family.mean(np.array([0.0, 2.0])).round(3)
+    array([0.5  , 0.881])
+    """
+
+    name: ClassVar[str]
+    link: ClassVar[str]
+    slope_max: ClassVar[float | None]
+    curvature_max: ClassVar[float | None]
+
+    @abstractmethod
+    def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        """Negative log-likelihood of each row, up to a constant; shape (k,)."""
+
+    @abstractmethod
+    def slope(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        """First derivative of the loss in ``eta``: mean minus response for a canonical link."""
+
+    @abstractmethod
+    def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        """Second derivative of the loss in ``eta``, >= 0."""
+
+    @abstractmethod
+    def mean(self, eta: FloatVector) -> FloatVector:
+        """Expected response: the inverse link."""
+
+
+families: Registry[Family] = Registry("family")

@@ -1,0 +1,122 @@
+"""The elastic net, and what every penalty made of an L1 part and a ridge has in common."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar, SupportsFloat, cast
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.glm.penalties.base import Penalty, penalties
+from dpglm.typing import FloatVector
+
+
+@dataclass(frozen=True)
+class LassoRidge(Penalty):
+    """``strength * (share * sum |b_j| + (1 - share) / 2 * sum b_j^2)``; subclasses say what they share out.
+
+    Raises
+    ------
+    MethodError
+        If ``strength`` is not a finite number >= 0.
+    """
+
+    convex: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        strength = self.strength
+        if strength is not None and not (_within(strength, 0.0, math.inf) and strength < math.inf):
+            raise MethodError(
+                f"strength={strength!r} for the {self.name} penalty",
+                expected="a finite number >= 0, or None for the method's default",
+                remedy="Use strength=0.01, say, or leave it out.",
+            )
+
+    @property
+    @abstractmethod
+    def l1_weight(self) -> float: ...
+
+    @property
+    @abstractmethod
+    def ridge_weight(self) -> float: ...
+
+    def value(self, beta: FloatVector) -> float:
+        return float(self.l1_weight * np.sum(np.abs(beta)) + 0.5 * self.ridge_weight * np.sum(beta * beta))
+
+    def prox(self, v: FloatVector, step: float) -> FloatVector:
+        thresholded: FloatVector = np.sign(v) * np.maximum(np.abs(v) - step * self.l1_weight, 0.0)
+        # Adding zero turns -0.0 into 0.0.
+        return thresholded / (1.0 + step * self.ridge_weight) + 0.0
+
+    def strength_max(self, gradient_at_zero: FloatVector) -> float:
+        largest = float(np.max(np.abs(gradient_at_zero), initial=0.0))
+        share = self.with_strength(1.0).l1_weight
+        if largest == 0.0:
+            return 0.0
+        if share == 0.0:
+            return math.inf
+        strength = largest / share
+        # The quotient may round down; zero must be a solution at the value returned.
+        while strength * share < largest:
+            strength = math.nextafter(strength, math.inf)
+        return strength
+
+
+def _within(value: object, least: float, most: float) -> bool:
+    return isinstance(value, Real) and least <= float(cast(SupportsFloat, value)) <= most
+
+
+@penalties.register("elastic_net")
+@dataclass(frozen=True)
+class ElasticNet(LassoRidge):
+    """The elastic net, ``strength * (l1_ratio * sum |b_j| + (1 - l1_ratio) / 2 * sum b_j^2)``.
+
+    The convention is glmnet's (its ``alpha`` is ``l1_ratio``): the ridge part carries the factor 1/2.
+
+    Parameters
+    ----------
+    strength : float or None
+        Weight of the whole, >= 0, per row, on the scaled coefficients.
+    l1_ratio : float
+        Share of the L1 part, between 0 (ridge) and 1 (lasso).
+
+    Raises
+    ------
+    MethodError
+        If ``strength`` is not a finite number >= 0 or ``l1_ratio`` is outside [0, 1].
+
+    References
+    ----------
+    .. [1] Zou and Hastie (2005), "Regularization and variable selection via the elastic net", JRSS B 67(2).
+       Their naive elastic net has no factor 1/2.
+
+    Examples
+    --------
+    >>> ElasticNet(strength=1.0, l1_ratio=0.5).prox(np.array([-3.0, 0.4]), step=1.0).round(3)
+    array([-1.667,  0.   ])
+    """
+
+    l1_ratio: float = 0.5
+
+    name: ClassVar[str] = "elastic_net"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _within(self.l1_ratio, 0.0, 1.0):
+            raise MethodError(
+                f"l1_ratio={self.l1_ratio!r} for the elastic_net penalty",
+                expected="a number between 0 (ridge) and 1 (lasso)",
+                remedy="Use l1_ratio=0.5.",
+            )
+
+    @property
+    def l1_weight(self) -> float:
+        return self.weight * self.l1_ratio
+
+    @property
+    def ridge_weight(self) -> float:
+        return self.weight * (1.0 - self.l1_ratio)

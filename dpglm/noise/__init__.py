@@ -1,0 +1,5 @@
+"""Where randomness comes from."""
+
+from dpglm.noise.source import NoiseSource, OsNoise, SeededNoise
+
+__all__ = ["NoiseSource", "OsNoise", "SeededNoise"]

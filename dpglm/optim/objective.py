@@ -1,0 +1,161 @@
+"""A convex objective, the points where it was measured, and the certificate of a point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+import numpy as np
+
+from dpglm.optim.model import Shape
+from dpglm.typing import FloatMatrix, FloatVector, IntVector
+
+
+class RowLoss(Protocol):
+    """A smooth convex loss summed over rows: all that optimisation needs to know of data."""
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients p."""
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+
+    def gradient(self, theta: FloatVector, *, compensated: bool = False) -> FloatVector:
+        """Float64 gradient, shape (p,); ``compensated`` with less rounding."""
+
+    def gradient_and_hessian(
+        self, theta: FloatVector, *, variables: IntVector | None = None, precise: bool = False
+    ) -> tuple[FloatVector, FloatMatrix]:
+        """Gradient, and second derivative in ``variables``; six digits are enough unless ``precise``."""
+
+    def thinned(self, step: int) -> Self:
+        """Every ``step``-th row, weighted by ``step``."""
+
+
+@dataclass
+class Effort:
+    """How often rows were read. It depends on the rows: never show it beside a private result."""
+
+    passes: int = 0
+    hessians: int = 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where the objective was measured and what was found.
+
+    ``gradient`` belongs to the smooth part; ``pull`` is a subgradient of the rest, None if none is known.
+    ``residual`` is the Euclidean norm of their sum in the space of ``theta``, infinite without a pull.
+    """
+
+    x: FloatVector
+    theta: FloatVector
+    gradient: FloatVector
+    pull: FloatVector | None
+    residual: float
+
+    @property
+    def slope(self) -> FloatVector:
+        """The subgradient of the whole, or the gradient where no pull is known."""
+        return self.gradient if self.pull is None else self.gradient + self.pull
+
+
+@dataclass(frozen=True)
+class Objective:
+    """``loss(theta) + linear.theta + sum(ridge * theta^2) / 2 + x.curvature.x / 2 + shape(x)``.
+
+    Here ``theta = mixing @ x``.
+
+    Parameters
+    ----------
+    loss : RowLoss
+        Sum over rows.
+    linear, ridge : ndarray, shape (p,)
+        Act on ``theta``.
+    mixing : ndarray, shape (p, m), or None
+        None is the identity.
+    curvature : ndarray, shape (m,), (m, m), or None
+        Extra quadratic in ``x``; a vector is a diagonal.
+    shape : Shape
+        The part that need not be smooth, and how to minimise a quadratic plus it.
+    to_theta : callable or None
+        Maps a subgradient in ``x`` to one in ``theta``: the inverse transpose of ``mixing``; None: identity.
+    stretch : float
+        Bound on how much ``to_theta`` lengthens a vector.
+    compensated : bool
+        Ask for gradients with less rounding.
+    """
+
+    loss: RowLoss
+    linear: FloatVector
+    ridge: FloatVector
+    mixing: FloatMatrix | None
+    curvature: FloatMatrix | FloatVector | None
+    shape: Shape
+    to_theta: Callable[[FloatVector], FloatVector] | None = None
+    stretch: float = 1.0
+    compensated: bool = False
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def size(self) -> int:
+        """Length of ``x``."""
+        return self.linear.size if self.mixing is None else self.mixing.shape[1]
+
+    def measure(self, x: FloatVector, pull: FloatVector | None = None) -> Point:
+        """One read of the rows at ``x``, where ``pull`` is known to be a subgradient if given."""
+        theta = self._theta(x)
+        self.effort.passes += 1
+        return self._point(x, theta, self.loss.gradient(theta, compensated=self.compensated), pull)
+
+    def expand(
+        self, x: FloatVector, pull: FloatVector | None = None, *, precise: bool = False
+    ) -> tuple[Point, FloatMatrix]:
+        """The point at ``x`` and the second derivative of the smooth part, in one read."""
+        theta = self._theta(x)
+        self.effort.passes += 1
+        self.effort.hessians += 1
+        used = None
+        if self.mixing is not None and self.mixing.shape[1] < self.mixing.shape[0]:
+            used = np.flatnonzero(self.mixing.any(axis=1))
+        rows, hessian = self.loss.gradient_and_hessian(theta, variables=used, precise=precise)
+        ridge = self.ridge if used is None else self.ridge[used]
+        hessian = _added(hessian, ridge)
+        if self.mixing is not None:
+            mixing = self.mixing if used is None else self.mixing[used]
+            hessian = mixing.T @ hessian @ mixing
+            hessian = 0.5 * (hessian + hessian.T)
+        if self.curvature is not None:
+            hessian = _added(hessian, self.curvature)
+        return self._point(x, theta, rows, pull), hessian
+
+    def _theta(self, x: FloatVector) -> FloatVector:
+        return x if self.mixing is None else self.mixing @ x
+
+    def _point(
+        self, x: FloatVector, theta: FloatVector, rows: FloatVector, pull: FloatVector | None
+    ) -> Point:
+        gradient = rows + (self.linear + self.ridge * theta)
+        if self.mixing is not None:
+            gradient = self.mixing.T @ gradient
+        if self.curvature is not None:
+            gradient = gradient + (self.curvature * x if self.curvature.ndim == 1 else self.curvature @ x)
+        pull = self.shape.pull(x, gradient, pull)
+        residual = math.inf
+        if pull is not None:
+            left = gradient + pull
+            norm = float(np.linalg.norm(left if self.to_theta is None else self.to_theta(left)))
+            residual = norm if math.isfinite(norm) else math.inf
+        return Point(x, theta, gradient, pull, residual)
+
+
+def _added(matrix: FloatMatrix, quadratic: FloatMatrix | FloatVector) -> FloatMatrix:
+    if quadratic.ndim == 2:
+        return matrix + quadratic
+    total = matrix.copy()
+    total[np.diag_indices_from(total)] += quadratic
+    return total

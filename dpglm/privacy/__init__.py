@@ -1,0 +1,25 @@
+"""What is asked, what is promised, and the accounting in between."""
+
+from dpglm.privacy.budget import Definition, Privacy, Relation
+from dpglm.privacy.composition import (
+    ApproximateEvent,
+    Event,
+    GaussianEvent,
+    PureEvent,
+    basic_composition,
+    compose,
+)
+from dpglm.privacy.guarantee import Guarantee
+
+__all__ = [
+    "ApproximateEvent",
+    "Definition",
+    "Event",
+    "GaussianEvent",
+    "Guarantee",
+    "Privacy",
+    "PureEvent",
+    "Relation",
+    "basic_composition",
+    "compose",
+]

@@ -1,0 +1,304 @@
+r"""Exact conversions between epsilon, delta, mu and rho.
+
+A mechanism is mu-GDP when telling neighbouring tables apart is at least as hard as telling N(0, 1) from
+N(mu, 1). Its privacy profile, the least delta at each epsilon, is
+
+.. math:: \delta(\epsilon) = \Phi(-\epsilon/\mu + \mu/2) - e^{\epsilon}\,\Phi(-\epsilon/\mu - \mu/2).
+
+Whatever is used to set noise is rounded to the safe side: ``gdp_mu`` down, ``gdp_epsilon`` up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import erfcx, log_expit, ndtr, ndtri, ndtri_exp
+
+from dpglm.errors import PrivacyError
+from dpglm.typing import FloatVector
+
+# A thousand times the error of the root finders, a millionth of any visible digit.
+SAFETY = 1e-9
+
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_HALF_PI = math.sqrt(math.pi / 2.0)
+_SQRT_2PI = math.sqrt(2.0 * math.pi)
+# Below this mu the two terms of the profile cancel, and the integral of the difference is taken instead.
+_SMALL_MU = 0.1
+_NODES, _WEIGHTS = (values.tolist() for values in np.polynomial.legendre.leggauss(5))
+
+
+def gdp_delta(epsilon: float, mu: float) -> float:
+    """The exact delta at ``epsilon`` of a mu-GDP mechanism, for every real epsilon.
+
+    Relative error below 1e-11, also where delta is tiny and its two terms cancel.
+
+    Parameters
+    ----------
+    epsilon : float
+        Any real number: a negative epsilon bounds how *im*\\ probable an output may become.
+    mu : float
+        GDP parameter, >= 0.
+
+    Raises
+    ------
+    PrivacyError
+        If mu is negative or a number is NaN.
+
+    References
+    ----------
+    .. [1] Balle and Wang (2018), "Improving the Gaussian mechanism for differential privacy", ICML,
+       Theorem 8.
+    .. [2] Dong, Roth and Su (2022), "Gaussian differential privacy", JRSS-B 84(1), Corollary 1.
+
+    Examples
+    --------
+    >>> round(gdp_delta(1.0, 0.268), 7)
+    1e-05
+    """
+    if not (mu >= 0.0 and epsilon == epsilon):
+        raise PrivacyError(
+            f"epsilon={epsilon!r}, mu={mu!r}",
+            expected="numbers, mu >= 0",
+            remedy="Give both as positive numbers.",
+        )
+    if epsilon < 0.0:  # a sum of positive terms: the profile is symmetric in this sense
+        return -math.expm1(epsilon) + math.exp(epsilon) * gdp_delta(-epsilon, mu)
+    if mu == 0.0 or epsilon == math.inf:
+        return 0.0
+    if mu == math.inf:
+        return 1.0
+    x = epsilon / mu - mu / 2.0
+    y = x + mu
+    density = math.exp(-x * x / 2.0) / _SQRT_2PI  # = e^epsilon times the density at y
+    if mu < _SMALL_MU:
+        return density * _mills_drop(x, mu)
+    if x > 1.0:
+        return max(0.0, density * (_mills(x) - _mills(y)))
+    return max(0.0, math.erfc(x * _SQRT_HALF) / 2.0 - density * _mills(y))
+
+
+def gdp_profile(epsilons: ArrayLike, mu: float) -> FloatVector:
+    """``gdp_delta`` at many epsilons.
+
+    Parameters
+    ----------
+    epsilons : array_like
+        Real numbers, any shape.
+    mu : float
+        GDP parameter, > 0 and finite.
+
+    Returns
+    -------
+    ndarray, same shape
+
+    Examples
+    --------
+    >>> gdp_profile([0.0, 1.0, 2.0], 0.5).round(6)
+    array([1.97413e-01, 6.83000e-03, 9.00000e-06])
+    """
+    asked = np.asarray(epsilons, dtype=np.float64)
+    size = np.abs(asked)
+    x = size / mu - mu / 2.0
+    y = x + mu
+    density = np.exp(-0.5 * np.square(x)) / _SQRT_2PI
+    positive = np.maximum(x, 0.0)  # keeps erfcx finite where the other branch is used
+    if mu < _SMALL_MU:
+        points = x[..., None] + (0.5 * mu) * (1.0 + np.asarray(_NODES))
+        drop = (1.0 - points * (_SQRT_HALF_PI * erfcx(points * _SQRT_HALF))) @ np.asarray(_WEIGHTS)
+        delta = density * (0.5 * mu) * drop
+    else:
+        mills_y = _SQRT_HALF_PI * erfcx(y * _SQRT_HALF)
+        tail = density * (_SQRT_HALF_PI * erfcx(positive * _SQRT_HALF) - mills_y)
+        delta = np.where(x > 1.0, tail, ndtr(-x) - density * mills_y)
+    delta = np.maximum(delta, 0.0)
+    shrink = np.exp(-size)
+    answer: FloatVector = np.where(asked < 0.0, -np.expm1(-size) + shrink * delta, delta)
+    return answer
+
+
+def gdp_mu(epsilon: float, delta: float) -> float:
+    """The largest mu whose profile passes below (epsilon, delta), rounded down by 1e-9 relative.
+
+    Gaussian noise of scale ``sensitivity / gdp_mu(epsilon, delta)`` is (epsilon, delta)-DP, and no smaller
+    Gaussian noise is.
+
+    Raises
+    ------
+    PrivacyError
+        Unless epsilon >= 0 and 0 < delta < 1.
+
+    Examples
+    --------
+    >>> round(gdp_mu(1.0, 1e-5), 4)
+    0.2681
+    """
+    _check(epsilon, "epsilon")
+    _check_delta(delta)
+    if epsilon == 0.0:
+        return 2.0 * float(ndtri(0.5 + delta / 2.0)) * (1.0 - SAFETY) if delta > 1e-3 else _small_total(delta)
+    goal = math.log(delta)
+    z = -float(ndtri(delta))
+    # Dropping the second term of the profile overstates delta, so this mu is below the answer.
+    root = math.sqrt(z * z + 2.0 * epsilon)
+    mu = low = 2.0 * epsilon / (z + root) if z > 0.0 else root - z
+    high = math.inf
+    for _ in range(200):
+        reached = gdp_delta(epsilon, mu)
+        if reached <= delta:
+            low = mu
+        else:
+            high = mu
+        x = epsilon / mu - mu / 2.0
+        # d delta / d mu is the normal density at x; Newton on log delta, which is concave in mu.
+        slope = math.exp(-x * x / 2.0) / _SQRT_2PI
+        if reached > 0.0 and slope > 0.0:
+            proposal = mu + (goal - math.log(reached)) * reached / slope
+        else:
+            proposal = math.nan
+        if not low < proposal < high:
+            if abs(proposal - mu) <= 1e-13 * mu:
+                break
+            proposal = 2.0 * low if high == math.inf else 0.5 * (low + high)
+        if abs(proposal - mu) <= 1e-13 * mu:
+            break
+        mu = proposal
+    return _safely(mu, 1.0 - SAFETY, low, lambda value: gdp_delta(epsilon, value) <= delta)
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon at which a mu-GDP mechanism is (epsilon, delta)-DP, rounded up by 1e-9 relative.
+
+    0 where delta alone covers the mechanism.
+
+    Raises
+    ------
+    PrivacyError
+        Unless mu >= 0 and finite and 0 < delta < 1.
+
+    Examples
+    --------
+    >>> round(gdp_epsilon(0.5, 1e-6), 3)
+    2.254
+    """
+    _check(mu, "mu")
+    _check_delta(delta)
+    if gdp_delta(0.0, mu) <= delta:
+        return 0.0
+    goal = math.log(delta)
+    low, high = 0.0, mu * (mu / 2.0 - float(ndtri(delta)))
+    epsilon = high
+    for _ in range(200):
+        reached = gdp_delta(epsilon, mu)
+        if reached <= delta:
+            high = epsilon
+        else:
+            low = epsilon
+        x = epsilon / mu - mu / 2.0
+        slope = math.exp(-x * x / 2.0) / _SQRT_2PI * _mills(x + mu)
+        if reached > 0.0 and slope > 0.0:
+            proposal = epsilon - (goal - math.log(reached)) * reached / slope
+        else:
+            proposal = math.nan
+        if abs(proposal - epsilon) <= 1e-13 * epsilon:
+            break
+        epsilon = proposal if low < proposal < high else 0.5 * (low + high)
+        if high - low <= 1e-15 * high:
+            break
+    return _safely(epsilon, 1.0 + SAFETY, high, lambda value: gdp_delta(value, mu) <= delta)
+
+
+def rho_from_mu(mu: float) -> float:
+    """The zCDP parameter of a Gaussian mechanism: ``mu**2 / 2``. mu-GDP implies it.
+
+    Examples
+    --------
+    >>> rho_from_mu(0.5)
+    0.125
+    """
+    return _check(mu, "mu") ** 2 / 2.0
+
+
+def mu_from_rho(rho: float) -> float:
+    """The mu of the Gaussian mechanism with this rho. rho-zCDP alone does *not* imply that mu.
+
+    Examples
+    --------
+    >>> mu_from_rho(0.125)
+    0.5
+    """
+    return math.sqrt(2.0 * _check(rho, "rho"))
+
+
+def mu_from_pure(epsilon: float) -> float:
+    r"""The least mu implied by epsilon-DP, :math:`2\,\Phi^{-1}(e^\epsilon/(1 + e^\epsilon))`, rounded up.
+
+    The trade-off curve of epsilon-DP has one corner, at both errors :math:`1/(1 + e^\epsilon)`; a convex
+    Gaussian curve through that corner lies below it everywhere.
+
+    Examples
+    --------
+    >>> round(mu_from_pure(1.0), 4)
+    1.232
+    """
+    return -2.0 * float(ndtri_exp(log_expit(-_check(epsilon, "epsilon")))) * (1.0 + SAFETY)
+
+
+def pure_delta(epsilon: float, pure_epsilon: float) -> float:
+    """The delta at ``epsilon`` of any mechanism that is ``pure_epsilon``-DP: its whole privacy profile.
+
+    ``(e^pure - e^epsilon) / (1 + e^pure)`` below the pure epsilon (randomised response attains it), else 0.
+
+    Examples
+    --------
+    >>> round(pure_delta(0.5, 1.0), 4), pure_delta(1.0, 1.0)
+    (0.2876, 0.0)
+    """
+    if epsilon >= pure_epsilon:
+        return 0.0
+    return -math.expm1(epsilon - pure_epsilon) / (1.0 + math.exp(-pure_epsilon))
+
+
+def _mills(t: float) -> float:
+    """Upper normal tail over density at ``t``."""
+    return _SQRT_HALF_PI * float(erfcx(t * _SQRT_HALF))
+
+
+def _mills_drop(x: float, mu: float) -> float:
+    """``_mills(x) - _mills(x + mu)`` for small mu, the integral of ``1 - t _mills(t)``."""
+    half = mu / 2.0
+    total = 0.0
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        t = x + half * (1.0 + node)
+        total += weight * (1.0 - t * _mills(t))
+    return max(0.0, half * total)
+
+
+def _small_total(delta: float) -> float:
+    """The mu at epsilon = 0 and small delta, ``2 Phi(mu / 2) - 1 = delta``, by the series of the inverse."""
+    mu = _SQRT_2PI * delta
+    return mu * (1.0 + mu * mu / 24.0) * (1.0 - SAFETY)
+
+
+def _safely(value: float, factor: float, fallback: float, holds: Callable[[float], bool]) -> float:
+    """``value`` moved to the safe side, or the bracket's safe end where the root finder stopped short."""
+    moved = value * factor
+    return moved if holds(moved) else fallback * factor
+
+
+def _check(value: float, name: str) -> float:
+    if not 0.0 <= value < math.inf:
+        raise PrivacyError(f"{name}={value!r}", expected=f"a finite {name} >= 0", remedy=f"Use {name}=1.0.")
+    return value
+
+
+def _check_delta(delta: float) -> None:
+    if not 0.0 < delta < 1.0:
+        raise PrivacyError(
+            f"delta={delta!r}",
+            expected="0 < delta < 1",
+            remedy="Use delta=1e-6, or pure epsilon where delta is 0.",
+        )

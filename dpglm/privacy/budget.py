@@ -1,0 +1,144 @@
+"""What a user asks for: epsilon, delta, who counts as a neighbour, who is protected."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias, get_args
+
+from dpglm.errors import PrivacyError
+from dpglm.privacy.accounting import gdp_epsilon
+
+Relation: TypeAlias = Literal["replace-one", "add-remove"]
+Definition: TypeAlias = Literal["pure", "approximate", "gdp", "zcdp"]
+
+REMEDY = "Use privacy=1.0 (pure epsilon), privacy=(1.0, 1e-6) or dpglm.Privacy(...)."
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """A privacy budget for one fit.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss bound, > 0 and finite.
+    delta : float
+        Failure probability, in [0, 1). 0 asks for pure epsilon-DP.
+    relation : {"replace-one", "add-remove"}
+        Neighbouring tables differ by one replaced row (the number of rows is public), or by one row more or
+        less (the number of rows is private). One replaced row is one removed and one added.
+    unit : str, optional
+        Who is protected, in words: what one row is. "one row" unless said otherwise.
+
+    Raises
+    ------
+    PrivacyError
+        Epsilon or delta out of range, or an unknown relation.
+
+    Examples
+    --------
+    >>> Privacy(1.0, 1e-6, relation="add-remove").definition
+    'approximate'
+    >>> Privacy.of(0.5)
+    Privacy(epsilon=0.5, delta=0.0, relation='replace-one', unit='one row', definition='pure', mu=None)
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    relation: Relation = "replace-one"
+    unit: str | None = None
+    definition: Definition = "approximate"
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        epsilon = _number("epsilon", self.epsilon, low=0.0, high=math.inf, open_low=True)
+        delta = _number("delta", self.delta, low=0.0, high=1.0, open_low=False)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+        if self.relation not in get_args(Relation):
+            raise PrivacyError(
+                f"relation={self.relation!r}",
+                expected="'replace-one' or 'add-remove'",
+                remedy="Use relation='replace-one' where the number of rows may be known, else 'add-remove'.",
+            )
+        if self.unit is None:
+            object.__setattr__(self, "unit", "one row")
+        elif not isinstance(self.unit, str) or not self.unit.strip():
+            raise PrivacyError(
+                f"unit={self.unit!r}",
+                expected="words that say what one row is",
+                remedy="Use unit='one patient', or leave unit out.",
+            )
+        if self.definition in ("pure", "approximate"):
+            object.__setattr__(self, "definition", "approximate" if delta > 0 else "pure")
+
+    @classmethod
+    def gdp(
+        cls, mu: float, *, delta: float = 1e-6, relation: Relation = "replace-one", unit: str | None = None
+    ) -> Self:
+        """A Gaussian-DP budget: as hard to tell neighbours apart as N(0, 1) from N(mu, 1).
+
+        ``delta`` is only the point at which the budget is also printed as (epsilon, delta).
+
+        Examples
+        --------
+        >>> round(Privacy.gdp(0.5, delta=1e-6).epsilon, 3)
+        2.314
+        """
+        mu = _number("mu", mu, low=0.0, high=math.inf, open_low=True)
+        delta = _number("delta", delta, low=0.0, high=1.0, open_low=True)
+        return cls(gdp_epsilon(mu, delta), delta, relation, unit, "gdp", mu)
+
+    @classmethod
+    def zcdp(
+        cls, rho: float, *, delta: float = 1e-6, relation: Relation = "replace-one", unit: str | None = None
+    ) -> Self:
+        """A zero-concentrated budget rho, met by Gaussian noise with mu = sqrt(2 rho)."""
+        rho = _number("rho", rho, low=0.0, high=math.inf, open_low=True)
+        asked = cls.gdp(math.sqrt(2.0 * rho), delta=delta, relation=relation, unit=unit)
+        return cls(asked.epsilon, asked.delta, relation, unit, "zcdp", asked.mu)
+
+    @classmethod
+    def of(cls, value: object) -> Privacy:
+        """The budget meant by a number, a pair (epsilon, delta) or a budget.
+
+        Raises
+        ------
+        PrivacyError
+            Anything else.
+        """
+        if isinstance(value, Privacy):
+            return value
+        if isinstance(value, tuple | list) and len(value) == 2:
+            return cls(value[0], value[1])
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise PrivacyError(
+                f"privacy={_shown(value)}",
+                expected="a number, a pair (epsilon, delta) or a Privacy",
+                remedy=REMEDY,
+            )
+        return cls(value)
+
+    @property
+    def rho(self) -> float | None:
+        """The zCDP parameter that goes with ``mu``."""
+        return None if self.mu is None else self.mu**2 / 2.0
+
+
+def _number(name: str, value: object, *, low: float, high: float, open_low: bool) -> float:
+    """``value`` as a float between ``low`` and ``high`` (excluded), or a PrivacyError."""
+    top = f"< {high:g}" if high < math.inf else "finite"
+    span = f"{name} {'>' if open_low else '>='} {low:g} and {top}"
+    fault = PrivacyError(f"{name}={_shown(value)}", expected=span, remedy=REMEDY)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise fault
+    number = float(value)
+    if math.isnan(number) or number < low or number >= high or (open_low and number == low):
+        raise fault
+    return number
+
+
+def _shown(value: object) -> str:
+    """A public argument as it may stand in a message: numbers and words whole, other things by type."""
+    return repr(value) if isinstance(value, int | float | str | bool | type(None)) else type(value).__name__

@@ -1,0 +1,214 @@
+"""What a budget still admits when each charge is chosen in the light of the ones before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact
+from functools import cached_property
+from typing import Protocol
+
+from dpglm.errors import PrivacyError
+from dpglm.privacy.accounting import gdp_epsilon, mu_from_pure
+from dpglm.privacy.budget import Privacy
+
+# Sums and squares of short decimals are short decimals: nothing is ever rounded, and a rounding would raise.
+EXACT = Context(prec=min(10_000, MAX_PREC), Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+ROOTS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+class Charge(Protocol):
+    """What a ledger needs to know of a guarantee; ``Guarantee`` is one."""
+
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def delta(self) -> float: ...
+    @property
+    def mu(self) -> float | None: ...
+    @property
+    def relation(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def private(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Balance:
+    """An amount of privacy: what a charge costs, what was spent or what is left.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Under a GDP budget the (epsilon, delta) point that ``mu`` implies at the budget's delta.
+    mu : float or None
+        Of a charge: its Gaussian-DP parameter, if it has one. Of a balance: None unless the budget is one of
+        Gaussian DP.
+    """
+
+    epsilon: float
+    delta: float
+    mu: float | None
+
+
+@dataclass(frozen=True)
+class PrivacyFilter:
+    r"""A budget and the costs taken from it so far.
+
+    The analyst may choose every next charge after looking at earlier results, so theorems for a fixed list of
+    charges do not apply. What is used here holds for such *privacy filters*:
+
+    * a budget of (epsilon, delta): the epsilons add and the deltas add [1]_, Theorem 3.6;
+    * a budget of Gaussian DP (and of zCDP, met through mu): the squares of mu add [2]_. A pure epsilon charge
+      without mu counts as :math:`\mu = 2\Phi^{-1}(e^\epsilon / (1 + e^\epsilon))`, whose trade-off curve lies
+      below that of epsilon-DP and touches it; a charge with neither is refused.
+
+    Numbers are added exactly, as the decimals that are printed: ten times 0.1 is 1, not less and not more.
+    (The binary 0.1 that a mechanism works with is within one part in 10^15 of it, far inside the margin by
+    which noise scales are rounded up.)
+
+    References
+    ----------
+    .. [1] Rogers, Roth, Ullman and Vadhan (2016), "Privacy odometers and filters", NeurIPS.
+    .. [2] Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy".
+
+    Examples
+    --------
+    >>> tenth = Balance(0.1, 0.0, None)
+    >>> PrivacyFilter(Privacy(1.0), (tenth,) * 9).admits(tenth)
+    True
+    >>> PrivacyFilter(Privacy(1.0), (tenth,) * 10).remaining
+    Balance(epsilon=0.0, delta=0.0, mu=None)
+    """
+
+    budget: Privacy
+    costs: Sequence[Balance] = ()
+
+    @property
+    def spent(self) -> Balance:
+        """What was spent, rounded up where a float cannot hold it."""
+        epsilon, delta, square = self._sums
+        if self.budget.mu is None:
+            return Balance(_above(epsilon), _above(delta), None)
+        return self._at(_above(square, root=True))
+
+    @property
+    def remaining(self) -> Balance:
+        """What is left, rounded down: a charge of this much is always admitted."""
+        epsilon, delta, square = self._sums
+        if self.budget.mu is None:
+            left = EXACT.subtract(_decimal(self.budget.epsilon), epsilon)
+            return Balance(_below(left), _below(EXACT.subtract(_decimal(self.budget.delta), delta)), None)
+        return self._at(_below(EXACT.subtract(_square(self.budget.mu), square), root=True))
+
+    def admits(self, cost: Balance) -> bool:
+        """Whether the budget covers one more ``cost``."""
+        epsilon, delta, square = self._sums
+        if self.budget.mu is not None:
+            return EXACT.add(square, _square(_mu(cost))) <= _square(self.budget.mu)
+        return EXACT.add(epsilon, _decimal(cost.epsilon)) <= _decimal(self.budget.epsilon) and EXACT.add(
+            delta, _decimal(cost.delta)
+        ) <= _decimal(self.budget.delta)
+
+    def cost(self, guarantee: Charge, *, owner: str) -> Balance:
+        """What a guarantee costs under this budget; ``owner`` names the ledger in messages.
+
+        Raises
+        ------
+        PrivacyError
+            The guarantee is not private, speaks of other neighbours or another unit than the budget, holds
+            numbers that mean nothing, or has no mu where the budget counts in mu.
+        """
+        if not guarantee.private:
+            raise PrivacyError(
+                "a result that is not private (seeded noise, or no noise at all)",
+                expected=f"a private guarantee to charge to ledger {owner!r}",
+                remedy="Leave seed out and ask for a privacy budget, or fit without ledger=.",
+            )
+        # A budget for "one row" takes any unit: whoever a row stands for, one row of theirs is protected.
+        unit = guarantee.unit if self.budget.unit == "one row" else self.budget.unit
+        for name, found, kept in (
+            ("relation", guarantee.relation, self.budget.relation),
+            ("unit", guarantee.unit, unit),
+        ):
+            if found != kept:
+                raise PrivacyError(
+                    f"{name} {found!r}",
+                    expected=f"{name} {kept!r}, which ledger {owner!r} counts in",
+                    remedy=f"Use privacy=dpglm.Privacy(..., {name}={kept!r}), the ledger's own: amounts for "
+                    "different neighbours do not add up.",
+                )
+        epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
+        mu = None if guarantee.mu is None else float(guarantee.mu)
+        sound = 0 <= epsilon < math.inf and 0 <= delta < 1 and (mu is None or 0 < mu < math.inf)
+        if not sound or (epsilon == 0 and delta == 0):
+            raise PrivacyError(
+                f"a charge of epsilon = {epsilon!r}, delta = {delta!r}, mu = {mu!r}",
+                expected="finite epsilon >= 0, delta in [0, 1), not both 0, and mu > 0 where there is one",
+                remedy="Charge the guarantee of a planned fit.",
+            )
+        if self.budget.mu is not None and mu is None:
+            if delta > 0:
+                raise PrivacyError(
+                    "an (epsilon, delta) guarantee without mu",
+                    expected=f"a guarantee with mu, or pure epsilon: ledger {owner!r} counts in mu",
+                    remedy="Use privacy=dpglm.Privacy.gdp(mu) or a pure epsilon.",
+                )
+            mu = mu_from_pure(epsilon)
+        return Balance(epsilon, delta, mu)
+
+    @cached_property
+    def _sums(self) -> tuple[Decimal, Decimal, Decimal]:
+        """Exact sums of epsilon, delta and (under a GDP budget) mu squared."""
+        squares = [] if self.budget.mu is None else [_square(_mu(cost)) for cost in self.costs]
+        return (
+            _sum([_decimal(cost.epsilon) for cost in self.costs]),
+            _sum([_decimal(cost.delta) for cost in self.costs]),
+            _sum(squares),
+        )
+
+    def _at(self, mu: float) -> Balance:
+        delta = self.budget.delta
+        return Balance(gdp_epsilon(mu, delta), delta, mu) if mu > 0 else Balance(0.0, 0.0, 0.0)
+
+
+def _mu(cost: Balance) -> float:
+    assert cost.mu is not None, "a GDP budget takes only costs with mu"
+    return cost.mu
+
+
+def _decimal(number: float) -> Decimal:
+    return Decimal(repr(number))
+
+
+def _square(number: float) -> Decimal:
+    return EXACT.multiply(_decimal(number), _decimal(number))
+
+
+def _sum(terms: Sequence[Decimal]) -> Decimal:
+    total = Decimal(0)
+    for term in terms:
+        total = EXACT.add(total, term)
+    return total
+
+
+def _above(exact: Decimal, *, root: bool = False) -> float:
+    """The smallest float that is printed as no less than ``exact`` (or its root)."""
+    measure, number = _measured(exact, root=root)
+    while measure(number) < exact:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
+def _below(exact: Decimal, *, root: bool = False) -> float:
+    """The largest float that is printed as no more than ``exact`` (or its root)."""
+    measure, number = _measured(exact, root=root)
+    while measure(number) > exact:
+        number = math.nextafter(number, -math.inf)
+    return number
+
+
+def _measured(exact: Decimal, *, root: bool) -> tuple[Callable[[float], Decimal], float]:
+    return (_square, float(ROOTS.sqrt(exact))) if root else (_decimal, float(exact))

@@ -1,0 +1,304 @@
+"""What was promised, in numbers and in one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Self, get_args
+
+from scipy.special import ndtr, ndtri
+
+from dpglm.errors import PrivacyError
+from dpglm.privacy.accounting import gdp_delta, gdp_epsilon
+from dpglm.privacy.budget import Definition, Relation
+
+_NEIGHBOURS: dict[Relation, str] = {
+    "replace-one": "replaced by any other (the number of rows is public)",
+    "add-remove": "present or absent (the number of rows is private too)",
+}
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The privacy promise that a result carries, or the reason why it carries none.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise as a pair; delta 0 is pure epsilon-DP.
+    definition : {"pure", "approximate", "gdp", "zcdp"}
+        In which terms it was asked for.
+    relation : {"replace-one", "add-remove"}
+        What neighbouring tables are.
+    unit : str
+        What one row is: who is protected.
+    mu : float, optional
+        Only where the whole result is mu-GDP, at every epsilon at once.
+    rho : float, optional
+        Only where the whole result is rho-zCDP.
+    theorem : str
+        What the promise rests on.
+    assumptions : tuple of str
+        Without these it does not hold.
+    curve : tuple of (epsilon, delta)
+        More pairs that hold, all at once.
+    private : bool
+        False: no promise is made, see ``reason``.
+    reason : str
+        Why not private.
+
+    Raises
+    ------
+    PrivacyError
+        If the numbers contradict each other or are out of range.
+
+    Examples
+    --------
+    >>> promise = Guarantee(1.0, 0.0, "pure", "replace-one", "one patient", theorem="Theorem A1")
+    >>> round(promise.posterior(0.01), 4)
+    0.0267
+    >>> Guarantee.from_dict(promise.to_dict()) == promise
+    True
+    """
+
+    epsilon: float
+    delta: float
+    definition: Definition
+    relation: Relation
+    unit: str
+    mu: float | None = None
+    rho: float | None = None
+    theorem: str = ""
+    assumptions: tuple[str, ...] = ()
+    curve: tuple[tuple[float, float], ...] = ()
+    private: bool = True
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        finite = self.epsilon < math.inf or not self.private
+        _require(self.epsilon >= 0.0 and finite, f"epsilon={self.epsilon!r}", "epsilon >= 0, finite")
+        _require(0.0 <= self.delta <= 1.0, f"delta={self.delta!r}", "0 <= delta <= 1")
+        _require(
+            self.definition in get_args(Definition), f"definition={self.definition!r}", "a known definition"
+        )
+        _require(self.relation in get_args(Relation), f"relation={self.relation!r}", "a known relation")
+        _require(bool(self.unit.strip()), f"unit={self.unit!r}", "words that say what one row is")
+        pure = self.definition == "pure"
+        _require(not pure or self.delta == 0.0, f"delta={self.delta!r} with definition='pure'", "delta = 0")
+        for name, value in (("mu", self.mu), ("rho", self.rho)):
+            _require(value is None or 0.0 <= value < math.inf, f"{name}={value!r}", f"{name} >= 0, finite")
+        needed = {"gdp": self.mu, "zcdp": self.rho}.get(self.definition, 0.0)
+        _require(needed is not None, f"definition={self.definition!r} without its parameter", "mu or rho")
+        for epsilon, delta in self.curve:
+            good = 0.0 <= epsilon < math.inf and 0.0 <= delta <= 1.0
+            _require(good, f"curve point {(epsilon, delta)!r}", "epsilon >= 0 and 0 <= delta <= 1")
+        _require(self.private or bool(self.reason), "private=False without a reason", "a reason")
+
+    @classmethod
+    def none(cls, reason: str) -> Self:
+        """No guarantee at all, and why.
+
+        Examples
+        --------
+        >>> print(Guarantee.none("no privacy was asked for").statement())
+        NOT PRIVATE: this result carries no privacy guarantee (no privacy was asked for).
+        """
+        return cls(math.inf, 1.0, "approximate", "replace-one", "one row", private=False, reason=reason)
+
+    def seeded(self) -> Self:
+        """The same numbers without the promise: whoever knows the seed can take the noise away again.
+
+        Examples
+        --------
+        >>> Guarantee(1.0, 0.0, "pure", "replace-one", "one row").seeded().reason
+        'seeded'
+        """
+        return replace(self, private=False, reason="seeded")
+
+    def statement(self) -> str:
+        """The guarantee, or its absence, in one sentence.
+
+        Examples
+        --------
+        >>> promise = Guarantee(1.0, 0.0, "pure", "add-remove", "one visit", theorem="Theorem A1")
+        >>> print(promise.statement())  # doctest: +NORMALIZE_WHITESPACE
+        Differential privacy with epsilon = 1 (pure, delta = 0; add-remove): no set of results is more than
+        2.718 times as probable from one of two tables as from the other, when they differ in one visit,
+        present or absent (the number of rows is private too); by Theorem A1.
+        """
+        if not self.private and self.reason != "seeded":
+            return f"NOT PRIVATE: this result carries no privacy guarantee ({self.reason})."
+        if not self.private:
+            return (
+                "NOT PRIVATE: the noise came from a known seed and can be subtracted by whoever knows it; "
+                f"the same fit without a seed would carry differential privacy with {self._numbers()}."
+            )
+        slack = f", plus {self.delta:.4g}," if self.delta > 0.0 else ""
+        parts = [
+            f"Differential privacy with {self._numbers()}: no set of results is more than "
+            f"{math.exp(min(self.epsilon, 700.0)):.4g} times as probable{slack} from one of two tables as "
+            f"from the other, when they differ in {self.unit}, {_NEIGHBOURS[self.relation]}"
+        ]
+        if self.theorem:
+            parts.append(f"by {self.theorem}")
+        if self.assumptions:
+            parts.append("provided that " + ", and that ".join(self.assumptions))
+        return "; ".join(parts) + "."
+
+    def posterior(self, prior: float) -> float:
+        """The most an attacker can believe, of something about one row that was ``prior`` probable before.
+
+        ``e^epsilon p / (1 - p + e^epsilon p)``, whatever else the attacker knows. With delta > 0 an outcome
+        may exceed it; outcomes beyond the same formula at a larger E have probability at most
+        ``delta / (1 - exp(epsilon - E))``. For a bound without exceptions see ``guess``.
+
+        Examples
+        --------
+        >>> promise = Guarantee(1.0, 0.0, "pure", "replace-one", "one row")
+        >>> round(promise.posterior(0.5), 3)
+        0.731
+        """
+        _probability("prior", prior)
+        if not self.private:
+            return 1.0 if prior > 0.0 else 0.0
+        return prior / (prior + (1.0 - prior) * math.exp(-self.epsilon))
+
+    def guess(self, prior: float = 0.5) -> float:
+        """The largest probability of guessing right which of two tables it was, one ``prior`` probable.
+
+        Holds for delta > 0 as well, on average over outcomes: ``Phi(mu / 2)`` at prior 1/2 under mu alone. At
+        prior 1/2 and pure epsilon it equals ``posterior(0.5)``.
+
+        Examples
+        --------
+        >>> promise = Guarantee(1.0, 1e-5, "gdp", "replace-one", "one row", mu=0.268)
+        >>> round(promise.guess(), 3)
+        0.553
+        """
+        _probability("prior", prior)
+        if not self.private or prior in (0.0, 1.0):
+            return 1.0
+        odds = math.log1p(-prior) - math.log(prior)
+        # p P(S | in) + (1 - p)(1 - P(S | out)) for the best set S; the same from either table's side.
+        return max(prior, min(1.0, 1.0 - prior + prior * self._hockey(odds)))
+
+    def true_positive_rate(self, false_positive_rate: float) -> float:
+        """The largest rate at which a test can detect one row, at this rate of false alarms.
+
+        The least bound over (epsilon, delta), the points of ``curve`` and mu:
+        ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` and ``1 - Phi(Phi^-1(1 - FPR) - mu)``.
+
+        Examples
+        --------
+        >>> promise = Guarantee(1.0, 1e-5, "gdp", "replace-one", "one row", mu=0.268)
+        >>> round(promise.true_positive_rate(0.01), 4)
+        0.0198
+        """
+        _probability("false_positive_rate", false_positive_rate)
+        if not self.private:
+            return 1.0
+        rate = 1.0
+        for epsilon, delta in self._points():
+            grown = math.exp(min(epsilon, 700.0)) * false_positive_rate + delta
+            left = 1.0 - math.exp(-epsilon) * (1.0 - delta - false_positive_rate)
+            rate = min(rate, grown, left)
+        if self.mu is not None:
+            rate = min(rate, float(ndtr(ndtri(false_positive_rate) + self.mu)))
+        return rate
+
+    def group(self, size: int) -> tuple[float, float]:
+        """The (epsilon, delta) that protects ``size`` rows of the same person together.
+
+        Pure: ``size * epsilon``. Under mu: ``size * mu`` at the same delta. Otherwise ``size * epsilon`` with
+        ``delta * (e^(size epsilon) - 1) / (e^epsilon - 1)``.
+
+        Examples
+        --------
+        >>> Guarantee(1.0, 0.0, "pure", "replace-one", "one row").group(2)
+        (2.0, 0.0)
+        """
+        if size < 1 or int(size) != size:
+            raise PrivacyError(
+                f"size={size!r}", expected="a whole number >= 1", remedy="Use size=2 for a couple."
+            )
+        if not self.private:
+            return math.inf, 1.0
+        if size == 1:
+            return self.epsilon, self.delta
+        if self.mu is not None and self.delta > 0.0:
+            return gdp_epsilon(size * self.mu, self.delta), self.delta
+        if self.delta == 0.0:
+            return size * self.epsilon, 0.0
+        growth = math.fsum(math.exp(min(step * self.epsilon, 700.0)) for step in range(size))
+        return size * self.epsilon, min(1.0, self.delta * growth)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; an infinite epsilon becomes None.
+
+        Examples
+        --------
+        >>> Guarantee(1.0, 0.0, "pure", "replace-one", "one row").to_dict()["definition"]
+        'pure'
+        """
+        values = asdict(self)
+        values["epsilon"] = None if self.epsilon == math.inf else self.epsilon
+        values["assumptions"] = list(self.assumptions)
+        values["curve"] = [list(point) for point in self.curve]
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The guarantee saved by ``to_dict``, checked again.
+
+        Raises
+        ------
+        PrivacyError
+            If a field is missing, unknown or out of range.
+        """
+        names = {field.name for field in fields(cls)}
+        if set(values) != names:
+            raise PrivacyError(
+                f"a guarantee with other fields: {sorted(set(values) ^ names)}",
+                expected=f"the fields {sorted(names)}",
+                remedy="Read it with the version of dpglm that wrote it.",
+            )
+        read = dict(values)
+        read["epsilon"] = math.inf if values["epsilon"] is None else float(values["epsilon"])
+        read["assumptions"] = tuple(str(text) for text in values["assumptions"])
+        read["curve"] = tuple((float(epsilon), float(delta)) for epsilon, delta in values["curve"])
+        return cls(**read)
+
+    def _points(self) -> tuple[tuple[float, float], ...]:
+        return (self.epsilon, self.delta), *self.curve
+
+    def _hockey(self, epsilon: float) -> float:
+        """Bound on the profile at any real epsilon, from all that is promised."""
+        if epsilon < 0.0:
+            return -math.expm1(epsilon) + math.exp(epsilon) * self._hockey(-epsilon)
+        found = [] if self.mu is None else [gdp_delta(epsilon, self.mu)]
+        for known, delta in self._points():
+            excess = max(0.0, -math.expm1(epsilon - known)) / (1.0 + math.exp(-known))
+            found.append(delta + (1.0 - delta) * excess)
+        return min(found)
+
+    def _numbers(self) -> str:
+        """The budget in the terms it was asked in, and its relation."""
+        pair = f"epsilon = {self.epsilon:.4g}"
+        if self.definition == "pure":
+            return f"{pair} (pure, delta = 0; {self.relation})"
+        pair += f", delta = {self.delta:.4g}"
+        if self.definition == "gdp":
+            return f"mu = {self.mu:.4g} (Gaussian, which means {pair}; {self.relation})"
+        if self.definition == "zcdp":
+            return f"rho = {self.rho:.4g} (zero-concentrated, which means {pair}; {self.relation})"
+        return f"{pair} ({self.relation})"
+
+
+def _probability(name: str, value: float) -> None:
+    _require(0.0 <= value <= 1.0, f"{name}={value!r}", f"0 <= {name} <= 1")
+
+
+def _require(good: bool, found: str, expected: str) -> None:
+    if not good:
+        raise PrivacyError(found, expected=expected, remedy="Let a plan make the guarantee.")

@@ -1,0 +1,75 @@
+"""What a release must say about itself before it may be run on rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from dpglm.noise import NoiseSource
+from dpglm.optim.rows import Block
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.composition import Event
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+class Rows(Protocol):
+    """Bounded rows, as the data room makes them: coded, of norm at most 1, in blocks."""
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns."""
+
+    def blocks(self) -> Iterable[Block]:
+        """The rows, at most a few thousand at a time."""
+
+    def row_count(self) -> int:
+        """Number of rows; public under replace-one, private under add-remove."""
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """Two neighbouring tables that a release finds hard to hide, made from public facts.
+
+    ``common`` holds the rows both share, shape (k, p); ``extra`` and ``other`` are the record that differs,
+    ``other`` being None under add-remove. Responses are 0 or 1. ``direction`` is the statistic to look at.
+    """
+
+    common: FloatMatrix
+    common_response: FloatVector
+    extra: FloatVector
+    extra_response: float
+    other: FloatVector | None
+    other_response: float
+    direction: FloatVector
+
+
+class Release(ABC):
+    """A function of the rows whose output may leave the curator.
+
+    Frozen; every parameter is public and fixed before rows are read. The proof lies beside the file under the
+    same name and cites the lines marked ``# proof: label``.
+    """
+
+    name: ClassVar[str]
+    assumptions: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def sensitivity(self, relation: Relation) -> float:
+        """Largest change that one neighbour makes to what the noise hides, Euclidean norm."""
+
+    @abstractmethod
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        """What running the release costs: named events, to be composed."""
+
+    @abstractmethod
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        """Compute and perturb. Only the curator calls this.
+
+        ``at`` is a point that was released before, for releases that are evaluated somewhere.
+        """
+
+    @abstractmethod
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """Neighbouring tables for the audit, with ``size`` coded columns."""

@@ -1,0 +1,93 @@
+"""The numbers behind the figures: trade-off curve, privacy profile, spend. Public quantities only."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from dpglm.privacy.accounting import gdp_delta
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.results.fit_result import LedgerState
+
+Points: TypeAlias = tuple[tuple[float, float], ...]
+
+FALSE_ALARMS = (0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
+PROFILE_POINTS = 16
+
+
+def trade_off(guarantee: Guarantee) -> Points:
+    """Type I errors and the least type II error that goes with each, for a reader who tells neighbours apart.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        A private one.
+
+    Returns
+    -------
+    tuple of (type I, type II)
+        From (0, 1 - delta) to (1, 0). The corner of the (epsilon, delta) curve is among the points.
+    """
+    corner = (1.0 - guarantee.delta) / (1.0 + math.exp(min(guarantee.epsilon, 700.0)))
+    rates = sorted({*FALSE_ALARMS, corner})
+    return tuple((rate, max(0.0, 1.0 - guarantee.true_positive_rate(rate))) for rate in rates)
+
+
+def privacy_profile(guarantee: Guarantee) -> Points:
+    """Points (epsilon, delta) that the guarantee implies, all at once, by growing epsilon.
+
+    The release's own curve where it has one, the Gaussian profile for a GDP guarantee, and otherwise what
+    the pair (epsilon, delta) implies for smaller epsilons: randomised response that fails with chance delta.
+    """
+    if guarantee.curve:
+        end = ((guarantee.epsilon, 0.0),) if guarantee.delta == 0.0 else ()
+        return _thinned(tuple(sorted({*guarantee.curve, *end})))
+    if guarantee.mu is not None:
+        grid = _grid(1.5 * guarantee.epsilon)
+        return tuple((epsilon, gdp_delta(epsilon, guarantee.mu)) for epsilon in grid)
+    return tuple(
+        (epsilon, guarantee.delta + (1.0 - guarantee.delta) * _response(epsilon, guarantee.epsilon))
+        for epsilon in _grid(guarantee.epsilon)
+    )
+
+
+def cumulative(ledger: LedgerState) -> tuple[str, tuple[float, ...]]:
+    """What was spent after each entry of a ledger, and the name of the measure.
+
+    Epsilons add up in a ledger of epsilon. In a ledger of Gaussian DP they do not, the squares of mu do;
+    the measure is then ``"mu"``.
+    """
+    charged = [entry for entry in ledger.entries if entry["status"] == "charged"]
+    total = sum(float(entry["epsilon"]) for entry in charged)
+    additive = math.isclose(total, ledger.spent_epsilon, rel_tol=1e-6, abs_tol=1e-12)
+    if additive or any(entry.get("mu") is None for entry in charged):
+        return "epsilon", _running(ledger, power=1, key="epsilon")
+    return "mu", _running(ledger, power=2, key="mu")
+
+
+def _running(ledger: LedgerState, *, power: int, key: str) -> tuple[float, ...]:
+    spent, total = [], 0.0
+    for entry in ledger.entries:
+        if entry["status"] == "charged":
+            total += float(entry[key]) ** power
+        spent.append(total ** (1.0 / power))
+    return tuple(spent)
+
+
+def _response(epsilon: float, limit: float) -> float:
+    """Delta at ``epsilon`` of randomised response with parameter ``limit``."""
+    if epsilon >= limit:
+        return 0.0
+    # Divided by exp(limit): both exponentials stay finite for any limit.
+    return -math.expm1(epsilon - limit) / (1.0 + math.exp(-limit))
+
+
+def _grid(top: float) -> tuple[float, ...]:
+    return tuple(top * k / (PROFILE_POINTS - 1) for k in range(PROFILE_POINTS))
+
+
+def _thinned(points: Points) -> Points:
+    """At most about twice PROFILE_POINTS of many points, ends kept."""
+    step = max(1, len(points) // (2 * PROFILE_POINTS) + (len(points) > 2 * PROFILE_POINTS))
+    kept = points[::step]
+    return kept if kept[-1] == points[-1] else (*kept, points[-1])

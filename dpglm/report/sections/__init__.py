@@ -1,0 +1,35 @@
+"""The sections of the report, one file each, in the order in which the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from dpglm.report.section import Section
+from dpglm.report.sections.annex import saved_result
+from dpglm.report.sections.choices import choices_outside
+from dpglm.report.sections.declared import declared_data
+from dpglm.report.sections.full_guarantee import full_guarantee
+from dpglm.report.sections.limits import trust_and_limits
+from dpglm.report.sections.mechanism import mechanism_card
+from dpglm.report.sections.model import model_and_results
+from dpglm.report.sections.plain_words import plain_words
+from dpglm.report.sections.spend import budget_ledger
+from dpglm.report.sections.verdict import verdict
+from dpglm.results.fit_result import FitResult
+
+Maker: TypeAlias = Callable[[FitResult, Mapping[str, str]], Section | None]
+
+SECTIONS: tuple[Maker, ...] = (
+    plain_words,
+    full_guarantee,
+    model_and_results,
+    declared_data,
+    budget_ledger,
+    choices_outside,
+    mechanism_card,
+    trust_and_limits,
+    saved_result,
+)
+
+__all__ = ["SECTIONS", "Maker", "verdict"]

@@ -1,0 +1,35 @@
+"""The saved result: what `dpglm.load` reads, and the fingerprint by which a copy is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+
+from dpglm.report.section import Section
+from dpglm.results.fit_result import FitResult
+from dpglm.results.store import fingerprint, to_json
+
+MOST_CHARACTERS = 60_000
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """Text that keeps its line breaks on the page."""
+
+    text: str
+
+    def __html__(self) -> str:
+        return escape(self.text, quote=False)
+
+
+def saved_result(result: FitResult, choices: Mapping[str, str]) -> Section:
+    """Fingerprint, and the JSON itself where it is short and may be published."""
+    text = to_json(result)
+    short = len(text) <= MOST_CHARACTERS
+    content = {
+        "private": result.guarantee.private,
+        "fingerprint": fingerprint(result),
+        "json": Verbatim(text) if short and result.guarantee.private else None,
+    }
+    return Section("annex", "The saved result", content)

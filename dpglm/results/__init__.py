@@ -1,0 +1,1 @@
+"""What a fit gives back, and how it is put into tables, frames and files."""

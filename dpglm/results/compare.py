@@ -1,0 +1,90 @@
+"""Several fits side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dpglm.errors import MethodError
+from dpglm.results.record import FitRecord
+from dpglm.results.summary import guarantee_notes, strength_text
+from dpglm.tables.content import Column
+from dpglm.tables.number import ABSENT, budget, coefficient
+from dpglm.tables.table import Table
+
+TOGETHER = "Each guarantee holds for its fit alone. What they cost together is for a ledger to say."
+
+
+def compare(fits: Sequence[FitRecord] | Mapping[str, FitRecord]) -> Table:
+    """Coefficients of several fits side by side, with a guarantee for each.
+
+    Parameters
+    ----------
+    fits : sequence or mapping of FitResult
+        In the order of the columns. The keys of a mapping are the headings, else ``(1)``, ``(2)``, ...
+
+    Returns
+    -------
+    Table
+        A row per term in the order of first appearance. ``"-"``: not in this model; ``"0"``: in the model and
+        exactly zero.
+
+    Raises
+    ------
+    MethodError
+        Nothing to compare, or something that is not a result.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
+    >>> small = dpglm.fit("affair ~ age", women, penalty="l2", privacy=1.0, seed=1)
+    >>> large = dpglm.fit("affair ~ age + religious", women, penalty="l2", privacy=1.0, seed=2)
+    >>> [row[0] for row in dpglm.compare([small, large]).rows]
+    ['Intercept', 'age', 'religious']
+    """
+    named = _named(fits)
+    terms = list(dict.fromkeys(name for record in named.values() for name in record.names))
+    estimates = [dict(zip(record.names, record.estimates, strict=True)) for record in named.values()]
+    open_fits = [f"{label}: {record.alarm}" for label, record in named.items() if record.alarm]
+    return Table(
+        title="Fits side by side",
+        columns=(Column("term", "left"), *(Column(label) for label in named)),
+        rows=tuple((term, *(coefficient(found.get(term)) for found in estimates)) for term in terms),
+        wide=tuple((label, _line(record)) for label, record in named.items()),
+        notes=(
+            *(f"{label}: {note}" for label, record in named.items() for note in guarantee_notes(record)),
+            TOGETHER,
+        ),
+        alarm="; ".join(open_fits),
+    )
+
+
+def _named(fits: object) -> dict[str, FitRecord]:
+    if isinstance(fits, Mapping):
+        named = {str(label): one for label, one in fits.items()}
+    elif isinstance(fits, Sequence) and not isinstance(fits, str | bytes):
+        named = {f"({position})": one for position, one in enumerate(fits, start=1)}
+    else:
+        named = {"(1)": fits}
+    strangers = [type(one).__name__ for one in named.values() if not isinstance(one, FitRecord)]
+    if strangers or not named or (len(named) == 1 and not isinstance(fits, Mapping | Sequence)):
+        raise MethodError(
+            f"compare of {strangers[0]}" if strangers else "compare without a list of fits",
+            expected="a list of fits, or a mapping of names to fits",
+            remedy="Use dpglm.compare([fit1, fit2]).",
+        )
+    return named
+
+
+def _line(record: FitRecord) -> str:
+    """Formula, model and price of one fit in a line."""
+    parts = [record.formula, f"{record.family} ({record.link} link)", f"penalty {record.penalty}"]
+    if (strength := strength_text(record)) != ABSENT:
+        parts.append(f"strength {strength}")
+    parts.append(f"method {record.method}")
+    if record.private:
+        parts.append(f"epsilon {budget(record.guarantee.epsilon)}, delta {budget(record.guarantee.delta)}")
+        parts.append(f"relation {record.guarantee.relation}, unit {record.guarantee.unit}")
+    else:
+        parts.append(record.alarm)
+    return "; ".join(parts)

@@ -1,0 +1,116 @@
+"""A result as data frames with the column names of R's broom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.results.record import FitRecord
+from dpglm.results.uncertainty import intervals, p_values, standard_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
+    """One row per coefficient; see :meth:`FitResult.tidy`."""
+    import pandas as pd
+
+    errors, ends = standard_errors(record), intervals(record, 0.95)
+    with np.errstate(over="ignore"):
+        shown = np.exp if exponentiate else np.array
+        estimates, low, high = shown(record.estimates), shown(ends[:, 0]), shown(ends[:, 1])
+    frame = pd.DataFrame(
+        {
+            "term": list(record.names),
+            "estimate": estimates,
+            "std_error": errors,
+            "statistic": record.estimates / errors,
+            "p_value": p_values(record),
+            "conf_low": low,
+            "conf_high": high,
+            "selected": selected(record),
+            "sampling_se": np.full(len(record.names), np.nan),
+            "privacy_se": np.full(len(record.names), np.nan),
+        }
+    )
+    return marked(frame, record)
+
+
+def glance(record: FitRecord) -> pd.DataFrame:
+    """One row per fit; see :meth:`FitResult.glance`."""
+    import pandas as pd
+
+    guarantee = record.guarantee
+    # A frame may lose its other columns: an epsilon that was not kept must not be in it.
+    epsilon, delta, mu = (
+        (guarantee.epsilon, guarantee.delta, guarantee.mu) if guarantee.private else (None, None, None)
+    )
+    frame = pd.DataFrame(
+        {
+            "family": [record.family],
+            "link": [record.link],
+            "penalty": [record.penalty],
+            "strength": [number(record.strength)],
+            "method": [record.method],
+            "goal": [record.goal],
+            "n_terms": [len(record.names)],
+            "n_selected": [int(selected(record).sum())],
+            "epsilon": [number(epsilon)],
+            "delta": [number(delta)],
+            "mu": [number(mu)],
+            "relation": [guarantee.relation if guarantee.private else None],
+            "unit": [guarantee.unit if guarantee.private else None],
+            "nobs": [number(record.n_rows)],
+            "private": [guarantee.private],
+        }
+    )
+    return marked(frame, record)
+
+
+def odds_ratios(record: FitRecord) -> pd.DataFrame:
+    """Odds ratios with their intervals; see :meth:`FitResult.odds_ratios`."""
+    if record.link != "logit":
+        raise MethodError(
+            f"odds ratios of a fit with the {record.link} link",
+            expected="the logit link",
+            remedy="Use tidy(exponentiate=True) where ratios make sense.",
+        )
+    frame = tidy(record, exponentiate=True).rename(columns={"estimate": "odds_ratio"})
+    return marked(frame[["term", "odds_ratio", "conf_low", "conf_high", "selected"]], record)
+
+
+def spend(record: FitRecord) -> pd.DataFrame:
+    """One row per release; see :attr:`FitResult.spend`."""
+    import pandas as pd
+
+    lines = record.spend_lines
+    frame = pd.DataFrame(
+        {
+            "release": [line.release for line in lines],
+            "epsilon": [number(line.epsilon) for line in lines],
+            "delta": [number(line.delta) for line in lines],
+            "mu": [number(line.mu) for line in lines],
+            "share": [number(line.share) for line in lines],
+        }
+    )
+    return marked(frame, record)
+
+
+def selected(record: FitRecord) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which coefficients were selected and are not exactly zero, shape (p,)."""
+    chosen: np.ndarray[tuple[int], np.dtype[np.bool_]] = record.selected_mask & (record.estimates != 0.0)
+    return chosen
+
+
+def number(value: float | None) -> float:
+    """``value`` as a float, NaN where absent."""
+    return float("nan") if value is None else float(value)
+
+
+def marked(frame: pd.DataFrame, record: FitRecord) -> pd.DataFrame:
+    """``frame`` with what was promised in its ``attrs``."""
+    frame.attrs["privacy"] = record.alarm or record.guarantee.statement()
+    return frame

@@ -1,0 +1,1 @@
+"""Tables as data, and the ways to write them down: text, HTML, LaTeX, Markdown."""

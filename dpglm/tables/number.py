@@ -1,0 +1,114 @@
+"""How a number is written. Every table and report takes its numbers from here."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+ABSENT = "-"
+AS_DECLARED_DIGITS = 8  # nobody declares more; longer numbers were computed
+
+
+def coefficient(value: float | None) -> str:
+    """A coefficient, standard error or interval end with four significant digits.
+
+    Parameters
+    ----------
+    value : float or None
+        None and values that are not finite are absent.
+
+    Returns
+    -------
+    str
+        ``"-"`` where absent; an exact zero is ``"0"``, so that it cannot be taken for a small number.
+
+    Examples
+    --------
+    >>> [coefficient(v) for v in (0.0, -0.12, 12.3456, 123456.0, 1.2e-7, float("nan"))]
+    ['0', '-0.1200', '12.35', '1.235e5', '1.200e-7', '-']
+    """
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    if value == 0.0:
+        return "0"
+    return _short_exponent(f"{value:#.4g}").removesuffix(".")
+
+
+def statistic(value: float | None) -> str:
+    """A test statistic with three decimals, or ``"-"``.
+
+    Examples
+    --------
+    >>> statistic(-2.04567), statistic(None)
+    ('-2.046', '-')
+    """
+    return ABSENT if value is None or not math.isfinite(value) else f"{value:.3f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value with three decimals, never shown as zero, or ``"-"``.
+
+    Examples
+    --------
+    >>> p_value(0.04321), p_value(1e-9), p_value(float("nan"))
+    ('0.043', '<0.001', '-')
+    """
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def budget(value: float | None) -> str:
+    """Epsilon, delta, mu or rho: as declared, and a computed one rounded up.
+
+    Rounding up keeps the sentence "at most epsilon" true.
+
+    Examples
+    --------
+    >>> [budget(v) for v in (1.0, 1e-06, 0.1, 2.3138471, 2.31384712345, None, float("inf"))]
+    ['1', '1e-6', '0.1', '2.3138471', '2.314', '-', '-']
+    """
+    return _declared(value, ROUND_CEILING)
+
+
+def balance(value: float | None) -> str:
+    """What is left of a budget: as declared, and a computed one rounded down.
+
+    Examples
+    --------
+    >>> balance(3.0 - 2.9), balance(0.4), balance(9e-06)
+    ('0.1', '0.4', '9e-6')
+    """
+    # 3.0 - 2.9 is 0.10000000000000009: the last two of sixteen digits are the subtraction's rounding.
+    cleaned = value if value is None or not math.isfinite(value) else float(f"{value:.14g}")
+    return _declared(cleaned, ROUND_FLOOR)
+
+
+def count(value: int | None) -> str:
+    """A public count with thousands apart, or ``"-"``.
+
+    Examples
+    --------
+    >>> count(20190), count(None)
+    ('20,190', '-')
+    """
+    return ABSENT if value is None else f"{value:,}"
+
+
+def _declared(value: float | None, rounding: str) -> str:
+    """The shortest text that reads back as ``value``, or four digits rounded to the safe side."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    exact = Decimal(repr(float(value)))
+    if len(exact.normalize().as_tuple().digits) > AS_DECLARED_DIGITS:
+        exact = Context(prec=4, rounding=rounding).plus(exact)
+    number = float(exact)
+    if number == 0.0:
+        return "0"
+    return _short_exponent(f"{number:.{AS_DECLARED_DIGITS}g}")
+
+
+def _short_exponent(text: str) -> str:
+    """``1e-06`` as ``1e-6``."""
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else mantissa

@@ -1,0 +1,100 @@
+"""What is true of every registered family; a new one is tested here without being listed."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from dpglm.glm.families import families
+
+every_family = pytest.mark.parametrize("name", list(families))
+law = settings(derandomize=True, deadline=None, max_examples=100)
+moderate = arrays(np.float64, 5, elements=st.floats(-30.0, 30.0))
+extreme = arrays(np.float64, 5, elements=st.floats(-1e4, 1e4))
+responses = arrays(np.float64, 5, elements=st.sampled_from([0.0, 1.0]))
+WIDTH = 1e-4
+
+
+def central_difference(function, eta, y):
+    return (function(eta + WIDTH, y) - function(eta - WIDTH, y)) / (2 * WIDTH)
+
+
+@every_family
+@law
+@given(eta=moderate, y=responses)
+def test_slope_is_the_derivative_of_the_loss(name, eta, y):
+    family = families[name]()
+    # Truncation WIDTH^2 / 6 of the third derivative, rounding 30 * 2e-16 / WIDTH.
+    np.testing.assert_allclose(
+        family.slope(eta, y), central_difference(family.loss, eta, y), rtol=1e-7, atol=1e-8
+    )
+
+
+@every_family
+@law
+@given(eta=moderate, y=responses)
+def test_curvature_is_the_derivative_of_the_slope(name, eta, y):
+    family = families[name]()
+    np.testing.assert_allclose(
+        family.curvature(eta, y), central_difference(family.slope, eta, y), rtol=1e-7, atol=1e-8
+    )
+
+
+@every_family
+@law
+@given(eta=extreme, other=extreme, y=responses, share=st.floats(0.0, 1.0))
+def test_loss_is_convex_and_curvature_not_negative(name, eta, other, y, share):
+    family = families[name]()
+    between = family.loss(share * eta + (1 - share) * other, y)
+    chord = share * family.loss(eta, y) + (1 - share) * family.loss(other, y)
+    assert (between <= chord + 1e-11).all()  # rounding of losses up to 1e4
+    assert (family.curvature(eta, y) >= 0.0).all()
+
+
+@every_family
+@law
+@given(eta=extreme, y=responses)
+def test_slope_and_curvature_keep_their_bounds(name, eta, y):
+    family = families[name]()
+    rounding = 1 + 4 * np.finfo(float).eps  # the bounds are those of real numbers
+    if family.slope_max is not None:
+        assert (np.abs(family.slope(eta, y)) <= rounding * family.slope_max).all()
+    if family.curvature_max is not None:
+        assert (family.curvature(eta, y) <= rounding * family.curvature_max).all()
+
+
+@every_family
+def test_bounds_are_attained_so_that_no_smaller_ones_would_do(name):
+    family = families[name]()
+    eta = np.linspace(-50.0, 50.0, 10001)
+    y = np.zeros_like(eta)
+    if family.slope_max is not None:
+        assert np.abs(family.slope(eta, y)).max() > (1 - 1e-9) * family.slope_max
+    if family.curvature_max is not None:
+        assert family.curvature(eta, y).max() > (1 - 1e-9) * family.curvature_max
+
+
+@every_family
+@pytest.mark.parametrize("size", [1.0, 40.0, 745.0, 1e4])
+def test_far_out_everything_is_finite_without_a_warning(name, size):
+    family = families[name]()
+    if family.slope_max is None:
+        pytest.skip("a family without a slope bound may overflow far out")
+    eta, y = np.array([-size, -size, size, size]), np.array([0.0, 1.0, 0.0, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for values in (family.loss(eta, y), family.slope(eta, y), family.curvature(eta, y), family.mean(eta)):
+            assert np.isfinite(values).all()
+
+
+@every_family
+@law
+@given(eta=moderate, y=responses)
+def test_slope_is_the_mean_minus_the_response(name, eta, y):
+    family = families[name]()
+    if family.link not in {"logit", "identity", "log"}:
+        return  # true of canonical links only
+    np.testing.assert_allclose(family.slope(eta, y), family.mean(eta) - y, rtol=1e-14)

@@ -1,0 +1,303 @@
+"""The row-wise promise: what becomes of a row depends on that row alone, and no row raises or warns."""
+
+import datetime as dt
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpglm.data.cells import cell_of, cells_of_column, looks_numeric, numbers_of_texts
+from dpglm.data.coding import Coding
+from dpglm.data.csv_rows import parse_lines
+from dpglm.data.formula import parse
+from dpglm.data.rows import RowEncoder
+from dpglm.data.schema import Schema
+from dpglm.data.sources import CsvSource
+from dpglm.data.variables import Categorical, Numeric
+
+law = settings(derandomize=True, deadline=None, max_examples=200)
+
+
+class Hostile:
+    """Raises whatever is done with it."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError("compared")
+
+    def __float__(self):
+        raise RuntimeError("converted")
+
+    def __str__(self):
+        raise RuntimeError("printed")
+
+    def __bool__(self):
+        raise RuntimeError("asked")
+
+
+class HostileFloat(float):
+    def __float__(self):
+        raise RuntimeError("converted")
+
+
+VARIABLES = {
+    "plain": Numeric(-1, 3),
+    "filled": Numeric(-1, 3, missing=0.5),
+    "number levels": Categorical([0, 1, 2.5]),
+    "truth": Categorical([False, True], missing=True),
+    "text levels": Categorical(["no", "yes", "1", "01", "NA", "True"], missing="no", other="yes"),
+    "other": Categorical(["F", "M", "1"], missing="F", other="omit"),
+}
+
+spellings = st.text(alphabet="0123456789+-.eE \tinfINFtyaruelsTF_xd", max_size=8)
+texts = st.one_of(
+    st.sampled_from(
+        ["no", "yes", "1", "01", "1.0", " 1 ", "NA", "nan", "None", "True", "TRUE", "", "F", "inf"]
+    ),
+    spellings,
+    st.text(max_size=5),
+    st.just("\ud800"),
+)
+cells = st.one_of(
+    texts,
+    st.booleans(),
+    st.integers(),
+    st.integers(-2, 3),
+    st.just(10**400),
+    st.floats(),
+    st.floats(-2, 4, width=16).map(np.float16),
+    st.floats(width=32).map(np.float32),
+    st.sampled_from([0, 1, 1.0, 2.5, -0.0, np.bool_(True), np.int8(1), np.longdouble("1e4000")]),
+    st.sampled_from([None, pd.NA, pd.NaT, np.nan, np.datetime64("NaT"), np.timedelta64(3, "D")]),
+    st.sampled_from(
+        [Decimal("1"), Decimal("NaN"), Decimal("sNaN"), Decimal("1e999999"), Fraction(10**400, 3)]
+    ),
+    st.sampled_from([b"yes", b"\xff", dt.date(2020, 1, 1), pd.Timestamp("2020"), 1j, complex("nan")]),
+    st.sampled_from([[1], (1, 2), {"a": 1}, {1}, np.array([1.0]), object(), Hostile(), HostileFloat(1.0)]),
+)
+
+
+def column_of(values):
+    """An object column that holds the values as they are, nested ones included."""
+    array = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        array[place] = value
+    return pd.Series(array, dtype=object)
+
+
+def one_by_one(variable, values):
+    return np.array([variable.clean(column_of([value]))[0] for value in values])
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_tolerated():
+    """Warnings and numpy's floating point signals raise."""
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+@law
+@given(values=st.lists(cells, min_size=1, max_size=12))
+def test_a_row_is_read_alike_alone_and_in_any_company(name, values):
+    variable = VARIABLES[name]
+    together = variable.clean(column_of(values))
+    np.testing.assert_array_equal(together, one_by_one(variable, values))
+    np.testing.assert_array_equal(variable.clean(values), together)
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+@law
+@given(values=st.lists(cells, min_size=1, max_size=12), garbage=cells, data=st.data())
+def test_permuting_rows_permutes_and_an_appended_row_changes_nothing_else(name, values, garbage, data):
+    variable = VARIABLES[name]
+    base = variable.clean(column_of(values))
+    order = data.draw(st.permutations(range(len(values))))
+    np.testing.assert_array_equal(variable.clean(column_of([values[i] for i in order])), base[list(order)])
+    np.testing.assert_array_equal(variable.clean(column_of([*values, garbage]))[:-1], base)
+
+
+NUMBERS = st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=1, max_size=8)
+FLOATS = st.lists(st.one_of(st.none(), st.floats(width=32)), min_size=1, max_size=8)
+WORDS = st.lists(st.one_of(st.none(), texts.filter(str.isprintable)), min_size=1, max_size=8)
+TRUTHS = st.lists(st.one_of(st.none(), st.booleans()), min_size=1, max_size=8)
+DATES = st.lists(st.one_of(st.none(), st.just(pd.Timestamp("2020-01-02"))), min_size=1, max_size=8)
+MIXED = st.lists(
+    st.one_of(st.none(), texts.filter(str.isprintable), st.integers(-3, 3), st.booleans()),
+    min_size=1,
+    max_size=8,
+)
+DECIMALS = st.lists(st.one_of(st.none(), st.decimals(-9, 9, places=2)), min_size=1, max_size=8)
+
+
+def typed_columns(kind, data):
+    """Columns of many types; each holds what its ``tolist`` says."""
+    if kind == "numbers":
+        values = data.draw(NUMBERS)
+        floats = [np.nan if value is None else value for value in values]
+        whole = [0 if value is None else value for value in values]
+        yield pd.Series(floats, dtype="float64")
+        yield pd.Series(whole, dtype="int8")
+        yield pd.Series(values, dtype="Int64")
+        yield pd.Series(values, dtype="category")
+        yield pd.Series(values, dtype="Float32")
+        yield pd.Series(values, dtype=pd.ArrowDtype(pa.int32()))
+        yield pd.Series(floats, dtype=pd.SparseDtype("float64"))
+        yield pd.Series(floats).astype("complex128")
+        yield pd.Series(whole).to_numpy().astype("timedelta64[D]").astype("timedelta64[s]")
+    elif kind == "floats":
+        values = data.draw(FLOATS)
+        yield pd.Series([np.nan if value is None else value for value in values], dtype="float32")
+        yield pd.Series(values, dtype=pd.ArrowDtype(pa.float32()))
+        yield pd.Series(values, dtype="Float64")
+        yield np.array([np.nan if value is None else value for value in values], dtype=np.longdouble)
+    elif kind == "words":
+        values = data.draw(WORDS)
+        yield pd.Series(values, dtype="str")
+        yield pd.Series(values, dtype="string[python]")
+        yield pd.Series(values, dtype="string[pyarrow]")
+        yield pd.Series(values, dtype="category")
+        yield pd.Series(values, dtype=pd.ArrowDtype(pa.large_string()))
+        encoded = pa.array(values, pa.string()).dictionary_encode()
+        yield pd.Series(pd.arrays.ArrowExtensionArray(encoded))
+        yield np.array(["" if value is None else value.rstrip("\0") for value in values], dtype=str)
+    elif kind == "truths":
+        values = data.draw(TRUTHS)
+        yield pd.Series([bool(value) for value in values], dtype="bool")
+        yield pd.Series(values, dtype="boolean")
+        yield pd.Series(values, dtype=pd.ArrowDtype(pa.bool_()))
+    elif kind == "dates":
+        values = data.draw(DATES)
+        yield pd.Series(values, dtype="datetime64[ns]")
+        yield pd.Series(values, dtype="datetime64[ns, UTC]")
+        yield pd.Series(values, dtype="period[D]")
+        yield pd.Series(values, dtype=pd.ArrowDtype(pa.timestamp("us")))
+        yield pd.Series(values, dtype="category")
+    elif kind == "decimals":
+        yield pd.Series(data.draw(DECIMALS), dtype=pd.ArrowDtype(pa.decimal128(9, 2)))
+    else:
+        yield pd.Series(data.draw(MIXED), dtype="category")
+
+
+@pytest.mark.parametrize("kind", ["numbers", "floats", "words", "truths", "dates", "decimals", "mixed"])
+@law
+@given(data=st.data())
+def test_every_column_type_is_read_as_its_cells_are(kind, data):
+    variable = VARIABLES[data.draw(st.sampled_from(sorted(VARIABLES)))]
+    for column in typed_columns(kind, data):
+        alone = one_by_one(variable, list(column))
+        np.testing.assert_array_equal(variable.clean(column), alone, err_msg=str(column.dtype))
+
+
+def test_one_zero_and_their_spellings_are_the_same_level():
+    same = [1, 1.0, True, "1", "1.0", " 1", np.int8(1), np.float32(1), Decimal(1), "true", b"1"]
+    for variable in (Categorical([0, 1]), Categorical(["0", "1"]), Categorical([False, True])):
+        assert set(variable.clean(column_of(same))) == {1}
+
+
+def test_arrow_text_that_is_no_utf8_is_read_without_a_word():
+    array = pa.array([b"yes", b"\xff\xfe", None, b"no"], pa.binary()).view(pa.binary())
+    broken = pa.Array.from_buffers(pa.string(), len(array), array.buffers())
+    column = pd.Series(pd.arrays.ArrowExtensionArray(broken))
+    assert Categorical(["no", "yes"]).clean(column).tolist() == [1, -1, -1, 0]
+
+
+@law
+@given(text=st.one_of(spellings, st.text(max_size=6), st.floats().map(repr), st.integers().map(str)))
+def test_a_text_spells_the_number_that_the_csv_parser_reads(text):
+    # In CSV bytes these are mended, quoted or cut before the parser sees them.
+    text = "".join(sign for sign in text if sign not in '\n\r",\0')
+    field = text.encode("utf-8", "replace") + b"\n"
+    try:
+        # Two rows, since the parser takes a column of nothing but True for numbers.
+        frame = parse_lines(field + b"0.5\n", width=1, places=(0,), floats=(0,))
+        parsed = frame[0].iloc[0] if text else None
+    except ValueError:
+        parsed = None
+    assert looks_numeric(text) == (parsed is not None)
+    if parsed is not None:
+        assert numbers_of_texts([text])[0] == parsed
+
+
+rough = st.one_of(
+    texts.map(lambda text: text.encode("utf-8", "replace").replace(b"\n", b"")),
+    st.binary(max_size=4).map(lambda raw: raw.replace(b"\n", b"")),
+    st.sampled_from(
+        [b'"', b'"a', b'a"b', b'"a""b"', b'"no"', b'"1"', b"\r", b"1,2", b'"1,2"', b"yes\r", b"0.1"]
+    ),
+)
+quoted = st.text(alphabet='"",1', max_size=9).map(str.encode)
+swallowing = st.sampled_from([b'1"1,"', b'"', b'"1,1', b'"1" "1","', b'1,"1"1"",1', b'1"1,"1', b'1,"","1'])
+lines = st.one_of(st.lists(rough, min_size=1, max_size=5).map(b",".join), quoted, swallowing)
+FILE_SCHEMA = Schema({"x": VARIABLES["plain"], "g": VARIABLES["other"], "z": VARIABLES["filled"]})
+
+
+def read_csv_rows(folder, body, *, chunk_rows):
+    path = folder / "rows.csv"
+    path.write_bytes(b"x,g,z\n" + body)
+    names = ["x", "g", "z"]
+    source = CsvSource(path, chunk_rows=chunk_rows)
+    parts = [FILE_SCHEMA.clean(chunk, names) for chunk in source.chunks(names, numeric=("x", "z"))]
+    return np.array([np.concatenate([part[name] for part in parts]) if parts else [] for name in names])
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(rows=st.lists(lines, min_size=1, max_size=6), chunk_rows=st.integers(1, 4))
+def test_a_line_of_a_csv_file_is_read_alike_alone_and_in_any_company(tmp_path_factory, rows, chunk_rows):
+    folder = tmp_path_factory.mktemp("csv")
+    together = read_csv_rows(folder, b"\n".join(rows), chunk_rows=chunk_rows)
+    alone = [read_csv_rows(folder, row + b"\n", chunk_rows=9) for row in rows]
+    assert [read.shape[1] for read in alone] == [int(row not in (b"", b"\r")) for row in rows]
+    np.testing.assert_array_equal(together, np.concatenate(alone, axis=1))
+
+
+SCHEMA = Schema.of({"x": (-1, 3), "g": ["a", "b", "1"], "t": [0, 1], "y": ["no", "yes"]})
+MODEL = parse("y ~ x * g + I(x ** 2) + t", SCHEMA)
+ENCODER = RowEncoder(MODEL, Coding.of(MODEL))
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(rows=st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=8))
+def test_coded_rows_are_bounded_and_the_same_row_by_row(rows):
+    def coded(part):
+        frame = pd.DataFrame(
+            {name: column_of([row[place] for row in part]) for place, name in enumerate("xgt")}
+        )
+        return ENCODER.encode(SCHEMA.clean(frame, ENCODER.columns))
+
+    X, _, usable = coded(rows)
+    assert X.dtype == np.float32
+    assert np.all(np.einsum("ji,ji->i", X, X, dtype=np.float64) <= 1.0)
+    for place, row in enumerate(rows):
+        alone, _, usable_alone = coded([row])
+        np.testing.assert_array_equal(X[:, place], alone[:, 0])
+        assert usable[place] == usable_alone[0]
+
+
+def test_the_law_can_fail():
+    """Its broken twin, a reader that trusts the type pandas infers for the column, is caught."""
+
+    class Trusting(Numeric):
+        def clean(self, column):
+            inferred = pd.Series(list(column)).infer_objects()
+            numbers = inferred if inferred.dtype.kind == "f" else pd.Series(np.nan, inferred.index)
+            return np.clip(numbers.to_numpy(float), self.low, self.high)
+
+    trusting, values = Trusting(0, 1), [0.5, "1"]
+    together = trusting.clean(column_of(values))
+    assert not np.array_equal(together, one_by_one(trusting, values), equal_nan=True)
+
+
+@law
+@given(values=st.lists(cells, max_size=10))
+def test_cells_of_a_column_are_the_cells_of_its_values(values):
+    listed, index = cells_of_column(column_of(values))
+    assert [listed[place] for place in index] == [cell_of(value) for value in values]

@@ -1,0 +1,111 @@
+"""Without noise the private path gives the peers' numbers, on the original scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import patsy
+import pytest
+import statsmodels.formula.api as smf
+from sklearn.linear_model import LogisticRegression
+
+import dpglm
+from dpglm.methods.scaling import Scaling
+from dpglm.noise import NoiseSource
+
+FAIR = (
+    "affair ~ age + yrs_married + children + religious + educ + {first} + C(occupation_husb) + rate_marriage"
+)
+RANDHIE = "visit ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp"
+
+
+class Silence(NoiseSource):
+    """No noise at all: what remains is the deterministic part of the release."""
+
+    private = True
+
+    def bytes(self, count: int) -> bytes:
+        raise AssertionError("silence draws nothing")
+
+    def normal(self, size: int, *, scale: float) -> Any:
+        return np.zeros(size)
+
+    def gamma_norm(self, size: int, *, rate: float) -> Any:
+        return np.zeros(size)
+
+
+@pytest.fixture
+def noiseless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpglm.api.OsNoise", Silence)
+
+
+def as_peers_see_it(frame: pd.DataFrame, response: str) -> pd.DataFrame:
+    return frame.assign(**{response: (frame[response] == "yes").astype(float)})
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "C(occupation)",
+        "C(occupation, Treatment(reference=3))",
+        "C(occupation, Sum)",
+        "C(occupation, Helmert)",
+        "C(occupation, Diff)",
+        "C(occupation, Poly)",
+    ],
+)
+@pytest.mark.usefixtures("noiseless")
+def test_no_penalty_equals_logit_on_fair_for_every_contrast(first: str) -> None:
+    frame = dpglm.load_data("fair")
+    formula = FAIR.format(first=first)
+    # epsilon so large that the ridge that privacy needs, 2 / epsilon, is below rounding.
+    fit = dpglm.fit(formula, frame, penalty="none", privacy=1e12)
+    peer = smf.logit(formula, as_peers_see_it(frame, "affair")).fit(disp=0, tol=1e-12, maxiter=100)
+    # The schema declares levels 1..6; the frame holds 1.0..6.0, which is how patsy names them.
+    assert list(fit.names) == [name.replace(".0]", "]") for name in peer.params.index]
+    # Both solvers stop at 1e-8 or better; float32 storage of rows moves coefficients by about 1e-7.
+    np.testing.assert_allclose(fit.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.usefixtures("noiseless")
+def test_no_penalty_equals_logit_on_randhie() -> None:
+    frame = dpglm.load_data("randhie")
+    fit = dpglm.fit(RANDHIE, frame, penalty="none", privacy=(1e12, 1e-6))
+    peer = smf.logit(RANDHIE, as_peers_see_it(frame, "visit")).fit(disp=0, tol=1e-12, maxiter=100)
+    estimates = pd.Series(fit.estimates, [name.replace("[T.1]", "").replace("[1]", "") for name in fit.names])
+    np.testing.assert_allclose(estimates[peer.params.index], peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("strength", [0.001, 0.01, 0.05])
+@pytest.mark.usefixtures("noiseless")
+def test_l1_equals_scikit_learn_with_the_same_objective(strength: float) -> None:
+    frame = dpglm.load_data("fair")
+    formula = FAIR.format(first="C(occupation)")
+    fit = dpglm.fit(formula, frame, penalty="l1", strength=strength, privacy=1e12)
+    model = dpglm.data.parse(formula, dpglm.data.declared(frame))
+    scaling = Scaling.of(dpglm.data.Coding.of(model))
+    columns = patsy.dmatrix(formula.split("~")[1], frame)[:, 1:] / scaling.lengths[1:]
+    y = (frame["affair"] == "yes").to_numpy()
+    # liblinear penalises the intercept, saga does not; centred columns help saga converge.
+    peer = LogisticRegression(
+        l1_ratio=1.0,
+        solver="saga",
+        C=1.0 / (strength * len(y)),
+        tol=1e-10,
+        max_iter=20_000,
+        fit_intercept=True,
+    ).fit(columns - columns.mean(axis=0), y)
+    np.testing.assert_allclose(fit.estimates[1:], peer.coef_[0] / scaling.lengths[1:], rtol=1e-5, atol=1e-5)
+    assert list(fit.selected_mask[1:]) == list(np.abs(peer.coef_[0]) > 1e-6)
+
+
+@pytest.mark.usefixtures("noiseless")
+def test_the_nonprivate_fit_equals_logit_and_says_it_is_not_private() -> None:
+    frame = dpglm.load_data("fair")
+    fit = dpglm.fit("affair ~ age * religious", frame, penalty="none", privacy=None)
+    peer = smf.logit("affair ~ age * religious", as_peers_see_it(frame, "affair")).fit(disp=0, tol=1e-12)
+    np.testing.assert_allclose(fit.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
+    assert "NOT PRIVATE" in str(fit.summary())
+    assert not fit.privacy.private

@@ -1,0 +1,107 @@
+"""The sum over blocks equals the sum over rows, however the rows are cut."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpglm.glm.families.binomial import Binomial
+from dpglm.optim.rows import BlockLoss, Piece
+
+FAMILY = Binomial()
+
+
+def table(seed, n, p, *, offset=True):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)).astype(np.float32)
+    y = (rng.random(n) < 0.4).astype(float)
+    return X, y, rng.standard_normal(n) if offset else None
+
+
+def cut(X, y, offset, size):
+    pieces = [slice(first, first + size) for first in range(0, len(y), size)]
+    return [
+        Piece(
+            np.ascontiguousarray(X[part].T), y[part].copy(), None if offset is None else offset[part].copy()
+        )
+        for part in pieces
+    ]
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 999),
+    n=st.integers(0, 70),
+    p=st.integers(1, 6),
+    size=st.integers(1, 80),
+    offset=st.booleans(),
+)
+def test_gradient_and_hessian_equal_the_dense_ones(seed, n, p, size, offset):
+    X, y, o = table(seed, n, p, offset=offset)
+    theta = np.random.default_rng(seed).standard_normal(p)
+    loss = BlockLoss(lambda: cut(X, y, o, size), FAMILY, p)
+    eta = X.astype(float) @ theta + (0.0 if o is None else o)
+    wide = X.astype(float)
+    np.testing.assert_allclose(loss.gradient(theta), wide.T @ FAMILY.slope(eta, y), atol=1e-12)
+    np.testing.assert_allclose(
+        loss.gradient(theta, compensated=True), wide.T @ FAMILY.slope(eta, y), atol=1e-12
+    )
+    expected = (wide.T * FAMILY.curvature(eta, y)) @ wide
+    gradient, hessian = loss.gradient_and_hessian(theta, precise=True)
+    np.testing.assert_allclose(hessian, expected, atol=1e-12)
+    np.testing.assert_allclose(gradient, loss.gradient(theta), atol=1e-12)
+    np.testing.assert_allclose(loss.hessian(theta), expected, atol=1e-5 * (1 + np.abs(expected).max()))
+    some = np.arange(0, p, 2)
+    np.testing.assert_allclose(
+        loss.hessian(theta, variables=some, precise=True), expected[np.ix_(some, some)], atol=1e-12
+    )
+    assert loss.row_count == n
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "step"), [(0, 5, 3), (17, 5, 3), (5000, 2048, 7), (5000, 1, 2), (9, 4, 20)]
+)
+def test_thinned_rows_are_every_stepth_weighted(n, size, step):
+    X, y, o = table(3, n, 4)
+    theta = np.linspace(-1.0, 1.0, 4)
+    thin = BlockLoss(lambda: cut(X, y, o, size), FAMILY, 4).thinned(step)
+    kept = X[::step].astype(float)
+    expected = step * kept.T @ FAMILY.slope(kept @ theta + o[::step], y[::step])
+    np.testing.assert_allclose(thin.gradient(theta), expected, atol=1e-9)
+    assert thin.row_count == len(y[::step])
+
+
+def test_rows_of_zeros_contribute_exactly_nothing():
+    X, y, o = table(5, 40, 3)
+    X[10:30] = 0.0
+    left = np.r_[0:10, 30:40]
+    theta = np.array([0.3, -2.0, 1.0])
+    other = y.copy()
+    other[10:30] = 1.0 - y[10:30]
+    loss = BlockLoss(lambda: cut(X, y, o, 40), FAMILY, 3)
+    flipped = BlockLoss(lambda: cut(X, other, o, 40), FAMILY, 3)
+    np.testing.assert_array_equal(loss.gradient(theta), flipped.gradient(theta))
+    shorter = BlockLoss(lambda: cut(X[left], y[left], o[left], 40), FAMILY, 3)
+    np.testing.assert_allclose(loss.gradient(theta), shorter.gradient(theta), atol=1e-14)
+
+
+def test_compensated_sum_keeps_what_the_plain_one_loses():
+    # One block of huge slopes, many of small ones, one that cancels the first: the small ones must survive.
+    class Raw(Binomial):
+        def slope(self, eta, y):
+            return y
+
+    small = [Piece(np.ones((1, 1), np.float32), np.array([1.0]), None) for _ in range(1000)]
+    blocks = [Piece(np.ones((1, 1), np.float32), np.array([1e17]), None), *small]
+    blocks.append(Piece(np.ones((1, 1), np.float32), np.array([-1e17]), None))
+    loss = BlockLoss(lambda: blocks, Raw(), 1)
+    assert loss.gradient(np.zeros(1), compensated=True)[0] == 1000.0
+    assert loss.gradient(np.zeros(1))[0] != 1000.0
+
+
+def test_same_blocks_give_the_same_bits():
+    X, y, o = table(8, 5000, 7)
+    theta = np.ones(7)
+    first = BlockLoss(lambda: cut(X, y, o, 2048), FAMILY, 7).gradient(theta)
+    second = BlockLoss(lambda: cut(X, y, o, 2048), FAMILY, 7).gradient(theta)
+    assert first.tobytes() == second.tobytes()

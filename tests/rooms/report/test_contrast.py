@@ -1,0 +1,72 @@
+"""Colours are far enough apart for everybody (WCAG 2.2, 1.4.3 and 1.4.11), light, dark and printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+STYLE = Path(__file__).parents[3] / "dpglm" / "report" / "templates" / "style.css"
+MODES = ("light", "dark", "print")
+
+TEXTS = [
+    (ink, ground) for ground in ("paper", "panel") for ink in ("ink", "soft", "accent", "clay", "alarm")
+] + [("on-alarm", "alarm"), ("soft", "wash"), ("ink", "wash")]
+SHAPES = [
+    ("strong", "paper"),
+    ("accent", "paper"),
+    ("accent", "wash"),
+    ("clay", "paper"),
+    ("strong", "panel"),
+]
+
+
+def palettes() -> dict[str, dict[str, str]]:
+    """The three ``:root`` blocks of the style sheet, in their order."""
+    blocks = re.findall(r":root\s*{([^}]*)}", STYLE.read_text(encoding="utf-8"))
+    assert len(blocks) == len(MODES)
+    return {
+        mode: dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6});", block))
+        for mode, block in zip(MODES, blocks, strict=True)
+    }
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of sRGB, as WCAG defines it."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_formula_agrees_with_the_standard() -> None:
+    assert contrast("#ffffff", "#000000") == pytest.approx(21.0)
+    assert contrast("#ffffff", "#767676") == pytest.approx(4.54, abs=0.005)  # the grey that just passes
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("ink", "ground"), TEXTS)
+def test_text_reaches_level_aa(mode: str, ink: str, ground: str) -> None:
+    palette = palettes()[mode]
+    assert contrast(palette[ink], palette[ground]) >= 4.5
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("ink", "ground"), SHAPES)
+def test_shapes_that_carry_meaning_reach_three(mode: str, ink: str, ground: str) -> None:
+    palette = palettes()[mode]
+    assert contrast(palette[ink], palette[ground]) >= 3.0
+
+
+def test_every_palette_names_the_same_colours_and_no_colour_is_used_elsewhere() -> None:
+    found = palettes()
+    assert set(found["light"]) == set(found["dark"]) == set(found["print"])
+    rest = re.sub(r":root\s*{[^}]*}", "", STYLE.read_text(encoding="utf-8"))
+    used = set(re.findall(r"#[0-9a-fA-F]{3,8}\b(?![^{]*{)", rest)) - {"#444444"}  # the printed page number
+    assert not used
+    assert set(re.findall(r"var\(--([\w-]+)\)", rest)) <= set(found["light"])

@@ -1,0 +1,287 @@
+"""A result says what was released, holds no data, and nothing in it can be changed."""
+
+import copy
+import dataclasses
+import gc
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpglm.errors import MethodError, StoreError
+from dpglm.results import store
+from dpglm.results.compare import compare
+from dpglm.results.fit_result import FitResult, SpendLine
+from tests.golden.examples import NAMES, RESULTS, open_fit, private_fit, pure_fit, seeded_fit
+
+NOT_PRIVATE = [seeded_fit, open_fit]
+
+
+def values_of(result):
+    """Every public attribute; a method is called without arguments where it needs none."""
+    for name in dir(result):
+        if name.startswith("_") or name == "predict":
+            continue
+        value = getattr(result, name)
+        yield name, value() if callable(value) else value
+
+
+@pytest.mark.parametrize("make", RESULTS.values())
+def test_every_public_attribute_has_a_value_and_a_docstring(make):
+    result = make()
+    found = dict(values_of(result))
+    assert {"params", "bse", "pvalues", "cov_params", "summary", "tidy", "glance", "spend", "privacy"} <= set(
+        found
+    )
+    for name in set(found) - {field.name for field in dataclasses.fields(result)}:
+        assert getattr(type(result), name).__doc__, name
+
+
+@pytest.mark.parametrize("make", RESULTS.values())
+def test_labels_are_the_names_in_formula_order(make):
+    result = make()
+    for series in (result.params, result.bse, result.pvalues):
+        assert tuple(series.index) == result.names
+    assert tuple(result.conf_int().index) == tuple(result.cov_params().columns) == result.names
+    assert tuple(result.tidy()["term"]) == tuple(row[0] for row in result.summary().rows) == result.names
+
+
+@pytest.mark.parametrize("make", RESULTS.values())
+def test_nothing_in_a_result_reaches_a_frame(make):
+    result = make()
+    list(values_of(result))
+    seen, todo = set(), [result]
+    while todo:
+        item = todo.pop()
+        if id(item) in seen or isinstance(item, type) or type(item).__name__ in ("module", "function"):
+            continue
+        seen.add(id(item))
+        assert not isinstance(item, pd.DataFrame | pd.Series), type(item)
+        todo += gc.get_referents(item)
+
+
+@pytest.mark.parametrize("where", ["schema", "mechanism"])
+def test_a_frame_cannot_be_put_into_a_result(where):
+    with pytest.raises(StoreError) as caught:
+        private_fit(**{where: {"hidden": [{"deeper": pd.DataFrame({"age": [987.0]})}]}})
+    assert "987" not in str(caught.value)
+
+
+def test_a_result_cannot_be_changed_from_outside():
+    coded = np.array([-0.8125, 0.25, 0.0, 1.0, 2.0])
+    mechanism = {"levels": ["no", "yes"]}
+    result = private_fit(coded=coded, mechanism=mechanism)
+    coded[:] = 7.0
+    mechanism["levels"].append("maybe")
+    params, frame = result.params, result.tidy()
+    params["age"] = 9.0
+    frame.loc[0, "estimate"] = 9.0
+    assert result.coded[0] == -0.8125
+    assert result.mechanism["levels"] == ["no", "yes"]
+    assert result.params["age"] == result.estimates[3] != 9.0
+    with pytest.raises(ValueError, match="read-only"):
+        result.estimates[0] = 1.0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.formula = "y ~ 1"
+
+
+@pytest.mark.parametrize("make", RESULTS.values())
+def test_equal_results_are_equal_and_copies_too(make):
+    result = make()
+    assert result == make()
+    assert hash(result) == hash(make())
+    assert result == copy.deepcopy(result) == pickle.loads(pickle.dumps(result))
+    assert result == dataclasses.replace(result, row_map=object())
+    assert result != dataclasses.replace(
+        result, estimates=result.estimates + 1e-15 + 1e-15 * result.estimates
+    )
+    assert result != dataclasses.replace(result, mechanism={**result.mechanism, "noise_scale": 1.0})
+    assert result != "result"
+
+
+def test_a_subclass_keeps_fields_and_name():
+    class Drawn(FitResult):
+        pass
+
+    result = private_fit()
+    drawn = Drawn(**{field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
+    assert drawn == result
+    assert repr(drawn).startswith("<Drawn ")
+
+
+def test_what_no_release_pays_for_is_absent_and_printed_as_a_dash():
+    result = private_fit()
+    assert result.bse.isna().all()
+    assert result.pvalues.isna().all()
+    assert result.conf_int(0.9).isna().all(axis=None)
+    assert result.cov_params().isna().all(axis=None)
+    assert all(row[2:7] == ("-",) * 5 for row in result.summary().rows)
+    assert (
+        result.tidy()[["std_error", "statistic", "p_value", "sampling_se", "privacy_se"]]
+        .isna()
+        .all(axis=None)
+    )
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 95, float("nan"), "0.95", True, None])
+def test_a_level_outside_0_and_1_is_refused(level):
+    with pytest.raises(MethodError, match=r"level=0\.95"):
+        private_fit().conf_int(level)
+
+
+def test_selected_means_selected_and_not_zero():
+    result = private_fit(
+        estimates=np.array([1.0, 0.0, 2.0, 3.0, 0.0]),
+        selected_mask=np.array([True, True, False, True, False]),
+    )
+    assert result.selected == ("Intercept", "age")
+    assert result.nonzero == ("Intercept", NAMES[2], "age")
+    assert [row[-1] for row in result.summary().rows] == ["yes", "no", "no", "yes", "no"]
+    assert result.glance()["n_selected"].item() == 2
+
+
+@pytest.mark.parametrize("make", NOT_PRIVATE)
+def test_a_result_without_guarantee_says_so_in_every_form(make):
+    result = make()
+    alarm = f"NOT PRIVATE: {result.guarantee.reason}"
+    table, pair = result.summary(), compare([private_fit(), result])
+    forms = [str(result), repr(result), result._repr_html_(), store.to_json(result)]
+    for one in (table, pair):
+        forms += [str(one), one.to_html(), one.to_latex(), one.to_markdown(), one._repr_html_(), repr(one)]
+        forms.append(str(one.as_simple_table()))
+    assert all(alarm in form for form in forms)
+    assert str(result).splitlines()[2].strip() == alarm
+    assert str(result).splitlines()[-2].strip() == alarm
+    for frame in (
+        result.tidy(),
+        result.glance(),
+        result.spend,
+        result.odds_ratios(),
+        result.params,
+        result.bse,
+    ):
+        assert frame.attrs["privacy"] == alarm
+
+
+@pytest.mark.parametrize("make", NOT_PRIVATE)
+def test_a_result_without_guarantee_claims_no_epsilon(make):
+    result = make()
+    row = result.glance().iloc[0]
+    assert row[["epsilon", "delta", "mu", "relation", "unit"]].isna().all()
+    assert not row["private"]
+    facts = dict(result.summary().right)
+    assert all(facts[label].endswith(("-", "(not kept)")) for label in ("epsilon", "delta", "mu"))
+    assert {facts[label] for label in ("relation", "unit", "theorem")} == {"-"}
+
+
+@pytest.mark.parametrize("make", [private_fit, pure_fit])
+def test_a_private_result_ends_in_its_guarantee_and_assumptions(make):
+    result = make()
+    assert "NOT PRIVATE" not in str(result)
+    notes = " ".join(result.summary().notes)
+    assert result.privacy.statement() in notes
+    assert all(text in notes for text in result.privacy.assumptions)
+
+
+def test_a_private_number_of_rows_is_nowhere():
+    result = pure_fit()
+    assert dict(result.summary().left)["Rows"] == "not released"
+    assert result.glance()["nobs"].isna().all()
+
+
+def test_ledger_and_strength_are_facts_of_the_table():
+    facts = dict(private_fit().summary().facts)
+    assert facts["ledger"] == "ward-7: 0.1 of 3 left, delta 9e-6 of 1e-5"
+    assert facts["Strength"] == "0.01235"
+    assert dict(pure_fit().summary().facts)["Strength"] == "25.00 in all"
+    assert "ledger" not in dict(pure_fit().summary().facts)
+
+
+def test_tidy_has_the_columns_of_broom():
+    frame = private_fit().tidy()
+    assert list(frame) == [
+        *("term", "estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"),
+        *("selected", "sampling_se", "privacy_se"),
+    ]
+    ratios = private_fit().tidy(exponentiate=True)["estimate"]
+    np.testing.assert_array_equal(ratios, np.exp(private_fit().estimates))
+
+
+def test_glance_is_one_row():
+    frame = private_fit().glance()
+    assert list(frame) == [
+        *(
+            "family",
+            "link",
+            "penalty",
+            "strength",
+            "method",
+            "goal",
+            "n_terms",
+            "n_selected",
+            "epsilon",
+            "delta",
+        ),
+        *("mu", "relation", "unit", "nobs", "private"),
+    ]
+    assert len(frame) == 1
+    assert frame[["epsilon", "delta", "nobs"]].iloc[0].tolist() == [1.0, 1e-6, 6366.0]
+
+
+def test_odds_ratios_are_for_the_logit_link():
+    frame = private_fit().odds_ratios()
+    np.testing.assert_array_equal(frame["odds_ratio"], np.exp(private_fit().estimates))
+    with pytest.raises(MethodError, match="logit"):
+        private_fit(link="log", family="poisson").odds_ratios()
+
+
+def test_spend_has_a_line_per_release():
+    frame = private_fit(
+        spend_lines=(SpendLine("a", None, None, 0.5, 1.0), SpendLine("b", 1, 0, None, 0.0))
+    ).spend
+    assert list(frame) == ["release", "epsilon", "delta", "mu", "share"]
+    assert frame["release"].tolist() == ["a", "b"]
+    assert np.isnan(frame["epsilon"][0])
+    assert frame.dtypes["epsilon"] == np.float64
+    assert open_fit().spend.empty
+
+
+@given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=4, unique=True), st.text(max_size=12))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_any_name_can_be_shown(names, unit):
+    size = len(names)
+    result = private_fit(
+        formula=" + ".join(names),
+        names=tuple(names),
+        estimates=np.zeros(size),
+        selected_mask=np.zeros(size, dtype=bool),
+        coded=np.zeros(size),
+        user_from_coded=np.eye(size),
+        terms=tuple((name, (place,)) for place, name in enumerate(names)),
+        guarantee=dataclasses.replace(private_fit().guarantee, unit=f"one {unit}"),
+    )
+    table = result.summary()
+    assert len(table.rows) == size
+    assert all([str(table), table.to_html(), table.to_latex(), table.to_markdown(), repr(result)])
+    assert len(result.tidy()) == size
+
+
+def test_a_summary_is_text_without_statsmodels_pandas_or_jinja2(tmp_path):
+    path = tmp_path / "fit.json"
+    store.save(private_fit(), path)
+    code = f"""
+import sys
+from dpglm.results.store import read
+result = read({str(path)!r})
+text = str(result.summary()) + repr(result)
+print([name for name in ("statsmodels", "pandas", "jinja2", "matplotlib", "patsy") if name in sys.modules])
+result.summary().to_html(), result.tidy(), result.params
+print([name for name in ("statsmodels", "matplotlib", "patsy") if name in sys.modules])
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines() == ["[]", "[]"]

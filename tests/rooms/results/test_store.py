@@ -1,0 +1,305 @@
+"""A saved result reads back to the last bit; anything else is refused in three parts, and nothing is run."""
+
+import copy
+import json
+import math
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpglm.errors import StoreError
+from dpglm.results import document
+from dpglm.results.fit_result import FitResult, SpendLine
+from dpglm.results.store import fingerprint, from_json, read, save, to_json
+from tests.golden.examples import RESULTS, private_fit
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(max_size=8)
+)
+TREES = st.dictionaries(
+    st.text(max_size=8).filter(lambda key: key != document.NOT_FINITE),
+    st.recursive(
+        SCALARS,
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3),
+            st.dictionaries(
+                st.text(max_size=5).filter(lambda key: key != document.NOT_FINITE), inner, max_size=3
+            ),
+        ),
+        max_leaves=6,
+    ),
+    max_size=4,
+)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+DOCUMENT = json.loads(to_json(private_fit()))
+
+
+@st.composite
+def results(draw):
+    size = draw(st.integers(1, 4))
+    vector = st.lists(FLOATS, min_size=size, max_size=size).map(np.array)
+    return private_fit(
+        formula=draw(st.text(max_size=20)),
+        strength=draw(st.none() | FLOATS),
+        names=tuple(draw(st.lists(st.text(max_size=8), min_size=size, max_size=size))),
+        estimates=draw(vector),
+        coded=draw(vector),
+        selected_mask=np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size))),
+        user_from_coded=np.array([draw(vector) for _ in range(size)]),
+        terms=tuple((draw(st.text(max_size=4)), (place,)) for place in range(size)),
+        spend_lines=(
+            SpendLine(draw(st.text(max_size=4)), draw(st.none() | FLOATS), None, draw(FLOATS), 1.0),
+        ),
+        schema=draw(TREES),
+        mechanism=draw(TREES),
+        n_rows=draw(st.none() | st.integers(0, 2**62)),
+        ledger=draw(st.none() | st.just(private_fit().ledger)),
+    )
+
+
+@given(results())
+@settings(derandomize=True, deadline=None, max_examples=150)
+def test_what_is_written_reads_back_to_the_last_bit(result):
+    text = to_json(result)
+    again = from_json(text)
+    assert again == result
+    for name in ("estimates", "coded", "user_from_coded"):
+        assert getattr(again, name).tobytes() == getattr(result, name).tobytes()
+    assert list(again.mechanism) == list(result.mechanism)
+    assert to_json(again) == text
+    assert fingerprint(again) == fingerprint(result)
+    assert str(again.summary()) == str(result.summary())
+
+
+@pytest.mark.parametrize("make", RESULTS.values())
+def test_examples_survive_a_file(make, tmp_path):
+    path = tmp_path / "fit.json"
+    save(make(), path)
+    assert read(path) == read(str(path)) == make()
+    assert os.listdir(tmp_path) == ["fit.json"]
+    assert json.loads(path.read_bytes())["format"] == "dpglm-fit"
+    assert type(read(path)) is FitResult
+
+
+def test_a_fingerprint_changes_with_any_bit_of_a_number():
+    other = private_fit(strength=float(np.nextafter(0.0123456, 1.0)))
+    assert fingerprint(other) != fingerprint(private_fit())
+    assert len(fingerprint(other)) == 64
+
+
+@pytest.mark.parametrize("key", list(DOCUMENT))
+def test_each_field_is_needed(key):
+    refused(
+        {name: value for name, value in DOCUMENT.items() if name != key}, mentions=key.split("_version")[0]
+    )
+
+
+@pytest.mark.parametrize("key", list(DOCUMENT))
+@pytest.mark.parametrize(
+    "value", [None, True, -1, 0.5, "", "x", [], ["x"], {}, {"x": 1}, [[1]], {"$float": "nan"}]
+)
+def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
+    try:
+        result = from_json(json.dumps({**DOCUMENT, key: value}))
+    except StoreError:
+        return
+    # What is accepted is accepted as it stands: an empty list of releases, another word, no ledger.
+    kept = json.loads(to_json(result))[key]
+    assert kept == value
+    assert isinstance(kept, bool) == isinstance(value, bool)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"format": "other"}, "format"),
+        ({"format_version": 2}, "format_version 2"),
+        ({"format_version": True}, "format_version"),
+        ({"format_version": "1"}, "format_version"),
+        ({"surprise": 1}, "not known"),
+        ({"estimates": DOCUMENT["estimates"][:-1]}, "another length"),
+        ({"coded": [*DOCUMENT["coded"], 0.0]}, "another length"),
+        ({"selected_mask": [0, 1, 1, 0, 1]}, "selected_mask"),
+        ({"estimates": [*DOCUMENT["estimates"][:-1], {"$float": "nan"}]}, "finite"),
+        ({"estimates": [*DOCUMENT["estimates"][:-1], {"$float": "inf"}]}, "finite"),
+        ({"estimates": [*DOCUMENT["estimates"][:-1], True]}, "estimates"),
+        ({"estimates": [*DOCUMENT["estimates"][:-1], 10**400]}, "estimates"),
+        ({"strength": {"$float": "nan"}}, "strength"),
+        ({"n_rows": -1}, "n_rows"),
+        ({"n_rows": 1.5}, "n_rows"),
+        ({"terms": [["age", [5]]]}, "term"),
+        ({"terms": [["age", [-1]]]}, "terms"),
+        ({"terms": [["age", [0], 1]]}, "terms"),
+        ({"user_from_coded": {"row": [5], "column": [0], "value": [1.0]}}, "outside"),
+        ({"user_from_coded": {"row": [0], "column": [2**62], "value": [1.0]}}, "outside"),
+        ({"user_from_coded": {"row": [0, 1], "column": [0], "value": [1.0]}}, "different lengths"),
+        ({"user_from_coded": {"row": [0], "column": [0]}}, "value"),
+        (
+            {
+                "notice": "private",
+                "guarantee": {**DOCUMENT["guarantee"], "private": False, "reason": "seeded"},
+            },
+            "notice",
+        ),
+        ({"notice": "NOT PRIVATE: seeded"}, "notice"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "epsilon": -1.0}}, "guarantee"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "epsilon": "1"}}, "epsilon"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "epsilon": {"$float": "nan"}}}, "guarantee"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "relation": "other"}}, "guarantee"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "curve": [[1.0]]}}, "curve"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "private": 1}}, "private"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "surprise": 1}}, "guarantee"),
+        ({"guarantee": {"epsilon": 1.0}}, "guarantee"),
+        ({"mechanism": {"x": {"$float": "1.0"}}}, "mechanism"),
+        ({"mechanism": {"x": 2**64}}, "mechanism"),
+        ({"ledger": {**DOCUMENT["ledger"], "entries": [1]}}, "entries"),
+        ({"ledger": {**DOCUMENT["ledger"], "budget_epsilon": None}}, "budget_epsilon"),
+        ({"spend_lines": [{**DOCUMENT["spend_lines"][0], "share": "all"}]}, "share"),
+    ],
+)
+def test_each_kind_of_damage_is_named(changes, told):
+    refused({**DOCUMENT, **changes}, mentions=told)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "null", "[]", "3", "{}", "{", "NaN", '{"format": "dpglm-fit", "format": "dpglm-fit"}', "[" * 200_000,
+     '{"a": ' * 5_000, "\ufeff{}", "1" * 5_000, '{"format": "dpglm-fit", "format_version": NaN}', "\x00"],
+    ids=range(14),
+)  # fmt: skip
+def test_what_is_not_a_saved_result_is_refused(text):
+    with pytest.raises(StoreError) as caught:
+        from_json(text)
+    assert caught.value.remedy
+
+
+def test_a_field_that_appears_twice_is_refused():
+    with pytest.raises(StoreError, match="twice"):
+        from_json(to_json(private_fit()).replace("{", '{"penalty": "none",', 1))
+
+
+def test_negative_zeros_are_kept():
+    result = private_fit(coded=-np.zeros(5), user_from_coded=-np.eye(5))
+    again = from_json(to_json(result))
+    assert again.coded.tobytes() == result.coded.tobytes()
+    assert again.user_from_coded.tobytes() == result.user_from_coded.tobytes()
+
+
+def test_numbers_that_overflow_and_deep_nests_are_refused():
+    with pytest.raises(StoreError, match="too large"):
+        from_json(to_json(private_fit()).replace("0.0123456", "1e400"))
+    nest = "[" * 100 + "]" * 100
+    with pytest.raises(StoreError, match="too deep"):
+        from_json(to_json(private_fit()).replace("12.345678901234567", nest))
+
+
+@pytest.mark.parametrize("thing", [None, 3, b"{}", ["{}"]])
+def test_only_text_is_parsed(thing):
+    with pytest.raises(StoreError, match="JSON text"):
+        from_json(thing)
+
+
+@given(st.data())
+@settings(derandomize=True, deadline=None, max_examples=400)
+def test_a_document_damaged_anywhere_is_refused_or_is_a_result(data):
+    damaged = copy.deepcopy(DOCUMENT)
+    for _ in range(data.draw(st.integers(1, 2))):
+        place, key = damaged, data.draw(st.sampled_from(list(damaged)))
+        while isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans()):
+            place = place[key]
+            key = data.draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
+        if data.draw(st.booleans()):
+            place[key] = data.draw(SCALARS.map(document.encode) | st.just([]) | st.just({}))
+        elif isinstance(place, dict) and place is not damaged:
+            del place[key]
+    accepted_or_refused(json.dumps(damaged))
+
+
+@given(st.integers(0, len(to_json(private_fit()))), st.text(max_size=3))
+@settings(derandomize=True, deadline=None, max_examples=300)
+def test_text_cut_short_or_typed_over_is_refused_or_is_a_result(place, typed):
+    text = to_json(private_fit())
+    accepted_or_refused(text[:place])
+    accepted_or_refused(text[:place] + typed + text[place + len(typed) :])
+
+
+def accepted_or_refused(text):
+    """No other exception, and what is accepted can be shown and written."""
+    try:
+        result = from_json(text)
+    except StoreError:
+        return
+    assert str(result.summary())
+    assert result.summary().to_html()
+    assert from_json(to_json(result)) == result
+
+
+def test_a_message_never_repeats_the_content_of_a_file():
+    text = json.dumps({**DOCUMENT, "estimates": ["secret"], "formula": "secret"})
+    with pytest.raises(StoreError) as caught:
+        from_json(text)
+    assert "secret" not in str(caught.value)
+
+
+def test_size_is_bounded_before_parsing_and_before_writing(tmp_path, monkeypatch):
+    path = tmp_path / "big.json"
+    with open(path, "wb") as file:
+        file.truncate(document.MAX_BYTES + 2)
+    with pytest.raises(StoreError, match="too long"):
+        read(path)
+    many = [str(place) for place in range(document.MAX_COEFFICIENTS + 1)]
+    with pytest.raises(StoreError, match="coefficients"):
+        from_json(json.dumps({**DOCUMENT, "names": many}))
+    monkeypatch.setattr(document, "MAX_BYTES", 100)
+    with pytest.raises(StoreError, match="tidy"):
+        to_json(private_fit())
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch):
+    path = tmp_path / "fit.json"
+    save(private_fit(), path)
+    before = path.read_bytes()
+
+    def broken(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(StoreError, match="No space left"):
+        save(private_fit(formula="y ~ 1"), path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["fit.json"]
+
+
+def test_what_could_not_be_read_back_is_not_written(tmp_path):
+    path = tmp_path / "fit.json"
+    for broken in (
+        private_fit(estimates=np.array([1.0, 2.0, math.nan, 4.0, 5.0])),
+        private_fit(mechanism={"name": {"$float": "nan"}}),
+        private_fit(mechanism={"rows": 2**70}),
+    ):
+        with pytest.raises(StoreError):
+            save(broken, path)
+    assert not path.exists()
+
+
+def test_missing_files_and_folders_are_told(tmp_path):
+    with pytest.raises(StoreError, match="cannot be read"):
+        read(tmp_path / "none.json")
+    with pytest.raises(StoreError, match="cannot be read"):
+        read(tmp_path)
+    with pytest.raises(StoreError, match="cannot be written"):
+        save(private_fit(), tmp_path / "none" / "fit.json")
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x80")
+    with pytest.raises(StoreError, match="not text"):
+        read(tmp_path / "binary.json")
+
+
+def refused(content, mentions):
+    with pytest.raises(StoreError) as caught:
+        from_json(json.dumps(content))
+    assert mentions in str(caught.value)
+    assert caught.value.expected
+    assert caught.value.remedy
