@@ -6,6 +6,8 @@ PEERS := .venv-peers
 # Row-wise kernels are faster with one BLAS thread, and tests run side by side.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
+# No window and no display, whatever the machine.
+export MPLBACKEND ?= Agg
 
 .PHONY: demo test lint audit benchmark golden clean
 
@@ -13,7 +15,7 @@ demo: $(VENV)/.package
 	$(BIN)/python -m vignettes.demo
 
 test: $(VENV)/.tests lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not audit"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not audit" --doctest-modules tests dpglm
 
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .
@@ -28,6 +30,7 @@ benchmark: $(VENV)/.tests $(PEERS)/.installed
 
 golden: $(VENV)/.tests
 	$(BIN)/python -m tests.golden.regenerate
+	$(BIN)/python -m tests.golden.report_pages.regenerate
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -9,6 +9,8 @@ from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
 from dpglm.curator import Curator
 from dpglm.data import (
     BinaryResponse,
@@ -223,9 +225,13 @@ class _RowMap:
 
     def coded(self, frame: object) -> tuple[Any, Any]:
         source = open_source(frame)
-        source.require(self._encoder.columns)
+        columns = self._encoder.columns
+        source.require(columns)
+        if not columns:  # an intercept alone: a row needs no value, only to be there
+            chunks = source.chunks(source.column_names[:1])
+            return self._encoder.coded_chunks({"": np.empty(len(chunk))} for chunk in chunks)
         return self._encoder.coded_chunks(
-            self._schema.clean(chunk, self._encoder.columns) for chunk in source.chunks(self._encoder.columns)
+            self._schema.clean(chunk, columns) for chunk in source.chunks(columns)
         )
 
 

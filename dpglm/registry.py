@@ -57,6 +57,10 @@ class Registry(Generic[Piece]):
                 remedy=f"Choose a {self._concept} from this list, or pass an object of your own.",
             ) from None
 
+    def classes(self) -> dict[str, type[Piece]]:
+        """Registered classes by class name."""
+        return {self._pieces[name].__name__: self._pieces[name] for name in self._names}
+
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._names))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import Event, compose
+from dpglm.privacy.composition import Event, basic_composition
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.releases import Release
 
@@ -38,7 +38,7 @@ class Plan:
             return
         # The calibration found the noise; this reads the price off the releases themselves.
         events = [event for _, event in self.costs()]
-        spent = compose(events, delta=self.privacy.delta)
+        spent = basic_composition(events, self.privacy.delta)
         assert spent <= self.privacy.epsilon * (1 + 1e-9), "the plan costs more than was asked"
 
     def costs(self) -> tuple[tuple[str, Event], ...]:

@@ -100,9 +100,9 @@ def cell_of(value: object) -> Cell:
         return value if value == value else Blank.MISSING
     if value is None:
         return Blank.MISSING
+    if type(value) is bool or (type(value) is int and -(2**1000) < value < 2**1000):
+        return float(value)
     try:
-        if type(value) is int or type(value) is bool:
-            return float(value)
         return _unusual_cell(value)
     except Exception:
         return Blank.UNREADABLE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -78,18 +77,10 @@ def parse_yaml(text: bytes | str) -> object:
 
 def to_yaml(declarations: Mapping[str, object]) -> str:
     """YAML of the full form of a schema, one column a line."""
-    import yaml
-
-    def flow(value: object) -> str:
-        text: str = yaml.safe_dump(
-            value, default_flow_style=True, allow_unicode=True, width=10**6, sort_keys=False
-        )
-        return text.removesuffix("\n").removesuffix("\n...")
-
-    head = [f"{key}: {flow(value)}" for key, value in declarations.items() if key != "variables"]
+    head = [f"{key}: {_flow(value)}" for key, value in declarations.items() if key != "variables"]
     variables = declarations["variables"]
     assert isinstance(variables, Mapping)
-    lines = [f"  {_key(name)}: {flow(entry)}" for name, entry in variables.items()]
+    lines = [f"  {_key(name)}: {_flow(entry)}" for name, entry in variables.items()]
     return "\n".join([*head, "variables:" if lines else "variables: {}", *lines]) + "\n"
 
 
@@ -109,7 +100,31 @@ def template_lines(columns: Iterable[str]) -> str:
 
 def _key(name: str) -> str:
     bare = _BARE_NAME.fullmatch(name) and name.lower() not in _YAML_WORDS
-    return name if bare else json.dumps(name)
+    return name if bare else _flow(name, style='"')
+
+
+def _flow(value: object, *, style: str | None = None) -> str:
+    """A value on one line of YAML."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """The safe dumper, with escapes for what PyYAML would write as a line break."""
+
+        def represent_str(self, data: str) -> yaml.ScalarNode:
+            plain = data.isprintable()
+            return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if plain else '"')
+
+    Dumper.add_representer(str, Dumper.represent_str)
+    text: str = yaml.dump(
+        value,
+        Dumper=Dumper,
+        default_flow_style=True,
+        default_style=style,
+        allow_unicode=True,
+        width=10**6,
+        sort_keys=False,
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def from_smartnoise(metadata: object) -> dict[str, object]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-CHUNK_ROWS: Final = 32_768
+CHUNK_ROWS: Final = 16_384
 
 
 def require_columns(names: Iterable[str], present: Iterable[str]) -> None:

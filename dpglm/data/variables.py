@@ -106,7 +106,8 @@ class Numeric:
             cells, index = cells_of_column(column)
             numbers = numbers_of_cells(cells)[index]
         with np.errstate(invalid="ignore"):
-            values = np.minimum(np.maximum(numbers, self.low), self.high)
+            values = np.maximum(numbers, self.low)
+            np.minimum(values, self.high, out=values)
         if not isinstance(self.missing, str):
             np.copyto(values, self.missing, where=np.isnan(values))
         return values

@@ -75,10 +75,8 @@ class Method(ABC):
 
     name: ClassVar[str]
 
-    @property
-    def coding(self) -> Literal["centred", "reference"]:
-        """How rows are coded: centred, so that no row exceeds its bound, unless the method differs."""
-        return "centred"
+    # How rows are coded: "centred", so that no row exceeds its bound, unless a method makes this a field.
+    coding: Literal["centred", "reference"] = "centred"
 
     @abstractmethod
     def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class Objective(Method):
     ridge : float or None
         Ridge on the coded coefficients, sum units. None takes the smallest one for which the guarantee costs
         no more noise than the noise mechanism alone: 1/epsilon (add-remove) or 2/epsilon (replace-one).
+    coding : {"centred", "reference"}
+        Centred columns, whose bound no row exceeds, or the user's own columns with rows clipped.
 
     References
     ----------
@@ -56,6 +58,7 @@ class Objective(Method):
     """
 
     ridge: float | None = None
+    coding: Literal["centred", "reference"] = "centred"
 
     name: ClassVar[str] = "objective"
 

@@ -84,7 +84,7 @@ class Privacy:
         Examples
         --------
         >>> round(Privacy.gdp(0.5, delta=1e-6).epsilon, 3)
-        2.314
+        2.254
         """
         mu = _number("mu", mu, low=0.0, high=math.inf, open_low=True)
         delta = _number("delta", delta, low=0.0, high=1.0, open_low=True)

@@ -12,7 +12,7 @@ from dpglm.results.fit_result import LedgerState
 Points: TypeAlias = tuple[tuple[float, float], ...]
 
 FALSE_ALARMS = (0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
-PROFILE_POINTS = 16
+PROFILE_POINTS = 25
 
 
 def trade_off(guarantee: Guarantee) -> Points:
@@ -36,19 +36,17 @@ def trade_off(guarantee: Guarantee) -> Points:
 def privacy_profile(guarantee: Guarantee) -> Points:
     """Points (epsilon, delta) that the guarantee implies, all at once, by growing epsilon.
 
-    The release's own curve where it has one, the Gaussian profile for a GDP guarantee, and otherwise what
-    the pair (epsilon, delta) implies for smaller epsilons: randomised response that fails with chance delta.
+    At each epsilon the least of: the Gaussian profile where there is a mu, and what each promised pair
+    implies, which at smaller epsilons is randomised response that fails with chance delta.
     """
-    if guarantee.curve:
-        end = ((guarantee.epsilon, 0.0),) if guarantee.delta == 0.0 else ()
-        return _thinned(tuple(sorted({*guarantee.curve, *end})))
-    if guarantee.mu is not None:
-        grid = _grid(1.5 * guarantee.epsilon)
-        return tuple((epsilon, gdp_delta(epsilon, guarantee.mu)) for epsilon in grid)
-    return tuple(
-        (epsilon, guarantee.delta + (1.0 - guarantee.delta) * _response(epsilon, guarantee.epsilon))
-        for epsilon in _grid(guarantee.epsilon)
-    )
+    known = [(guarantee.epsilon, guarantee.delta), *guarantee.curve]
+    profile = []
+    for at in _grid(guarantee):
+        deltas = [delta + (1.0 - delta) * _response(at, epsilon) for epsilon, delta in known]
+        if guarantee.mu is not None:
+            deltas.append(gdp_delta(at, guarantee.mu))
+        profile.append((at, min(deltas)))
+    return tuple(profile)
 
 
 def cumulative(ledger: LedgerState) -> tuple[str, tuple[float, ...]]:
@@ -82,12 +80,12 @@ def _response(epsilon: float, limit: float) -> float:
     return -math.expm1(epsilon - limit) / (1.0 + math.exp(-limit))
 
 
-def _grid(top: float) -> tuple[float, ...]:
-    return tuple(top * k / (PROFILE_POINTS - 1) for k in range(PROFILE_POINTS))
-
-
-def _thinned(points: Points) -> Points:
-    """At most about twice PROFILE_POINTS of many points, ends kept."""
-    step = max(1, len(points) // (2 * PROFILE_POINTS) + (len(points) > 2 * PROFILE_POINTS))
-    kept = points[::step]
-    return kept if kept[-1] == points[-1] else (*kept, points[-1])
+def _grid(guarantee: Guarantee) -> list[float]:
+    """Zero, the declared epsilon, and where the curve has points; without one, even steps."""
+    ends = {0.0, guarantee.epsilon}
+    if guarantee.curve:
+        # Between the points of a curve less is known than at them, and the drawing would have teeth.
+        found = sorted({epsilon for epsilon, _ in guarantee.curve})
+        return sorted(ends | set(found[:: 1 + len(found) // (2 * PROFILE_POINTS)]))
+    top = guarantee.epsilon if guarantee.mu is None else 1.5 * guarantee.epsilon
+    return sorted(ends | {top * k / (PROFILE_POINTS - 1) for k in range(PROFILE_POINTS)})

@@ -116,8 +116,7 @@ def profile_figure(guarantee: Guarantee) -> Figure:
     else:
         drawing.circle(x(guarantee.epsilon), y(0.0), 4, "point")
         drawing.text(x.stop, y(0.62 * high), f"δ = 0 at ε = {budget(guarantee.epsilon)}", "label end")
-    declared = (guarantee.epsilon, guarantee.delta)
-    rows = points if declared in points else tuple(sorted({*points, declared}))
+    rows = sorted({*points, (guarantee.epsilon, guarantee.delta)}, key=lambda point: (point[0], -point[1]))
     twin = Rows(
         "Delta at each epsilon",
         ("ε", "δ, at most"),
@@ -150,7 +149,7 @@ def coefficient_figure(result: FitResult) -> Figure | None:
         "coefficients",
         420,
         height,
-        title="Released coefficients, original scale",
+        title="Coefficients, original scale",
         description="One line for each coefficient, from zero to a dot at its value; hollow dots at zero "
         "were not selected.",
     )
@@ -167,7 +166,7 @@ def coefficient_figure(result: FitResult) -> Figure | None:
     left_out = len(result.names) - len(drawn) - ("Intercept" in result.names)
     intercept = ", without the intercept" if "Intercept" in result.names else ""
     largest_only = f"; the {MOST_DOTS} largest" if left_out else ""
-    caption = f"Released coefficients in original units{intercept}{largest_only}."
+    caption = f"Coefficients in original units{intercept}{largest_only}."
     caption += " Hollow: not selected. Units differ between variables, so lengths compare only within a unit."
     twin = Rows(
         "Coefficients drawn",

@@ -38,8 +38,8 @@ def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> st
     Examples
     --------
     >>> import dpglm
-    >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)  # doctest: +SKIP
-    >>> page = render(fit, choices={"tuning": "fixed before the data were seen"})  # doctest: +SKIP
+    >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)
+    >>> page = render(fit, choices={"tuning": "fixed before the data were seen"})
     """
     answers = dict(choices or {})
     made = [make(result, answers) for make in SECTIONS]

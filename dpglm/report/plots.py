@@ -45,8 +45,8 @@ def plot(result: FitResult, kind: Kind = "coef", *, ax: Axes | None = None) -> A
     Examples
     --------
     >>> import dpglm
-    >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)  # doctest: +SKIP
-    >>> plot(fit, "tradeoff").get_xlabel()  # doctest: +SKIP
+    >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)
+    >>> plot(fit, "tradeoff").get_xlabel()
     'type I error (false alarm)'
     """
     if kind not in get_args(Kind):

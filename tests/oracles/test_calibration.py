@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
 from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
 from dpglm.privacy.composition import (
@@ -67,7 +67,9 @@ def test_the_profile_agrees_with_the_privacy_loss_distribution() -> None:
         pld = from_gaussian_mechanism(1.0 / mu)
         for epsilon in (0.0, mu, 3.0 * mu):
             # Its grid of losses rounds up by design; 1e-4 wide, hence 1e-5 relative.
-            assert gdp_delta(epsilon, mu) == pytest.approx(pld.get_delta_for_epsilon(epsilon), rel=1e-5)
+            assert gdp_delta(epsilon, mu) == pytest.approx(
+                pld.get_delta_for_epsilon(epsilon), rel=1e-5, abs=0.0
+            )
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -136,8 +138,23 @@ def test_tail_of_the_profile_keeps_its_relative_accuracy() -> None:
         epsilon = mu * (x + mu / 2.0)
         first, second = stats.norm.logcdf(-x), epsilon + stats.norm.logcdf(-x - mu)
         expected = math.exp(first) * -math.expm1(second - first)
-        assert gdp_delta(epsilon, mu) == pytest.approx(expected, rel=1e-10)
-        assert gdp_profile([epsilon], mu)[0] == pytest.approx(expected, rel=1e-10)
+        assert gdp_delta(epsilon, mu) == pytest.approx(expected, rel=1e-10, abs=0.0)
+        assert gdp_profile([epsilon], mu)[0] == pytest.approx(expected, rel=1e-10, abs=0.0)
+
+
+def test_the_profile_of_a_small_mu_keeps_its_relative_accuracy() -> None:
+    """d delta / d mu is the normal density at epsilon / mu - mu / 2: integrate it from 0."""
+    for mu, x in itertools.product((1e-7, 1e-5, 1e-3, 0.05, 0.5), (-0.01, 1.0, 4.0, 7.0)):
+        epsilon = mu * (x + mu / 2.0)
+        if epsilon < 0.0:
+            epsilon = 0.0
+
+        def density(part: float, epsilon: float = epsilon, mu: float = mu) -> float:
+            return mu * float(stats.norm.pdf(epsilon / (part * mu) - part * mu / 2.0)) if part else 0.0
+
+        expected = integrate.quad(density, 0.0, 1.0, points=[0.5, 0.8, 0.95], epsabs=0.0, epsrel=1e-12)[0]
+        assert gdp_delta(epsilon, mu) == pytest.approx(expected, rel=1e-11, abs=0.0)
+        assert gdp_profile([epsilon], mu)[0] == pytest.approx(expected, rel=1e-11, abs=0.0)
 
 
 def test_equal_pure_releases_compose_optimally() -> None:

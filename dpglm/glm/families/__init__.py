@@ -4,5 +4,7 @@ from dpglm.glm.families.base import Family, families
 from dpglm.registry import import_siblings
 
 import_siblings(__path__, __name__)
+# Every registered class is reachable as dpglm.families.Name.
+globals().update(families.classes())
 
-__all__ = ["Family", "families"]
+__all__ = ["Family", "families", *sorted(families.classes())]

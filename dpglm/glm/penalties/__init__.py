@@ -4,5 +4,7 @@ from dpglm.glm.penalties.base import Penalty, penalties
 from dpglm.registry import import_siblings
 
 import_siblings(__path__, __name__)
+# Every registered class is reachable as dpglm.penalties.Name.
+globals().update(penalties.classes())
 
-__all__ = ["Penalty", "penalties"]
+__all__ = ["Penalty", "penalties", *sorted(penalties.classes())]

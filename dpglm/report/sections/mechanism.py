@@ -17,7 +17,7 @@ LABELS = {
     "noise": "Law of the noise b",
     "noise_scale": "Noise scale",
     "ridge": "Ridge, sum units",
-    "row_norm": "Bound on the norm of a coded row",
+    "row_norm": "Norm bound of a coded row, divided out",
     "rows_clipped": "Rows clipped",
     "strength_sum": "Penalty strength, sum units",
     "strength_chosen_by": "Penalty strength chosen by",

@@ -55,7 +55,7 @@ def _coefficients(result: FitResult) -> Rows:
         )
     headings = ("coefficient", "estimate", "std err", "odds ratio", "selected")
     return Rows(
-        "Released coefficients, original scale",
+        "Coefficients, original scale",
         headings if odds else headings[:3] + headings[4:],
         tuple(rows[:MOST_ROWS]),
         numeric=(1, 2, 3) if odds else (1, 2),

@@ -80,7 +80,7 @@ def _entries(ledger: LedgerState) -> Rows:
         for number, entry in enumerate(ledger.entries[first:], first + 1)
     ]
     return Rows(
-        "Entries", ("no.", "when", "what", "status", "ε", "δ", "μ"), tuple(rows), numeric=(0, 4, 5, 6)
+        "Entries", ("no.", "when (UTC)", "what", "status", "ε", "δ", "μ"), tuple(rows), numeric=(0, 4, 5, 6)
     )
 
 
@@ -90,10 +90,10 @@ def _instant(when: object) -> str:
     Examples
     --------
     >>> _instant("2026-01-12T09:30:00Z")
-    '2026-01-12 09:30:00 UTC'
+    '2026-01-12 09:30:00'
     """
     text = shown(when or ABSENT, 40)
-    return f"{text[:10]} {text[11:19]} UTC" if INSTANT.fullmatch(text) else text
+    return f"{text[:10]} {text[11:19]}" if INSTANT.fullmatch(text) else text
 
 
 def _clean(value: float) -> float:

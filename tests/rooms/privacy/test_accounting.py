@@ -20,6 +20,7 @@ from dpglm.privacy.accounting import (
     rho_from_mu,
 )
 from dpglm.privacy.composition import ApproximateEvent, GaussianEvent, PureEvent, basic_composition, compose
+from dpglm.privacy.loss_bound import is_gaussian_at
 from dpglm.privacy.perturbation import (
     free_ridge,
     gamma_epsilon,
@@ -50,7 +51,7 @@ def test_gdp_edges() -> None:
     assert gdp_delta(1e6, 1.0) == 0.0
     assert gdp_epsilon(1e-9, 1e-6) == 0.0
     assert gdp_delta(0.0, gdp_mu(0.0, 0.2)) == pytest.approx(0.2, rel=1e-8)
-    assert gdp_delta(0.0, gdp_mu(0.0, 1e-8)) == pytest.approx(1e-8, rel=1e-8)
+    assert gdp_delta(0.0, gdp_mu(0.0, 1e-8)) == pytest.approx(1e-8, rel=1e-8, abs=0.0)
     assert gdp_epsilon(1e3, 1e-6) == pytest.approx(5e5 + 4753.42, rel=1e-5)
 
 
@@ -129,6 +130,17 @@ def test_theorems_are_named_by_where_they_hold() -> None:
     assert named(4.0, 1e-6, 0.1) == "Theorem A2'"
     assert named(0.1, 0.3, 1.0) == "Theorem B"  # epsilon <= mu^2: Gaussian at any ridge
     assert gaussian_scale_gdp(0.4, 50.0, relation="replace-one").scale == pytest.approx(5.0, rel=1e-8)
+
+
+def test_gaussian_epsilons_are_those_that_were_proved() -> None:
+    """With mu and s: add-remove from s - mu^2/2 on; replace-one up to mu^2 and from 2 s on."""
+    for mu, s in ((0.2, 1.0), (2.0, 9.0)):
+        for step, edges in ((1, (s - mu * mu / 2.0,)), (2, (mu * mu, 2.0 * s))):
+            for edge in edges:
+                above = edge != mu * mu
+                assert is_gaussian_at(edge * (1.0 + 1e-6), mu, s, step) is above
+                assert is_gaussian_at(edge * (1.0 - 1e-6), mu, s, step) is not above
+    assert is_gaussian_at(0.5, 1.0, 0.4, 2)  # s <= mu^2/2: everywhere
 
 
 def test_losses_with_other_bounds_scale_as_their_bounds() -> None:

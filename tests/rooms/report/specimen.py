@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -223,7 +224,7 @@ CHOICES = {
     "tuning": "Penalty strength left at its default, which does not look at data.",
     "formula": "Fixed in the study plan before the survey was read.",
 }
-PAGES = {
+PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
     "pure": (fit, CHOICES),
     "approximate": (
         lambda: fit(guarantee=approximate(), n_rows=None, strength=None, ledger=None, penalty="l2"),

@@ -119,10 +119,22 @@ def test_the_profile_never_claims_more_than_the_trade_off(guarantee: Guarantee) 
         assert min(slack) >= -1e-9
 
 
+def test_the_profile_passes_through_what_was_declared_and_is_randomised_response_below() -> None:
+    for guarantee in (pure(), approximate(), gaussian()):
+        found = dict(privacy_profile(guarantee))
+        assert found[guarantee.epsilon] <= guarantee.delta
+    assert dict(privacy_profile(pure()))[0.0] == pytest.approx(
+        math.tanh(0.5)
+    )  # total variation (e - 1) / (e + 1)
+    assert dict(privacy_profile(gaussian()))[0.0] == pytest.approx(math.erf(0.134 / math.sqrt(2.0)))
+
+
 def test_a_ledger_of_gaussian_budgets_is_drawn_in_mu() -> None:
     lines = [{"when": "", "what": "", "status": "charged", "epsilon": 1.0, "delta": 1e-5, "mu": 0.3}] * 2
     state = ledger(entries=tuple(lines), spent_epsilon=1.45)
-    assert cumulative(state) == ("mu", (0.3, pytest.approx(0.3 * math.sqrt(2.0))))
+    measure, spent = cumulative(state)
+    assert measure == "mu"
+    assert spent == pytest.approx((0.3, 0.3 * math.sqrt(2.0)))
     assert cumulative(ledger()) == ("epsilon", (0.5, 1.0, 1.0, 2.0))
 
 
@@ -139,7 +151,7 @@ def test_refusals_and_balance_stand_in_the_ledger() -> None:
 
 
 def test_standard_errors_are_absent_not_zero() -> None:
-    rows = table(Page(render(fit())), "Released coefficients, original scale")
+    rows = table(Page(render(fit())), "Coefficients, original scale")
     assert {row[2] for row in rows} == {"-"}
     assert {row[0]: row[4] for row in rows}["children"] == "no"
     assert {row[0]: row[3] for row in rows}["rate_marriage"] == "0.5010"

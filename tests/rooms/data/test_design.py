@@ -1,0 +1,220 @@
+"""Design: bounded blocks, the same from memory and from a stream, from any source, pass after pass."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpglm.data.coding import Coding
+from dpglm.data.design import BLOCK_ROWS, Block, Design
+from dpglm.data.formula import parse
+from dpglm.data.response import BinaryResponse
+from dpglm.data.rows import RowEncoder
+from dpglm.data.schema import Schema
+from dpglm.data.sources import open_source
+from dpglm.errors import SchemaError
+
+SCHEMA = Schema.of(
+    {"x": (-2, 2), "g": ["a", "b", "c"], "w": {"bounds": [0, 4], "missing": 1}, "y": ["no", "yes"]}
+)
+
+
+class TinyEncoder:
+    """A constant, x / 4, and an offset w."""
+
+    columns = ("x", "w")
+    size = 2
+
+    def encode(self, columns):
+        usable = ~np.isnan(columns["x"])
+        x = np.where(usable, columns["x"], 77.0)
+        return np.array([np.full(len(x), 0.5), x / 4], dtype=np.float32), columns["w"], usable
+
+
+def real_encoder(formula="y ~ x + g"):
+    model = parse(formula, SCHEMA)
+    return RowEncoder(model, Coding.of(model))
+
+
+def table(rows, seed=0):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({"x": random.normal(size=rows).round(4), "w": random.random(rows).round(4)})
+    frame.loc[::5, "x"] = np.nan
+    frame["g"] = random.choice(np.array(["a", "b", "c", "?", None], dtype=object), rows)
+    frame["y"] = random.choice(np.array(["no", "yes", "perhaps", None], dtype=object), rows)
+    return frame
+
+
+def design_of(data, encoder=None, **options):
+    return Design(
+        open_source(data), SCHEMA, encoder or TinyEncoder(), BinaryResponse.of(SCHEMA, "y"), **options
+    )
+
+
+def stacked(blocks):
+    blocks = list(blocks)
+    return (
+        np.concatenate([block.X for block in blocks], axis=1),
+        np.concatenate([block.y for block in blocks]),
+        np.concatenate([block.offset for block in blocks]) if blocks[0].offset is not None else None,
+    )
+
+
+def assert_same(left, right):
+    left, right = list(left), list(right)
+    assert len(left) == len(right)
+    for one, two in zip(left, right, strict=True):
+        np.testing.assert_array_equal(one.X, two.X)
+        np.testing.assert_array_equal(one.y, two.y)
+        np.testing.assert_array_equal(one.offset, two.offset)
+
+
+def test_rows_that_cannot_be_used_are_zero_and_still_there():
+    frame = table(5000)
+    X, y, offset = stacked(design_of(frame).blocks())
+    usable = frame["x"].notna().to_numpy() & frame["y"].isin(["no", "yes"]).to_numpy()
+    assert X.shape == (2, 5000)
+    assert not X[:, ~usable].any()
+    assert not y[~usable].any()
+    assert not offset[~usable].any()
+    np.testing.assert_array_equal(y[usable], frame["y"].to_numpy()[usable] == "yes")
+    np.testing.assert_array_equal(X[0, usable], np.float32(0.5))
+    np.testing.assert_array_equal(offset[usable], frame["w"].to_numpy()[usable])
+
+
+def test_blocks_are_2048_rows_in_float32_side_by_side_and_read_only():
+    for encoder in (TinyEncoder(), real_encoder()):
+        design = design_of(table(5000), encoder)
+        blocks = list(design.blocks())
+        assert [len(block.y) for block in blocks] == [2048, 2048, 904]
+        for block in blocks:
+            assert block.X.dtype == np.float32
+            assert block.X.shape == (design.size, len(block.y))
+            assert block.X.flags.c_contiguous
+            assert block.X.base is None  # keeps no larger array alive
+            assert block.y.dtype == np.float64
+            assert not block.X.flags.writeable
+            assert not block.y.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "encoder", [TinyEncoder(), real_encoder(), real_encoder("y ~ x + offset(w)"), real_encoder("y ~ 1")]
+)
+def test_streamed_and_kept_blocks_are_equal_at_every_pass(encoder):
+    frame = table(40_000)
+    kept, streamed = design_of(frame, encoder), design_of(frame, encoder, memory_limit=100_000)
+    first = list(kept.blocks())
+    assert_same(first, streamed.blocks())
+    assert_same(first, streamed.blocks())
+    assert_same(first, kept.blocks())
+    assert next(kept.blocks()) is first[0]
+    assert next(streamed.blocks()) is not next(streamed.blocks())
+
+
+def test_csv_parquet_polars_and_frame_give_equal_blocks(tmp_path):
+    frame = table(40_000)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=999)
+    expected = list(design_of(frame, real_encoder()).blocks())
+    for data in (
+        tmp_path / "t.csv",
+        tmp_path / "t.parquet",
+        pytest.importorskip("polars").from_pandas(frame),
+    ):
+        assert_same(design_of(data, real_encoder()).blocks(), expected)
+
+
+def test_a_pass_that_is_broken_off_leaves_the_next_one_whole():
+    design = design_of(table(5000))
+    next(design.blocks())
+    assert sum(len(block.y) for block in design.blocks()) == 5000
+    assert design.row_count() == 5000
+
+
+def test_rows_are_counted_whether_usable_or_not():
+    assert design_of(table(3000)).row_count() == 3000
+    assert design_of(table(0)).row_count() == 0
+    assert design_of(table(3000), memory_limit=1).row_count() == 3000
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(rows=st.integers(1, 50_000), step=st.integers(1, 60_000), limit=st.sampled_from([10**3, 10**9]))
+def test_thinning_takes_every_step_th_row(rows, step, limit):
+    frame = pd.DataFrame({"x": np.arange(rows) % 1000 / 500 - 1, "w": 0.0, "y": "yes"})
+    design = design_of(frame, memory_limit=limit)
+    X, y, offset = stacked(design.blocks())
+    thin = list(design.thinned(step))
+    assert all(len(block.y) == BLOCK_ROWS for block in thin[:-1])
+    assert all(block.X.flags.c_contiguous for block in thin)
+    few = stacked(thin)
+    np.testing.assert_array_equal(few[0], X[:, ::step])
+    np.testing.assert_array_equal(few[1], y[::step])
+    np.testing.assert_array_equal(few[2], offset[::step])
+    assert_same(thin, design_of(frame, memory_limit=limit).thinned(step))  # before any pass, too
+
+
+def test_undeclared_and_absent_columns_are_told_before_any_row_is_read():
+    class Unreadable:
+        column_names = ("x", "w", "y")
+
+        def require(self, names):
+            open_source(pd.DataFrame(columns=list(self.column_names))).require(names)
+
+        def chunks(self, columns, *, numeric=()):
+            raise AssertionError("read")
+
+    response = BinaryResponse.of(SCHEMA, "y")
+    Design(Unreadable(), SCHEMA, TinyEncoder(), response)
+    with pytest.raises(SchemaError, match="no column g"):
+        Design(Unreadable(), SCHEMA, real_encoder(), response)
+    with pytest.raises(SchemaError, match="no declaration of w"):
+        Design(Unreadable(), Schema.of({"x": (0, 1), "y": ["no", "yes"]}), TinyEncoder(), response)
+
+
+def test_a_block_tells_its_size_in_memory():
+    block = Block(np.zeros((3, 5), np.float32), np.zeros(5), np.zeros(5))
+    assert block.nbytes == 60 + 40 + 40
+
+
+def test_norms_of_coded_rows_are_at_most_one():
+    X, _, _ = stacked(design_of(table(20_000), real_encoder("y ~ x * g + I(x ** 2)")).blocks())
+    assert np.einsum("ji,ji->i", X, X, dtype=np.float64).max() <= 1.0
+
+
+PEAK = """
+import resource, sys
+import numpy as np
+from dpglm.data.design import Design
+from dpglm.data.response import BinaryResponse
+from dpglm.data.schema import Schema
+from dpglm.data.sources import open_source
+
+class Wide:
+    columns, size = ("x",), 200
+    def encode(self, columns):
+        return np.repeat(columns["x"][None, :] / 40, 200, 0).astype(np.float32), None, columns["x"] > -9
+
+schema = Schema.of({"x": (-2, 2), "y": ["no", "yes"]})
+response = BinaryResponse.of(schema, "y")
+design = Design(open_source(sys.argv[1]), schema, Wide(), response, memory_limit=2**24)
+for _ in range(2):
+    for block in design.blocks():
+        block.X.sum()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_memory_of_a_streamed_design_does_not_grow_with_the_rows(tmp_path):
+    def peak(rows):
+        path = tmp_path / f"{rows}.csv"
+        path.write_text("x,y\n" + "0.5,yes\n" * rows)
+        run = subprocess.run([sys.executable, "-c", PEAK, path], capture_output=True, text=True, check=True)
+        return int(run.stdout) / 1024
+
+    # Coded, the larger table has 320 MB and the smaller one 32 MB; both exceed the limit of 16 MB.
+    assert peak(400_000) - peak(40_000) < 30
