@@ -71,7 +71,10 @@ def loss_bound(epsilons: FloatVector, mu: float, s: float, steps: int) -> FloatV
     corner = np.broadcast_to([0.0, max(0.0, s - mu * mu / 2.0)], (len(epsilons), 2))
     splits = np.concatenate([splits, np.minimum(corner, epsilons[:, None])], axis=1)
     rest = epsilons[:, None] - splits
-    sums = _with_against_without(splits, mu, s) + np.exp(splits) * gdp_profile(rest, mu)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = _with_against_without(splits, mu, s) + np.exp(splits) * gdp_profile(rest, mu)
+    # A split that overflows (inf times 0) says nothing.
+    sums = np.where(np.isnan(sums), np.inf, sums)
     bound: FloatVector = np.minimum(1.0, sums.min(axis=1) * (1.0 + _ROUNDING))
     return bound
 

@@ -1,9 +1,9 @@
 """The released minimiser, as the code draws it, keeps its claim; with 20 % less noise it is caught.
 
 Tables are neighbours under add-remove: none, and one row of norm 1. In one dimension this pair attains the
-theorems' bounds, so the audit has power. Outputs are compared on half-lines fixed beforehand. Every bound holds
-with probability 1 - FAILURE over the draws (Clopper-Pearson, split over two counts, half-lines and directions).
-Replacing a row hides itself in one dimension; exact densities cover that relation in
+theorems' bounds, so the audit has power. Outputs are compared on half-lines fixed beforehand. Every bound
+holds with probability 1 - FAILURE over the draws (Clopper-Pearson, split over two counts, half-lines and
+directions). Replacing a row hides itself in one dimension; exact densities cover that relation in
 ``oracles/test_exact_densities.py``.
 """
 
@@ -79,8 +79,8 @@ def lower_bound(release: PerturbedMinimiser, epsilon: float, count: int) -> floa
     return float(best)
 
 
-# A claim, and as many draws as show a twin's excess. Pure epsilon shows only far out, on one draw in 500: there
-# the twin's probabilities differ by exp(2.29) instead of exp(2), and 300,000 draws tell that to 25 %.
+# A claim, and as many draws as show a twin's excess. Pure epsilon shows only far out, on one draw in 500:
+# there the twin's probabilities differ by exp(2.29) instead of exp(2), and 300,000 draws tell that to 25 %.
 CLAIMS = [
     (dpglm.Privacy(2.0, relation="add-remove"), 300_000),
     (dpglm.Privacy(1.0, 0.05, relation="add-remove"), 60_000),
