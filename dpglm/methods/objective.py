@@ -12,9 +12,10 @@ from dpglm.curator import Plan
 from dpglm.errors import MethodError
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.scaling import Scaling
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.perturbation import (
+    Calibration,
     free_ridge,
     gamma_rate,
     gaussian_scale,
@@ -85,8 +86,7 @@ class Objective(Method):
             mu=privacy.mu,
             rho=privacy.rho,
             theorem=theorem,
-            assumptions=release.assumptions
-            + (("the number of rows is public",) if privacy.relation == "replace-one" else ()),
+            assumptions=release.assumptions,
             curve=_curve(release, privacy),
         )
         return Plan((release,), guarantee, privacy)
@@ -96,8 +96,7 @@ class Objective(Method):
         relation = privacy.relation
         if privacy.mu is not None:
             mu = privacy.mu * math.sqrt(1.0 - BLUR_SHARE)
-            ridge = self.ridge or 0.5 * (gaussian_scale_gdp(mu, math.inf, relation=relation).scale) ** 2
-            found = gaussian_scale_gdp(mu, ridge, relation=relation)
+            ridge, found = self._composable(mu, relation)
             moved = 2.0 * TOLERANCE / ridge
             blur = moved / (privacy.mu * math.sqrt(BLUR_SHARE))
             return self._release(problem, ridge, "gaussian", found.scale, blur, None), found.theorem
@@ -109,6 +108,18 @@ class Objective(Method):
             return self._release(problem, ridge, "gamma", 1.0 / rate, blur, None), "Theorem A1"
         found = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation)
         return self._release(problem, ridge, "gaussian", found.scale, blur, epsilon), found.theorem
+
+    def _composable(self, mu: float, relation: Relation) -> tuple[float, Calibration]:
+        """The least of three ridges whose noise is within 3 % of the Gaussian mechanism's (Theorem A2)."""
+        if self.ridge is not None:
+            return self.ridge, gaussian_scale_gdp(mu, self.ridge, relation=relation)
+        ideal = gaussian_scale_gdp(mu, math.inf, relation=relation).scale
+        for factor in (0.5, 1.0):
+            found = gaussian_scale_gdp(mu, factor * ideal**2, relation=relation)
+            if found.scale <= 1.03 * ideal:
+                return factor * ideal**2, found
+        ridge = 2.0 * ideal**2 * (1.0 + 1e-6)
+        return ridge, gaussian_scale_gdp(mu, ridge, relation=relation)
 
     def _release(
         self, problem: Problem, ridge: float, law: str, scale: float, blur: float, claimed: float | None

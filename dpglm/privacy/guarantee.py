@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from decimal import ROUND_CEILING, Decimal
 from typing import Any, Self, get_args
 
 from scipy.special import ndtr, ndtri
@@ -134,10 +135,10 @@ class Guarantee:
                 "NOT PRIVATE: the noise came from a known seed and can be subtracted by whoever knows it; "
                 f"the same fit without a seed would carry differential privacy with {self._numbers()}."
             )
-        slack = f", plus {self.delta:.4g}," if self.delta > 0.0 else ""
+        slack = f", plus {_up(self.delta)}," if self.delta > 0.0 else ""
         parts = [
             f"Differential privacy with {self._numbers()}: no set of results is more than "
-            f"{math.exp(min(self.epsilon, 700.0)):.4g} times as probable{slack} from one of two tables as "
+            f"{_up(math.exp(min(self.epsilon, 700.0)))} times as probable{slack} from one of two tables as "
             f"from the other, when they differ in {self.unit}, {_NEIGHBOURS[self.relation]}"
         ]
         if self.theorem:
@@ -284,15 +285,26 @@ class Guarantee:
 
     def _numbers(self) -> str:
         """The budget in the terms it was asked in, and its relation."""
-        pair = f"epsilon = {self.epsilon:.4g}"
+        pair = f"epsilon = {_up(self.epsilon)}"
         if self.definition == "pure":
             return f"{pair} (pure, delta = 0; {self.relation})"
-        pair += f", delta = {self.delta:.4g}"
+        pair += f", delta = {_up(self.delta)}"
         if self.definition == "gdp":
-            return f"mu = {self.mu:.4g} (Gaussian, which means {pair}; {self.relation})"
+            return f"mu = {_up(self.mu)} (Gaussian, which means {pair}; {self.relation})"
         if self.definition == "zcdp":
-            return f"rho = {self.rho:.4g} (zero-concentrated, which means {pair}; {self.relation})"
+            return f"rho = {_up(self.rho)} (zero-concentrated, which means {pair}; {self.relation})"
         return f"{pair} ({self.relation})"
+
+
+def _up(value: float | None) -> str:
+    """Four significant digits, rounded up: a printed price is never below the real one."""
+    if value is None or value == 0.0 or not math.isfinite(value):
+        return "-" if value is None else f"{value:g}"
+    exact = Decimal(repr(float(value)))
+    last = exact.adjusted() - 3
+    rounded = exact.quantize(Decimal(1).scaleb(last), rounding=ROUND_CEILING)
+    mantissa, _, power = f"{float(rounded):.4g}".partition("e")
+    return f"{mantissa}e{int(power)}" if power else mantissa
 
 
 def _probability(name: str, value: float) -> None:

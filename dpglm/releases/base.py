@@ -11,7 +11,7 @@ from dpglm.noise import NoiseSource
 from dpglm.optim.rows import Block
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import FloatVector
 
 
 class Rows(Protocol):
@@ -32,16 +32,12 @@ class Rows(Protocol):
 class WorstCase:
     """Two neighbouring tables that a release finds hard to hide, made from public facts.
 
-    ``common`` holds the rows both share, shape (k, p); ``extra`` and ``other`` are the record that differs,
-    ``other`` being None under add-remove. Responses are 0 or 1. ``direction`` is the statistic to look at.
+    ``first`` and ``second`` hold rows in columns as blocks do, with responses and offsets; ``direction`` is
+    the statistic of the output to look at.
     """
 
-    common: FloatMatrix
-    common_response: FloatVector
-    extra: FloatVector
-    extra_response: float
-    other: FloatVector | None
-    other_response: float
+    first: Block
+    second: Block
     direction: FloatVector
 
 

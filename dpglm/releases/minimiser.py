@@ -12,12 +12,15 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.noise import NoiseSource
 from dpglm.optim import BlockLoss, minimise
+from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import ApproximateEvent, Event, GaussianEvent, PureEvent
 from dpglm.privacy.perturbation import gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.releases.base import Release, Rows, WorstCase
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
+# An offset beyond which a logistic slope is 1 for the audit's purposes.
+FAR = 1e3
 NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
 
 
@@ -152,13 +155,10 @@ class PerturbedMinimiser(Release):
         return noise.gamma_norm(size, rate=1.0 / scale)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        axis = np.eye(size)[0]
-        return WorstCase(
-            common=np.zeros((0, size)),
-            common_response=np.zeros(0),
-            extra=axis,
-            extra_response=1.0,
-            other=axis if relation == "replace-one" else None,
-            other_response=0.0,
-            direction=axis,
-        )
+        """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
+        axis = np.eye(size, 1)
+        first = Piece(axis.astype(np.float32), np.array([1.0]), np.array([-FAR]))
+        second = Piece(axis.astype(np.float32), np.array([0.0]), np.array([FAR]))
+        if relation == "add-remove":
+            second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+        return WorstCase(first, second, axis[:, 0])

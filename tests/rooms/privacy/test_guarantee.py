@@ -63,7 +63,7 @@ def test_statement_says_who_what_and_why() -> None:
     text = approximate().statement()
     for word in (
         "epsilon = 1",
-        "delta = 1e-06",
+        "delta = 1e-6",
         "one patient",
         "replaced by any other",
         "2.718",
