@@ -20,6 +20,13 @@ class Fitted(FitResult):
     """A :class:`FitResult` that draws itself.
 
     It holds released numbers and public facts only, so plots, reports and copies cost no privacy.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> fit = dpglm.fit("y ~ x1", dpglm.load_data("simulated"), privacy=1.0, seed=1)
+    >>> fit.to_html().count("<h1")
+    1
     """
 
     def plot(self, kind: Literal["coef", "spend", "tradeoff"] = "coef", *, ax: Axes | None = None) -> Axes:

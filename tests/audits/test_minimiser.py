@@ -81,8 +81,7 @@ def lower_bound(release: PerturbedMinimiser, privacy: dpglm.Privacy) -> float:
     return float(best)
 
 
-# Power: with 20 % less noise the bound from only 20,000 draws was above each of these claims by .012 or more,
-# six of its standard errors.
+# Power: with 20 % less noise the bound from only 20,000 draws was above each of these claims by .012 or more.
 CLAIMS = [
     dpglm.Privacy(budget.epsilon, budget.delta, relation=relation)
     for relation in ("add-remove", "replace-one")
