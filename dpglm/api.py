@@ -255,11 +255,11 @@ def _named(budget: Privacy | None, schema: Schema) -> Privacy | None:
 def _noise(seed: object) -> NoiseSource:
     if seed is None:
         return OsNoise()
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise MethodError(
             f"seed of type {type(seed).__name__}", expected="an integer >= 0", remedy="Use seed=1."
         )
-    return SeededNoise(seed)
+    return SeededNoise(int(seed))
 
 
 def _family(family: str | Family) -> Family:
@@ -281,7 +281,8 @@ def _strength(strength: float | str | None, penalty: str | Penalty) -> float | s
     value = strength if isinstance(penalty, str) or penalty.strength is None else penalty.strength
     if value is None or value == "cv":
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0.0 <= float(value) < math.inf:
         raise MethodError(
             f"strength={value!r}" if isinstance(value, int | float | str) else "strength of another type",
             expected="a number >= 0, 'cv' (with privacy=None) or None",

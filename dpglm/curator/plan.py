@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.composition import Event, basic_composition
 from dpglm.privacy.guarantee import Guarantee
@@ -23,6 +24,11 @@ class Plan:
     privacy : Privacy or None
         What was asked; None for a fit without privacy.
 
+    Raises
+    ------
+    PrivacyError
+        The releases cost more than was asked.
+
     Examples
     --------
     >>> Plan((), Guarantee.none("no privacy asked"), None).costs()
@@ -39,7 +45,12 @@ class Plan:
         # The calibration found the noise; this reads the price off the releases themselves.
         events = [event for _, event in self.costs()]
         spent = basic_composition(events, self.privacy.delta)
-        assert spent <= self.privacy.epsilon * (1 + 1e-9), "the plan costs more than was asked"
+        if not spent <= self.privacy.epsilon * (1.0 + 1e-9):
+            raise PrivacyError(
+                f"releases that cost epsilon {spent:.6g} at delta {self.privacy.delta:g}",
+                expected=f"at most the epsilon {self.privacy.epsilon:g} that was asked for",
+                remedy="Calibrate the releases to the budget.",
+            )
 
     def costs(self) -> tuple[tuple[str, Event], ...]:
         """Named events of all releases, in order."""

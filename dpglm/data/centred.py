@@ -10,9 +10,8 @@ import scipy.linalg
 from dpglm.data.carets import refuse
 from dpglm.data.factors import NumericFactor
 from dpglm.data.geometry import Space, span
-from dpglm.data.groups import SLACK, Group, Layout, Part, Product, label_of, role_of
+from dpglm.data.groups import SLACK, Group, Layout, Part, Product, label_of, require_lengths, role_of
 from dpglm.data.model import Model, Term
-from dpglm.errors import FormulaError
 from dpglm.typing import FloatMatrix
 
 _DEPENDENT = 1e-9  # sine of the angle below which a column counts as a combination of others
@@ -27,17 +26,12 @@ def centred(model: Model) -> Layout:
     Raises
     ------
     FormulaError
-        If a term's columns are combinations of the columns of others, or too large for a number.
+        If a term's columns are combinations of the columns of others, or too large or small for a number.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         space = span(model)
         lengths = np.sqrt((space.columns**2).sum(axis=0))
-    if not np.isfinite(lengths).all():
-        raise FormulaError(
-            f"products that are too large for a number in {model.formula!r}",
-            expected="finite columns",
-            remedy="Declare the columns in larger units, or write scale(x, center=0, by=1e9).",
-        )
+    require_lengths(lengths, model.formula)
     scaled = space.columns / lengths
     if scaled.shape[0] == model.size and _invertible(scaled):
         return _whole(model, space)

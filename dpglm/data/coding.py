@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from dpglm.data.centred import centred
-from dpglm.data.groups import SLACK, Group
+from dpglm.data.groups import SLACK, Group, require_lengths
 from dpglm.data.model import Model
 from dpglm.data.reference import reference
 from dpglm.errors import MethodError
@@ -113,7 +113,9 @@ class Coding:
             )
         layout = centred(model) if kind == "centred" else reference(model)
         # Columns may be in any unit: invert directions, not lengths.
-        lengths = np.sqrt((layout.to_coded**2).sum(axis=0))
+        with np.errstate(over="ignore", under="ignore"):
+            lengths = np.sqrt((layout.to_coded**2).sum(axis=0))
+        require_lengths(lengths, model.formula)
         inverse = scipy.linalg.inv(layout.to_coded / lengths) / lengths[:, None]
         divisor = layout.norm * SLACK
         penalised = np.ones(model.size, dtype=np.bool_)

@@ -20,6 +20,8 @@ from dpglm.data.variables import Numeric
 from dpglm.typing import BoolVector, FloatBlock, FloatVector
 
 BLOCK_ROWS: Final = 2048
+# Below this in float32 a squared norm is below 1 whatever the rounding of its sum; others are summed anew.
+_SURELY_BOUNDED: Final = 0.99
 _ENCODED_ROWS: Final = 4 * BLOCK_ROWS  # coded at once: few calls, and the result still fits the cache
 
 
@@ -198,12 +200,26 @@ class Design:
             part = {name: column[start : start + _ENCODED_ROWS] for name, column in columns.items()}
             X, offset, usable = self._encoder.encode(part)
             y, answered = self._response.code(part[self._response.name])
-            unusable = ~(usable & answered)
+            unusable = ~(usable & answered & _bounded(X))
+            if offset is not None:
+                unusable |= ~np.isfinite(offset)
             if unusable.any():
                 X, y, offset = _without(unusable, X, y, offset)
             whole = Block(X, y, offset)
             for first in range(0, len(y), BLOCK_ROWS):
                 yield _slice(whole, first, min(first + BLOCK_ROWS, len(y)))
+
+
+def _bounded(X: FloatBlock) -> BoolVector:
+    """Which rows have norm at most 1, judged on the float32 numbers that releases read; NaN is not bounded.
+
+    The coding keeps every row inside. This is what the privacy of a release leans on, so it is looked at too.
+    """
+    bounded: BoolVector = np.square(X).sum(axis=0) <= _SURELY_BOUNDED
+    doubtful = np.flatnonzero(~bounded)
+    if doubtful.size:
+        bounded[doubtful] = np.square(X[:, doubtful], dtype=np.float64).sum(axis=0) <= 1.0
+    return bounded
 
 
 def _without(

@@ -17,6 +17,8 @@ from dpglm.data.splines import Spline
 from dpglm.data.variables import Categorical, Numeric
 from dpglm.data.whitelist import ExpressionReader
 
+# Narrowest piece of a spline, relative to its variable's largest value.
+_NARROWEST_PIECE = 2.0**-40
 _CONTRASTS = {"Treatment": "reference", "Sum": "omit", "Helmert": "", "Diff": "", "Poly": ""}
 
 
@@ -187,6 +189,15 @@ class Reader(ExpressionReader):
                 remedy="Leave them out: boundary knots are the declared bounds.",
             )
         knots = self._knots(node, parts, int(degree), low, high)
+        # Pieces that collapse in rounding have no basis: 0 / 0 in some rows and not in others.
+        narrowest = _NARROWEST_PIECE * max(abs(low), abs(high))
+        if any(right - left <= narrowest for left, right in itertools.pairwise((low, *knots, high))):
+            self.fail(
+                node,
+                "The pieces between the knots are too narrow for numbers of this size.",
+                expected=f"knots more than {narrowest:.3g} apart",
+                remedy="Shift the variable first, bs(x - 1000, df=5), or use fewer knots.",
+            )
         return SplineFactor(name, expression, Spline(low, high, knots, int(degree)))
 
     def _knots(

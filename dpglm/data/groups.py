@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from dpglm.data.model import Model
-from dpglm.typing import FloatMatrix
+from dpglm.errors import FormulaError
+from dpglm.typing import FloatMatrix, FloatVector
 
 # Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22.
 SLACK: Final = 1.0 + 2.0**-18
+_SHORTEST: Final = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,22 @@ class Layout:
     to_coded: FloatMatrix
     norm: float
     groups: tuple[Group, ...]
+
+
+def require_lengths(lengths: FloatVector, formula: str) -> None:
+    """Refuse columns whose lengths, or their squares, a double cannot hold.
+
+    Raises
+    ------
+    FormulaError
+        Told from the formula and the declared bounds.
+    """
+    if not ((lengths > _SHORTEST) & (lengths < 1.0 / _SHORTEST)).all():
+        raise FormulaError(
+            f"columns or products that are too large or too small for a number in {formula!r}",
+            expected=f"declared ranges whose products lie between {_SHORTEST:g} and {1.0 / _SHORTEST:g}",
+            remedy="Declare the columns in other units, or write scale(x, center=0, by=1e9).",
+        )
 
 
 def label_of(model: Model, subset: tuple[int, ...]) -> str:

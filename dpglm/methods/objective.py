@@ -26,8 +26,11 @@ from dpglm.privacy.perturbation import (
 from dpglm.releases import PerturbedMinimiser
 from dpglm.typing import FloatVector
 
-# The solver stops at this norm of the score, in sum units: a millionth of the noise of any useful budget.
+# The solver stops at this norm of the score, sum units; or at this share of how far noise alone can carry the
+# coefficients, since rounding in the score grows with them, but never at more than this share of the noise.
 TOLERANCE = 1e-8
+TOLERANCE_SHARE = 1e-10
+NOISE_SHARE = 1e-6
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
 BLUR_SHARE = 0.01
 # Released coefficients within this many standard deviations of the blur of zero were zero before it.
@@ -97,17 +100,16 @@ class Objective(Method):
         if privacy.mu is not None:
             mu = privacy.mu * math.sqrt(1.0 - BLUR_SHARE)
             ridge, found = self._composable(mu, relation)
-            moved = 2.0 * TOLERANCE / ridge
-            blur = moved / (privacy.mu * math.sqrt(BLUR_SHARE))
-            return self._release(problem, ridge, "gaussian", found.scale, blur, None), found.theorem
+            price = privacy.mu * math.sqrt(BLUR_SHARE)
+            return self._release(problem, ridge, "gaussian", found.scale, price, None), found.theorem
         epsilon = privacy.epsilon * (1.0 - BLUR_SHARE)
         ridge = self.ridge or free_ridge(epsilon, relation=relation)
-        blur = 2.0 * TOLERANCE / ridge / (privacy.epsilon * BLUR_SHARE)
+        price = privacy.epsilon * BLUR_SHARE
         if privacy.delta == 0.0:
             rate = gamma_rate(epsilon, ridge, relation=relation)
-            return self._release(problem, ridge, "gamma", 1.0 / rate, blur, None), "Theorem A1"
+            return self._release(problem, ridge, "gamma", 1.0 / rate, price, None), "Theorem A1"
         found = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation)
-        return self._release(problem, ridge, "gaussian", found.scale, blur, epsilon), found.theorem
+        return self._release(problem, ridge, "gaussian", found.scale, price, epsilon), found.theorem
 
     def _composable(self, mu: float, relation: Relation) -> tuple[float, Calibration]:
         """The least of three ridges whose noise is within 3 % of the Gaussian mechanism's (Theorem A2)."""
@@ -122,16 +124,19 @@ class Objective(Method):
         return ridge, gaussian_scale_gdp(mu, ridge, relation=relation)
 
     def _release(
-        self, problem: Problem, ridge: float, law: str, scale: float, blur: float, claimed: float | None
+        self, problem: Problem, ridge: float, law: str, scale: float, price: float, claimed: float | None
     ) -> PerturbedMinimiser:
+        """The release at this noise; ``price`` in epsilon (or mu) pays for the solver's residual."""
         scaling = Scaling.of(problem.geometry)
         size = len(scaling.lengths)
         deviation = scale if law == "gaussian" else scale * math.sqrt(size + 1.0)
+        reach = deviation * math.sqrt(size) * max(1.0, 1.0 / ridge)
+        tolerance = max(TOLERANCE, min(TOLERANCE_SHARE * reach, NOISE_SHARE * deviation))
         if problem.strength == "cv":
             raise MethodError(
                 "strength='cv' with a privacy budget",
                 expected="a strength that does not look at the data",
-                remedy="Leave strength out, give a number, or use dpglm.tune, which pays for looking.",
+                remedy="Leave strength out, or give a number that was chosen without these data.",
             )
         if problem.strength is None:
             # Sum units: the level that noise alone reaches in p coordinates.
@@ -144,8 +149,8 @@ class Objective(Method):
             ridge=ridge,
             law="gaussian" if law == "gaussian" else "gamma",
             scale=scale,
-            tolerance=TOLERANCE,
-            blur_scale=blur,
+            tolerance=tolerance,
+            blur_scale=2.0 * tolerance / ridge / price,
             penalty=problem.penalty.with_strength(strength),
             penalty_rows=rows,
             mixing=scaling.mixing,

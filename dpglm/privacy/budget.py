@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias, get_args
 
+import numpy as np
+
 from dpglm.errors import PrivacyError
 from dpglm.privacy.accounting import gdp_epsilon
 
 Relation: TypeAlias = Literal["replace-one", "add-remove"]
 Definition: TypeAlias = Literal["pure", "approximate", "gdp", "zcdp"]
 
+NUMBERS = (int, float, np.integer, np.floating)
 REMEDY = "Use privacy=1.0 (pure epsilon), privacy=(1.0, 1e-6) or dpglm.Privacy(...)."
 
 
@@ -88,7 +91,14 @@ class Privacy:
         """
         mu = _number("mu", mu, low=0.0, high=math.inf, open_low=True)
         delta = _number("delta", delta, low=0.0, high=1.0, open_low=True)
-        return cls(gdp_epsilon(mu, delta), delta, relation, unit, "gdp", mu)
+        epsilon = gdp_epsilon(mu, delta)
+        if epsilon == 0.0:
+            raise PrivacyError(
+                f"mu={mu:g} at delta={delta:g}",
+                expected="a mu above that delta's reach: here even epsilon = 0 holds",
+                remedy="Print it at a smaller delta, or use a larger mu.",
+            )
+        return cls(epsilon, delta, relation, unit, "gdp", mu)
 
     @classmethod
     def zcdp(
@@ -112,13 +122,13 @@ class Privacy:
             return value
         if isinstance(value, tuple | list) and len(value) == 2:
             return cls(value[0], value[1])
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, NUMBERS):
             raise PrivacyError(
                 f"privacy={_shown(value)}",
                 expected="a number, a pair (epsilon, delta) or a Privacy",
                 remedy=REMEDY,
             )
-        return cls(value)
+        return cls(float(value))
 
     @property
     def rho(self) -> float | None:
@@ -131,7 +141,7 @@ def _number(name: str, value: object, *, low: float, high: float, open_low: bool
     top = f"< {high:g}" if high < math.inf else "finite"
     span = f"{name} {'>' if open_low else '>='} {low:g} and {top}"
     fault = PrivacyError(f"{name}={_shown(value)}", expected=span, remedy=REMEDY)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, NUMBERS):
         raise fault
     number = float(value)
     if math.isnan(number) or number < low or number >= high or (open_low and number == low):

@@ -125,7 +125,7 @@ class Guarantee:
         >>> promise = Guarantee(1.0, 0.0, "pure", "add-remove", "one visit", theorem="Theorem A1")
         >>> print(promise.statement())  # doctest: +NORMALIZE_WHITESPACE
         Differential privacy with epsilon = 1 (pure, delta = 0; add-remove): no set of results is more than
-        2.718 times as probable from one of two tables as from the other, when they differ in one visit,
+        2.719 times as probable from one of two tables as from the other, when they differ in one visit,
         present or absent (the number of rows is private too); by Theorem A1.
         """
         if not self.private and self.reason != "seeded":
@@ -138,7 +138,7 @@ class Guarantee:
         slack = f", plus {_up(self.delta)}," if self.delta > 0.0 else ""
         parts = [
             f"Differential privacy with {self._numbers()}: no set of results is more than "
-            f"{_up(math.exp(min(self.epsilon, 700.0)))} times as probable{slack} from one of two tables as "
+            f"{_up(_exp(self.epsilon))} times as probable{slack} from one of two tables as "
             f"from the other, when they differ in {self.unit}, {_NEIGHBOURS[self.relation]}"
         ]
         if self.theorem:
@@ -201,7 +201,7 @@ class Guarantee:
             return 1.0
         rate = 1.0
         for epsilon, delta in self._points():
-            grown = math.exp(min(epsilon, 700.0)) * false_positive_rate + delta
+            grown = _exp(epsilon) * false_positive_rate + delta
             left = 1.0 - math.exp(-epsilon) * (1.0 - delta - false_positive_rate)
             rate = min(rate, grown, left)
         if self.mu is not None:
@@ -231,7 +231,7 @@ class Guarantee:
             return gdp_epsilon(size * self.mu, self.delta), self.delta
         if self.delta == 0.0:
             return size * self.epsilon, 0.0
-        growth = math.fsum(math.exp(min(step * self.epsilon, 700.0)) for step in range(size))
+        growth = math.fsum(_exp(step * self.epsilon) for step in range(size))
         return size * self.epsilon, min(1.0, self.delta * growth)
 
     def to_dict(self) -> dict[str, Any]:
@@ -294,6 +294,11 @@ class Guarantee:
         if self.definition == "zcdp":
             return f"rho = {_up(self.rho)} (zero-concentrated, which means {pair}; {self.relation})"
         return f"{pair} ({self.relation})"
+
+
+def _exp(epsilon: float) -> float:
+    """e^epsilon, infinite beyond the range of doubles: never less than it is."""
+    return math.exp(epsilon) if epsilon < 709.0 else math.inf
 
 
 def _up(value: float | None) -> str:

@@ -137,8 +137,8 @@ def _mass(low: FloatVector, high: float) -> FloatVector:
 def certified_mu(mu: float, s: float, loss: Loss) -> float:
     """A mu' whose Gaussian profile covers the loss bound of A2 at every epsilon.
 
-    The grid is coarse down to delta = 1e-14, where its size is felt, and fine beyond, to the smallest delta
-    that is a floating-point number.
+    The grid is coarse down to delta = 1e-14, where its size is felt, and fine beyond. It ends at
+    J + 36 mu + mu^2 / 2, past which the bound has mass below 1e-280, less than its rounding.
 
     Examples
     --------
@@ -175,6 +175,8 @@ def _covering(mu: float, epsilons: FloatVector, deltas: FloatVector) -> float:
         worst = int(np.argmax(lack))
         if lack[worst] <= 0.0:
             break
+        if asked[worst] >= 1.0:
+            return math.inf  # no Gaussian profile reaches it: the closed form has to do
         mu = gdp_mu(float(epsilons[worst]), float(asked[worst])) * (1.0 + 2.0 * SAFETY)
     return mu
 

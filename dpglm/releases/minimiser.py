@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -96,13 +97,19 @@ class PerturbedMinimiser(Release):
                 expected="a convex penalty: a global minimiser of another one may jump",
                 remedy="Use penalty='l1', 'l2', 'elastic_net' or 'none'.",
             )
-        if self.family.slope_max != 1.0 or self.family.curvature_max != 0.25:
+        if not self.family.logistic:
             raise MethodError(
                 f"family {self.family.name!r} in a perturbed objective",
                 expected="a logistic loss, whose slope is at most 1 and whose curvature is a(1 - a)",
                 remedy="Use family='binomial'.",
             )
-        assert min(self.ridge, self.scale, self.tolerance, self.blur_scale) > 0
+        for name in ("ridge", "scale", "tolerance", "blur_scale"):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise MethodError(
+                    f"{name}={getattr(self, name)!r}",
+                    expected=f"{name} > 0, finite",
+                    remedy="Let a method calibrate the release.",
+                )
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the score sum_i slope_i x_i: one row moves it by its norm, at most 1."""

@@ -28,6 +28,8 @@ class Family(ABC):
     link: ClassVar[str]
     slope_max: ClassVar[float | None]
     curvature_max: ClassVar[float | None]
+    # Whether, in the margin, the slope is -a and the curvature a(1 - a) for an a in (0, 1).
+    logistic: ClassVar[bool] = False
 
     @abstractmethod
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -218,3 +219,22 @@ def test_memory_of_a_streamed_design_does_not_grow_with_the_rows(tmp_path):
 
     # Coded, the larger table has 320 MB and the smaller one 32 MB; both exceed the limit of 16 MB.
     assert peak(400_000) - peak(40_000) < 30
+
+
+def test_a_row_that_is_not_bounded_never_reaches_a_release() -> None:
+    """The design looks at norms itself: a coding gone wrong costs rows, not privacy."""
+
+    class Broken:
+        columns = ("x",)
+        size = 2
+
+        def encode(self, columns: Any) -> tuple[Any, None, Any]:
+            x = columns["x"].astype(np.float32)
+            return np.vstack([x, np.sqrt(np.maximum(1 - x**2, 0))]), None, np.ones(len(x), dtype=bool)
+
+    frame = pd.DataFrame({"x": [0.5, 2.0, np.nan, 1.0], "y": ["no", "yes", "yes", "yes"]})
+    schema = Schema.of({"x": (0.0, 3.0), "y": ["no", "yes"]})
+    (block,) = Design(open_source(frame), schema, Broken(), BinaryResponse.of(schema, "y")).blocks()
+    assert block.X[:, 1].tolist() == block.X[:, 2].tolist() == [0.0, 0.0]
+    assert block.X[0, [0, 3]].tolist() == [0.5, 1.0]
+    assert block.y.tolist() == [0.0, 0.0, 0.0, 1.0]

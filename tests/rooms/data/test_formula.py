@@ -211,3 +211,19 @@ def test_parsing_is_deterministic() -> None:
     one, two = (parse("y ~ g * x + bs(age, df=5) + h:z", SCHEMA) for _ in range(2))
     assert one.names == two.names
     assert one.factors == two.factors
+
+
+@pytest.mark.parametrize("formula", ["y ~ bs(x, df=7)", "y ~ bs(x, knots=[1000000000000000.125])"])
+def test_a_spline_whose_pieces_collapse_in_rounding_is_refused(formula: str) -> None:
+    """Its basis would be 0/0 in some rows: one row could then spoil the fit for all."""
+    with pytest.raises(FormulaError, match="too narrow"):
+        parse(formula, Schema.of({"x": (1e15, 1e15 + 0.25), "y": ["no", "yes"]}))
+
+
+@pytest.mark.parametrize("bounds", [(0, 1e-200), (1e-170, 2e-170), (0, 5e-324), (0, 1e200)])
+@pytest.mark.parametrize("kind", ["centred", "reference"])
+@pytest.mark.filterwarnings("error")
+def test_ranges_that_a_double_cannot_square_are_refused(bounds: tuple[float, float], kind: str) -> None:
+    schema = Schema.of({"x": bounds, "y": ["no", "yes"]})
+    with pytest.raises(FormulaError, match="too large or too small"):
+        Coding.of(parse("y ~ x", schema), kind=kind)  # type: ignore[arg-type]
