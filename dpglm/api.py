@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -11,6 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from dpglm.arguments import (
+    REQUIRED,
+    Required,
+    family_of,
+    ledger_of,
+    method_of,
+    naming_unit,
+    noise_of,
+    penalty_of,
+    privacy_of,
+    require_choice,
+    strength_of,
+)
 from dpglm.curator import Curator
 from dpglm.data import (
     BinaryResponse,
@@ -23,13 +35,12 @@ from dpglm.data import (
     open_source,
     parse,
 )
-from dpglm.errors import MethodError, PrivacyError, StoreError
+from dpglm.errors import StoreError
 from dpglm.fitted import Fitted
-from dpglm.glm.families import Family, families
-from dpglm.glm.penalties import Penalty, penalties
-from dpglm.methods import Method, Problem, auto, methods
-from dpglm.noise import NoiseSource, OsNoise, SeededNoise
-from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.glm.families import Family
+from dpglm.glm.penalties import Penalty
+from dpglm.methods import Method, Problem
+from dpglm.privacy.budget import Privacy
 from dpglm.privacy.composition import ApproximateEvent, Event, GaussianEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.ledger import Ledger
@@ -47,13 +58,6 @@ STEPS = ("plan", "charge", "read and solve", "write up")
 __all__ = ["compare", "fit", "load", "load_data"]
 
 
-class _Required:
-    """Marks the one argument that has no default, so that its absence is told in our words."""
-
-
-_REQUIRED = _Required()
-
-
 def fit(
     formula: str,
     data: object,
@@ -62,10 +66,10 @@ def fit(
     family: str | Family = "binomial",
     penalty: str | Penalty = "l1",
     strength: float | Literal["cv"] | None = None,
-    privacy: float | tuple[float, float] | Privacy | _Required | None = _REQUIRED,
+    privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
     goal: Goal = "explain",
     method: str | Method = "auto",
-    ledger: Ledger | None = None,
+    ledger: Ledger | str | PathLike[str] | None = None,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> Fitted:
@@ -83,18 +87,20 @@ def fit(
     family : str or Family
         ``"binomial"``.
     penalty : str or Penalty
-        ``"none"``, ``"l2"``, ``"l1"``, ``"elastic_net"`` or an object of ``dpglm.penalties``.
+        ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"`` or an object of
+        ``dpglm.penalties``.
     strength : float, "cv" or None
         Penalty strength per row on the scaled coefficients. None: a default from the noise level that does
-        not look at the data (without privacy: cross-validation). ``"cv"`` only with ``privacy=None``.
+        not look at the data (l2: no more than the ridge that privacy needs anyway). ``"cv"``, which is also
+        the default without privacy: 5 folds and the one-standard-error rule; only with ``privacy=None``.
     privacy : float, (epsilon, delta), Privacy or None
         Required. A number asks for pure epsilon-DP. None fits without privacy and says so everywhere.
     goal : {"explain", "predict", "select"}
-        What the fit is for.
+        What the fit is for: a label in summary and report. All three run the same fit in this version.
     method : str or Method
         ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
-    ledger : Ledger, optional
-        Charged before any row is read.
+    ledger : Ledger or path, optional
+        Charged before any row is read; a path opens an existing ledger.
     seed : int, optional
         Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
     progress : bool, optional
@@ -122,11 +128,13 @@ def fit(
     """
     with _steps(progress) as step:
         step(0)
-        budget = _privacy(privacy)
-        noise = _noise(seed)
-        _check_choice("goal", goal, get_args(Goal))
+        budget = privacy_of(privacy)
+        noise = noise_of(seed)
+        book = ledger_of(ledger)
+        chosen_penalty = penalty_of(penalty, strength)
+        require_choice("goal", goal, get_args(Goal))
         declared = find_schema(data, schema)
-        chosen = _method(method, budget)
+        chosen = method_of(method, budget)
         model = parse(formula, declared)
         coding = Coding.of(model, kind=chosen.coding)
         encoder = RowEncoder(model, coding)
@@ -135,28 +143,29 @@ def fit(
         source.require((model.response, *encoder.columns))
         problem = Problem(
             geometry=coding,
-            family=_family(family),
-            penalty=_penalty(penalty, strength),
-            strength=_strength(strength, penalty),
+            family=family_of(family),
+            penalty=chosen_penalty,
+            strength=strength_of(strength, chosen_penalty),
             rows=declared.rows if budget is not None and budget.relation == "add-remove" else None,
         )
-        budget = _named(budget, declared)
+        budget = naming_unit(budget, declared)
         plan = chosen.plan(problem, budget)
         guarantee = plan.guarantee if noise.private or budget is None else plan.guarantee.seeded()
         step(1)
         # Charge before reading: an interrupt from here on loses budget, never privacy.
-        state = _charge(ledger, guarantee, f"{formula}  [{chosen.name}, {problem.penalty.name}]")
+        state = _charge(book, guarantee, f"{formula}  [{chosen.name}, {problem.penalty.name}]")
         step(2)
         design = Design(source, declared, encoder, response)
         estimate = chosen.solve(problem, plan, Curator(design, plan, noise).ask)
         step(3)
         public_rows = design.row_count() if budget is None or budget.relation == "replace-one" else None
+        card = chosen.card(problem, plan)
         return Fitted(
             formula=formula,
             family=problem.family.name,
             link=problem.family.link,
             penalty=problem.penalty.name,
-            strength=estimate.facts.get("strength", problem.strength),
+            strength=estimate.facts.get("strength", _per_row(problem, card, public_rows)),
             method=chosen.name,
             goal=goal,
             names=coding.names,
@@ -169,7 +178,7 @@ def fit(
             spend_lines=_spend(plan.costs(), guarantee),
             schema=declared.to_dict(),
             mechanism={
-                **chosen.card(problem, plan),
+                **card,
                 "row_norm": coding.row_norm,
                 "coding": coding.kind,
                 "rows_clipped": coding.clipping,
@@ -239,71 +248,12 @@ def _fitted(result: FitResult) -> Fitted:
     return Fitted(**{one.name: getattr(result, one.name) for one in fields(result)})
 
 
-def _privacy(value: object) -> Privacy | None:
-    if isinstance(value, _Required):
-        raise PrivacyError("no privacy argument", expected="a privacy budget for this fit", remedy=REMEDY)
-    return None if value is None else Privacy.of(value)
-
-
-def _named(budget: Privacy | None, schema: Schema) -> Privacy | None:
-    """The budget, protecting the unit that the schema names unless it names one itself."""
-    if budget is None or schema.unit is None or budget.unit != "one row":
-        return budget
-    return replace(budget, unit=schema.unit)
-
-
-def _noise(seed: object) -> NoiseSource:
-    if seed is None:
-        return OsNoise()
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise MethodError(
-            f"seed of type {type(seed).__name__}", expected="an integer >= 0", remedy="Use seed=1."
-        )
-    return SeededNoise(int(seed))
-
-
-def _family(family: str | Family) -> Family:
-    return families[family]() if isinstance(family, str) else family
-
-
-def _penalty(penalty: str | Penalty, strength: float | str | None) -> Penalty:
-    chosen = penalties[penalty]() if isinstance(penalty, str) else penalty
-    if strength is not None and chosen.strength is not None:
-        raise MethodError(
-            "a strength in the penalty object and in strength=",
-            expected="one of the two",
-            remedy="Leave strength= out.",
-        )
-    return chosen
-
-
-def _strength(strength: float | str | None, penalty: str | Penalty) -> float | str | None:
-    value = strength if isinstance(penalty, str) or penalty.strength is None else penalty.strength
-    if value is None or value == "cv":
-        return value
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0.0 <= float(value) < math.inf:
-        raise MethodError(
-            f"strength={value!r}" if isinstance(value, int | float | str) else "strength of another type",
-            expected="a number >= 0, 'cv' (with privacy=None) or None",
-            remedy="Leave strength out for a default that does not look at the data.",
-        )
-    return float(value)
-
-
-def _method(method: str | Method, budget: Privacy | None) -> Method:
-    if isinstance(method, Method):
-        return method
-    return auto(budget) if method == "auto" else methods[method]()
-
-
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise MethodError(
-            f"{name}={value!r}" if isinstance(value, str) else f"{name} of type {type(value).__name__}",
-            expected=f"one of {', '.join(map(repr, choices))}",
-            remedy=f"Choose {name}={choices[0]!r}.",
-        )
+def _per_row(problem: Problem, card: Mapping[str, Any], rows: int | None) -> float | None:
+    """The strength per row: as given, or the default's, which is set in sum units, where rows are public."""
+    if isinstance(problem.strength, float):
+        return problem.strength
+    total = card.get("strength_sum")
+    return None if total is None or not rows else total / rows
 
 
 def _charge(ledger: Ledger | None, guarantee: Guarantee, what: str) -> LedgerState | None:

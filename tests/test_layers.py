@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"results", "tables", "privacy"},
     "audit": {"releases", "curator", "noise", "privacy"},
     "fitted": {"report", "results"},
+    "arguments": {"*"},
     "api": {"*"},
     "cli": {"*"},
     "__init__": {"*"},

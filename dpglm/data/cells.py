@@ -31,7 +31,10 @@ class Blank(Enum):
 Cell: TypeAlias = str | float | Blank
 Cells: TypeAlias = tuple[list[Cell], NDArray[np.intp]]
 
-_PLAIN: Final = re.compile(r"[ \t\n\r\f\v]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t\n\r\f\v]*", re.ASCII)
+# Possessive throughout: no cell may take time that grows faster than its length.
+_PLAIN: Final = re.compile(
+    r"[ \t\n\r\f\v]*+[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+[ \t\n\r\f\v]*+", re.ASCII
+)
 _INFINITE: Final = {
     sign + word: float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
 }
@@ -119,6 +122,8 @@ def _unusual_cell(value: object) -> Cell:
         return value.decode("utf-8", "replace") or Blank.MISSING
     if isinstance(value, np.datetime64 | np.timedelta64):  # timedelta64 is an np.integer too
         return Blank.MISSING if np.isnat(value) else Blank.UNREADABLE
+    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
+        value = value.real  # pandas makes a whole column complex when one cell of it is
     if isinstance(value, Decimal) and value.is_nan():
         return Blank.MISSING
     if isinstance(value, int | float | Decimal | Fraction | np.bool_ | np.integer | np.floating):
@@ -185,14 +190,18 @@ def cells_of_column(column: Any) -> Cells:
         return _number_cells(numbers)
     if dtype.kind in "OUS" and isinstance(dtype, np.dtype | pd.StringDtype | pd.SparseDtype):
         return _object_cells(np.asarray(column).astype(object))
-    if dtype.kind in "cV":
+    if dtype.kind == "c":
+        return _complex_cells(np.asarray(column))
+    if dtype.kind == "V":
         return _blank_cells(np.zeros(len(column), dtype=bool))
     return _blank_cells(np.asarray(pd.isna(column)))
 
 
 def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
     cells, index = listed
-    return [*cells, Blank.MISSING], np.append(index, len(cells))[codes]  # code -1 takes the last
+    # Codes can be out of range where a library was told not to check them: missing, as -1 is.
+    known = np.where((codes >= 0) & (codes < len(index)), codes, -1)
+    return [*cells, Blank.MISSING], np.append(index, len(cells))[known]  # -1 takes the last
 
 
 def _as_objects(values: Any) -> NDArray[np.object_]:
@@ -206,6 +215,12 @@ def _as_objects(values: Any) -> NDArray[np.object_]:
 def _number_cells(numbers: FloatVector) -> Cells:
     cells: list[Cell] = [number if number == number else Blank.MISSING for number in numbers.tolist()]
     return cells, np.arange(len(cells))
+
+
+def _complex_cells(values: NDArray[np.complexfloating]) -> Cells:
+    with np.errstate(all="ignore"):
+        cells, index = _number_cells(values.real.astype(np.float64))
+    return [*cells, Blank.UNREADABLE], np.where(values.imag == 0, index, len(cells))
 
 
 def _blank_cells(missing: NDArray[np.bool_]) -> Cells:
@@ -257,7 +272,7 @@ def _arrow_cells(array: Any) -> Cells:
 
     kind = array.type
     if pa.types.is_dictionary(kind):
-        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = array.indices.cast(pa.int64(), safe=False).fill_null(-1).to_numpy(zero_copy_only=False)
         return _coded_cells(_arrow_cells(array.dictionary), codes)
     if _is_text(kind):
         return _arrow_text_cells(array)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
@@ -47,7 +48,7 @@ def read_header(path: Path) -> tuple[str, ...]:
     try:
         with _opened(path) as stream:
             line = stream.readline(_HEADER_BYTES)
-    except (EOFError, OSError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise _damaged(path) from error
     return _header_of(line)
 
@@ -130,7 +131,7 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
                     yield _mended(b"".join([*unfinished, piece[:cut]]))
                     unfinished = []
                 unfinished.append(piece[cut:])
-    except (EOFError, OSError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise _damaged(path) from error
     if any(unfinished):
         yield _mended(b"".join([*unfinished, b"\n"]))
@@ -157,7 +158,21 @@ def _header_of(line: bytes) -> tuple[str, ...]:
         raise SchemaError(
             "a CSV file whose first line is empty", expected="a line of column names", remedy=remedy
         )
-    names = tuple(next(csv.reader([text])))
+    # With carriage returns for line ends the whole file is one line: print nothing of it.
+    if "\r" in text:
+        raise SchemaError(
+            "a carriage return within the first line of the CSV file",
+            expected="lines that end in a line feed",
+            remedy="Save the file again with line ends of Unix or Windows.",
+        )
+    try:
+        names = tuple(next(csv.reader([text])))
+    except csv.Error:
+        raise SchemaError(
+            "a first line that is no CSV, or a name longer than 131072 characters",
+            expected="a line of column names",
+            remedy=remedy,
+        ) from None
     # Without a header line the first row would be printed as names: refuse, and print nothing of it.
     if not np.isnan(numbers_of_texts(names)).all():
         raise SchemaError(

@@ -76,8 +76,8 @@ def find_schema(
     if isinstance(data, str | os.PathLike):
         file = Path(data)
         stem = next((file.name.removesuffix(end) for end in _FILE_ENDS if file.name.endswith(end)), file.stem)
-        sidecar = file.with_name(f"{stem}.schema.yaml")
-        if sidecar.is_file():
+        sidecar = file.parent / f"{stem}.schema.yaml"  # the name may be empty, which with_name refuses
+        if file.name and os.path.isfile(sidecar):  # unlike Path.is_file it takes names that are too long
             return Schema.from_yaml(sidecar)
         place = f"save it as {sidecar.name} beside the file"
     else:

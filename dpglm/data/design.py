@@ -19,10 +19,8 @@ from dpglm.data.sources import Source
 from dpglm.data.variables import Numeric
 from dpglm.typing import BoolVector, FloatBlock, FloatVector
 
-BLOCK_ROWS: Final = 2048
-# Below this in float32 a squared norm is below 1 whatever the rounding of its sum; others are summed anew.
-_SURELY_BOUNDED: Final = 0.99
-_ENCODED_ROWS: Final = 4 * BLOCK_ROWS  # coded at once: few calls, and the result still fits the cache
+BLOCK_ROWS: Final = 2000  # a solver reads a block from one stretch of memory, in its cache
+_ENCODED_ROWS: Final = 4 * BLOCK_ROWS  # coded at once: few calls
 
 
 class Encoder(Protocol):
@@ -72,7 +70,7 @@ class Block:
 
 
 class Design:
-    """A private table, coded, as blocks of at most 2,048 rows. Only the curator may hold one.
+    """A private table, coded, as blocks of at most 2,000 rows. Only the curator may hold one.
 
     Parameters
     ----------
@@ -144,7 +142,7 @@ class Design:
         return self._rows
 
     def blocks(self) -> Iterator[Block]:
-        """All rows in order, in blocks of 2,048 rows, the last one fewer; the same at each call."""
+        """All rows in order, in blocks of 2,000 rows or fewer; the same at each call."""
         if self._kept is not None:
             yield from self._kept
             return
@@ -162,33 +160,6 @@ class Design:
         # Only a pass that ran to its end says how many rows there are.
         self._rows, self._kept = rows, kept
 
-    def thinned(self, step: int) -> Iterator[Block]:
-        """Rows 0, ``step``, 2 ``step``, ... in blocks of 2,048 rows: where a solver may start, no release."""
-        assert step >= 1
-        held: list[Block] = []
-        count = 0
-        for block in self._thinned_pieces(step):
-            held.append(block)
-            count += len(block.y)
-            while count >= BLOCK_ROWS:
-                whole = _joined(held)
-                yield _slice(whole, 0, BLOCK_ROWS)
-                held = [_slice(whole, BLOCK_ROWS, count)]
-                count -= BLOCK_ROWS
-        if count:
-            yield _joined(held)
-
-    def _thinned_pieces(self, step: int) -> Iterator[Block]:
-        first = 0
-        if self._kept is not None:
-            for block in self._kept:
-                yield _slice(block, first, len(block.y), step)
-                first = (first - len(block.y)) % step
-            return
-        for columns in self._cleaned():
-            yield from self._encoded({name: column[first::step] for name, column in columns.items()})
-            first = (first - len(columns[self._response.name])) % step
-
     def _cleaned(self) -> Iterator[dict[str, NDArray[Any]]]:
         numeric = {name for name in self._columns if isinstance(self._schema.variables[name], Numeric)}
         for frame in self._source.chunks(self._columns, numeric=numeric):
@@ -205,9 +176,14 @@ class Design:
                 unusable |= ~np.isfinite(offset)
             if unusable.any():
                 X, y, offset = _without(unusable, X, y, offset)
-            whole = Block(X, y, offset)
             for first in range(0, len(y), BLOCK_ROWS):
-                yield _slice(whole, first, min(first + BLOCK_ROWS, len(y)))
+                rows_of = slice(first, first + BLOCK_ROWS)
+                # Copies: a view would keep the larger array alive, and rows of a block lie side by side.
+                yield Block(
+                    X[:, rows_of].copy(),
+                    y[rows_of].copy(),
+                    None if offset is None else offset[rows_of].copy(),
+                )
 
 
 def _bounded(X: FloatBlock) -> BoolVector:
@@ -215,7 +191,8 @@ def _bounded(X: FloatBlock) -> BoolVector:
 
     The coding keeps every row inside. This is what the privacy of a release leans on, so it is looked at too.
     """
-    bounded: BoolVector = np.square(X).sum(axis=0) <= _SURELY_BOUNDED
+    # A float32 sum of p squares is off by less than p 2^-23 of itself; closer to 1 it is summed in float64.
+    bounded: BoolVector = np.einsum("ij,ij->j", X, X) <= 1.0 - (len(X) + 4) * 2.0**-23
     doubtful = np.flatnonzero(~bounded)
     if doubtful.size:
         bounded[doubtful] = np.square(X[:, doubtful], dtype=np.float64).sum(axis=0) <= 1.0
@@ -233,20 +210,3 @@ def _without(
         offset = offset.copy()
         offset[blank] = 0.0
     return X, y, offset
-
-
-def _slice(block: Block, start: int, stop: int, step: int = 1) -> Block:
-    # Copies: a view would keep the larger array alive, and rows of a block lie side by side.
-    offset = None if block.offset is None else block.offset[start:stop:step].copy()
-    return Block(block.X[:, start:stop:step].copy(order="C"), block.y[start:stop:step].copy(), offset)
-
-
-def _joined(blocks: list[Block]) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    offsets = [block.offset for block in blocks if block.offset is not None]
-    return Block(
-        np.concatenate([block.X for block in blocks], axis=1),
-        np.concatenate([block.y for block in blocks]),
-        np.concatenate(offsets) if offsets else None,
-    )

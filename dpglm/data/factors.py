@@ -137,8 +137,11 @@ class NumericFactor(Factor):
         return np.array([[self.middle], [self.high - self.low]])
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        values: NDArray[Any] = np.clip(self.expression.evaluate(columns), self.low, self.high)
-        return values
+        values: NDArray[Any] = self.expression.evaluate(columns)
+        if self.expression.op == "column":
+            return values  # within these bounds already: the schema has cleaned it
+        clipped: NDArray[Any] = np.clip(values, self.low, self.high)
+        return clipped
 
 
 @dataclass(frozen=True)

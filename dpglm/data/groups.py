@@ -9,8 +9,9 @@ from dpglm.data.model import Model
 from dpglm.errors import FormulaError
 from dpglm.typing import FloatMatrix, FloatVector
 
-# Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22.
-SLACK: Final = 1.0 + 2.0**-18
+# Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
+# a float32 sum of squares can then tell that a row is bounded.
+SLACK: Final = 1.0 + 2.0**-14
 _SHORTEST: Final = 1e-140
 
 

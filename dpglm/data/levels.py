@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +20,31 @@ Level: TypeAlias = str | int | float | bool
 Codes: TypeAlias = NDArray[np.int32]
 
 
+_SHORT: Final = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+
+
+def shown(value: object) -> str:
+    """What a message shows of a public value that may be of any kind and size.
+
+    Examples
+    --------
+    >>> shown([18, 95]), shown(10**5000)
+    ('[18, 95]', 'a value of type int')
+    """
+    try:
+        return _SHORT.repr(value)
+    except Exception:  # Python refuses to write very long integers; foreign objects may refuse too
+        return f"a value of type {type(value).__name__}"
+
+
 def label_of(level: object) -> str:
     """A level as text: ``1.0`` is "1", ``True`` is "True"."""
     if isinstance(level, np.generic):
         level = level.item()
     if isinstance(level, int | float) and not isinstance(level, bool):
         if abs(level) > 2.0**1000:
-            return str(level)
+            return str(level) if isinstance(level, float) else hex(level)  # str refuses 4300 digits
         number = float(level)
         return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
     return str(level)
@@ -38,23 +58,27 @@ def checked_levels(levels: object) -> tuple[Level, ...]:
     SchemaError
         If they are no list, fewer than two, not all different, or one is empty, missing or infinite.
     """
-    if isinstance(levels, str) or not isinstance(levels, Sequence | np.ndarray):
+    if (
+        isinstance(levels, str | bytes)
+        or not isinstance(levels, Sequence | np.ndarray)
+        or (isinstance(levels, np.ndarray) and levels.ndim == 0)
+    ):
         raise SchemaError(
-            f"levels: {levels!r}", expected="a list of levels", remedy='Write levels: ["no", "yes"].'
+            f"levels: {shown(levels)}", expected="a list of levels", remedy='Write levels: ["no", "yes"].'
         )
     checked = tuple(_plain(level) for level in levels)
     if len(checked) < 2:
         raise SchemaError(
-            f"levels: {list(checked)!r}",
+            f"levels: {shown(list(checked))}",
             expected="at least two levels",
             remedy="List every level the column may have, or leave a constant column out.",
         )
     labels = [label_of(level) for level in checked]
     numbers = [float(level) for level in checked if not isinstance(level, str)]
-    twice = sorted({label for label in labels if labels.count(label) > 1})
+    twice = sorted(label for label, times in Counter(labels).items() if times > 1)
     if twice or len(set(numbers)) < len(numbers):
         raise SchemaError(
-            f"duplicate levels: {', '.join(twice) or 'two that are the same number'}",
+            f"duplicate levels: {shown(twice)[1:-1] or 'two that are the same number'}",
             expected='levels that are all different; 1, 1.0, true and "1" are the same one',
             remedy="Take the repeated level out.",
         )
@@ -69,7 +93,7 @@ def _plain(level: object) -> Level:
     if isinstance(level, bool | int | float) and abs(level) <= 2.0**1000:
         return level
     raise SchemaError(
-        f"level {level!r}",
+        f"level {shown(level)}",
         expected="a text that is not empty, or a finite number",
         remedy='Put dates and the like in quotes: "2020-01-01"; for missing values write missing: LEVEL.',
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data import schema_text
+from dpglm.data.levels import shown
 from dpglm.data.sources import require_columns
 from dpglm.data.variables import Categorical, Numeric, Variable, variable_from_dict
 from dpglm.errors import SchemaError
@@ -59,30 +60,31 @@ class Schema:
     title: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
+        _require_mapping(self.variables)
         for name, variable in self.variables.items():
             if not isinstance(name, str) or not name:
                 raise SchemaError(
-                    f"a column named {name!r}",
+                    f"a column named {shown(name)}",
                     expected="column names that are texts",
                     remedy=f'Put the name in quotes: "{name}", and rename the column in the table likewise.',
                 )
             if not isinstance(variable, Numeric | Categorical):
                 raise SchemaError(
-                    f"{name}: {variable!r}",
+                    f"{name}: {shown(variable)}",
                     expected="dpglm.Numeric(low, high) or dpglm.Categorical(levels)",
                     remedy=f"Use dpglm.Schema.of({{{name!r}: ...}}) for the short forms.",
                 )
         whole = isinstance(self.rows, int | np.integer) and not isinstance(self.rows, bool)
         if self.rows is not None and not (whole and self.rows >= 1):
             raise SchemaError(
-                f"rows: {self.rows!r}",
+                f"rows: {shown(self.rows)}",
                 expected="a public, approximate number of rows, a whole number of at least 1",
                 remedy="Write rows: 5000, or leave it out.",
             )
         for setting, value in (("unit", self.unit), ("title", self.title)):
             if not isinstance(value, str) and not (setting == "unit" and value is None):
                 raise SchemaError(
-                    f"{setting}: {value!r}",
+                    f"{setting}: {shown(value)}",
                     expected="a text",
                     remedy=f"Put it in quotes, or leave {setting} out.",
                 )
@@ -129,6 +131,7 @@ class Schema:
         SchemaError
             If the declaration contradicts itself.
         """
+        _require_mapping(declarations)
         full = isinstance(declarations.get("variables"), Mapping) and set(declarations) <= {
             "variables",
             *_SETTINGS,
@@ -162,9 +165,9 @@ class Schema:
                 and not any(isinstance(v, str | bool) for v in entry)
             ):
                 raise SchemaError(
-                    f"{name}: {entry!r}, which could be two bounds or two levels",
+                    f"{name}: {shown(entry)}, which could be two bounds or two levels",
                     expected="bounds or levels by name",
-                    remedy=f"Write {name}: {{bounds: {entry!r}}} or {name}: {{levels: {entry!r}}}.",
+                    remedy=f"Write {name}: {{bounds: {shown(entry)}}} or {name}: {{levels: {shown(entry)}}}.",
                 )
         return cls.from_dict(declarations)
 
@@ -206,7 +209,14 @@ class Schema:
         """YAML of the schema, also written to ``path`` if given."""
         text = schema_text.to_yaml(self.to_dict())
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            try:
+                Path(path).write_text(text, encoding="utf-8")
+            except (OSError, TypeError, ValueError) as error:
+                raise SchemaError(
+                    f"a path that cannot be written to ({type(error).__name__})",
+                    expected="the path of a file in a folder that exists",
+                    remedy="Write to_yaml('table.schema.yaml').",
+                ) from None
         return text
 
     def require(self, names: Iterable[str]) -> None:
@@ -250,6 +260,15 @@ class Schema:
         return {name: self.variables[name].clean(frame[name]) for name in names}
 
 
+def _require_mapping(declarations: object) -> None:
+    if not isinstance(declarations, Mapping):
+        raise SchemaError(
+            f"declarations of type {type(declarations).__name__}",
+            expected="a dict of columns by name",
+            remedy='Write dpglm.Schema.of({"age": (18, 95), "sex": ["F", "M"]}).',
+        )
+
+
 def _variable(name: object, entry: object) -> Variable:
     """One column's declaration in any form, errors naming the column."""
     try:
@@ -264,7 +283,7 @@ def _variable(name: object, entry: object) -> Variable:
     except SchemaError as error:
         raise SchemaError(f"{name}: {error.found}", expected=error.expected, remedy=error.remedy) from None
     raise SchemaError(
-        f"{name}: {entry!r}",
+        f"{name}: {shown(entry)}",
         expected="bounds (LOW, HIGH), levels [A, B], or a dict with bounds or levels",
         remedy=f"Write {name}: {{bounds: [LOW, HIGH]}} or {name}: {{levels: [A, B]}}.",
     )

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from dpglm.data.levels import shown
 from dpglm.errors import SchemaError
 
 SIZE_LIMIT: Final = 2**20
+# Which plain scalars are no texts: those that mean the same in YAML 1.1 and 1.2, and to a reader.
+_SCALARS: Final = {
+    "tag:yaml.org,2002:bool": ("true|True|TRUE|false|False|FALSE", "tTfF"),
+    "tag:yaml.org,2002:int": ("[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    "tag:yaml.org,2002:float": (
+        r"[-+]?(?:(?:0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+0123456789.",
+    ),
+}
 _BARE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _YAML_WORDS: Final = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"})
 
@@ -19,22 +31,29 @@ def read_yaml(path: str | os.PathLike[str]) -> object:
     """Plain values of a YAML file of at most 1 MiB.
 
     Unlike YAML 1.1, ``yes``, ``no``, ``on`` and ``off`` are texts (they are levels more often than truth
-    values), and a key that occurs twice is refused.
+    values); so are the numbers ``010``, ``1_0``, ``12:30`` and ``0x10``, which are 8, 10, 750 and 16 there.
+    Aliases, merge keys and a key that occurs twice are refused.
 
     Raises
     ------
     SchemaError
         If the file does not exist, is too large or no YAML.
     """
-    file = Path(path)
-    if not file.is_file():
+    if not isinstance(path, str | os.PathLike) or not os.path.isfile(path):
         raise SchemaError(
-            f"no schema file {str(path)!r}",
+            f"no schema file {shown(path if path is None else str(path))}",
             expected="a path to a YAML file",
             remedy="Mend the path, or write the file from dpglm.Schema.template(columns).",
         )
-    with file.open("rb") as stream:
-        text = stream.read(SIZE_LIMIT + 1)
+    try:
+        with Path(path).open("rb") as stream:
+            text = stream.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        raise SchemaError(
+            f"a schema file that cannot be read ({type(error).__name__})",
+            expected="a YAML file that you may read",
+            remedy="Mend its permissions, or copy it.",
+        ) from None
     if len(text) > SIZE_LIMIT:
         raise SchemaError(
             f"a schema file larger than {SIZE_LIMIT} bytes",
@@ -49,27 +68,37 @@ def parse_yaml(text: bytes | str) -> object:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """The safe loader with the truth values of YAML 1.2 and without repeated keys."""
+        """The safe loader with the scalars of YAML 1.2, without aliases, merge and repeated keys."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("aliases (*name) are not read: write the entry out")
+            return super().compose_node(parent, index)
+
+        def flatten_mapping(self, node: Any) -> None:
+            if any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value):
+                raise yaml.YAMLError("merge keys (<<) are not read: write the entries out")
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             keys = [getattr(key, "value", None) for key, _ in getattr(node, "value", ())]
-            for key in keys:
-                if isinstance(key, str) and keys.count(key) > 1:
-                    raise yaml.YAMLError(f"the key {key} is given twice")
+            for key, times in Counter(key for key in keys if isinstance(key, str)).items():
+                if times > 1:
+                    raise yaml.YAMLError(f"the key {key[:80]} is given twice")
             return super().construct_mapping(node, deep)
 
-    boolean = "tag:yaml.org,2002:bool"
     Loader.yaml_implicit_resolvers = {
-        first: [rule for rule in rules if rule[0] != boolean]
+        first: [rule for rule in rules if rule[0] not in _SCALARS]
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    Loader.add_implicit_resolver(boolean, re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+    for tag, (pattern, first_signs) in _SCALARS.items():
+        Loader.add_implicit_resolver(tag, re.compile(rf"^(?:{pattern})$"), list(first_signs))
     try:
         return yaml.load(text, Loader=Loader)
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError, LookupError) as error:
         where = getattr(error, "problem_mark", None)
+        why = str(error)[:200] if isinstance(error, yaml.YAMLError) else type(error).__name__
         raise SchemaError(
-            "a schema that is not YAML" + (f", at line {where.line + 1}" if where else f": {error}"),
+            "a schema that is not YAML" + (f", at line {where.line + 1}" if where else f": {why}"),
             expected="one entry a column, such as age: {bounds: [18, 95]}",
             remedy="Mend indentation, brackets and quotes; dpglm.Schema.template(columns) shows the form.",
         ) from None
@@ -86,6 +115,13 @@ def to_yaml(declarations: Mapping[str, object]) -> str:
 
 def template(columns: Iterable[str]) -> str:
     """YAML to fill in: the column names, and nothing of what stands below them."""
+    columns = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, str) else [None]
+    if not all(isinstance(name, str) for name in columns):
+        raise SchemaError(
+            "columns that are no list of texts",
+            expected="the names of the columns",
+            remedy='Write dpglm.Schema.template(["age", "sex"]).',
+        )
     return (
         "# A number has bounds, a category levels: take them from the code book, never from the data.\n"
         "unit: null  # what one row is: one woman\n"

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dpglm.data.cells import looks_numeric
 from dpglm.data.csv_rows import line_chunks, parse_lines, read_header
+from dpglm.data.levels import shown
 from dpglm.errors import SchemaError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-CHUNK_ROWS: Final = 16_384
+CHUNK_ROWS: Final = 32_000
 
 
 def require_columns(names: Iterable[str], present: Iterable[str]) -> None:
@@ -48,7 +50,7 @@ class Source(ABC):
 
     @abstractmethod
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Frames of 32,768 rows, the last one fewer, that hold at least ``columns``.
+        """Frames of 32,000 rows, the last one fewer, that hold at least ``columns``.
 
         ``numeric`` names the columns declared as numbers: a hint on how to read a text file fast.
         """
@@ -113,10 +115,17 @@ class ParquetSource(Source):
         """Batches of the file as frames of Arrow columns."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self._path) as file:
-            batches = file.iter_batches(batch_size=self._chunk_rows, columns=list(columns))
-            for table in _even(batches, self._chunk_rows):
-                yield _frame_of(table)
+        try:
+            with pq.ParquetFile(self._path) as file:
+                batches = file.iter_batches(batch_size=self._chunk_rows, columns=list(columns))
+                for table in _even(batches, self._chunk_rows):
+                    yield _frame_of(table)
+        except Exception as error:  # its text may quote a cell, and its traceback must not show it either
+            raise SchemaError(
+                f"the file {self._path.name}, which cannot be read to its end ({type(error).__name__})",
+                expected="a whole Parquet file",
+                remedy="Copy the file again from its source, or save the table as CSV.",
+            ) from None
 
 
 class CsvSource(Source):
@@ -182,7 +191,7 @@ def open_source(data: object) -> Source:
     (('age', 'y'), [2])
     """
     source = _source_of(data)
-    twice = sorted({name for name in source.column_names if source.column_names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(source.column_names).items() if times > 1)
     if twice:
         raise SchemaError(
             f"more than one column named {', '.join(twice)}",
@@ -199,14 +208,13 @@ def _source_of(data: object) -> Source:
         return FrameSource(data)
     if isinstance(data, str | os.PathLike):
         return _file_source(Path(data))
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        import pyarrow as pa
-
-        return ArrowSource(pa.table(data))
-    if hasattr(data, "__dataframe__"):
-        from pyarrow.interchange import from_dataframe
-
-        return ArrowSource(from_dataframe(data))
+    if not isinstance(data, pd.Series):  # which speaks Arrow, but is one column
+        try:
+            table = _arrow_table(data)
+        except Exception:  # its text may quote a cell
+            table = None
+        if table is not None:
+            return ArrowSource(table)
     raise SchemaError(
         f"data of type {type(data).__name__}",
         expected="a pandas DataFrame, a frame that speaks Arrow (polars), or a path to CSV or Parquet",
@@ -214,10 +222,23 @@ def _source_of(data: object) -> Source:
     )
 
 
+def _arrow_table(data: Any) -> Any:
+    """The Arrow table of a foreign frame; None where it is no frame."""
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        import pyarrow as pa
+
+        return pa.table(data)
+    if hasattr(data, "__dataframe__"):
+        from pyarrow.interchange import from_dataframe
+
+        return from_dataframe(data)
+    return None
+
+
 def _file_source(path: Path) -> Source:
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike Path.is_file it does not raise on a name that is too long
         raise SchemaError(
-            f"no file {str(path)!r}", expected="a path to a CSV or Parquet file", remedy="Mend the path."
+            f"no file {shown(str(path))}", expected="a path to a CSV or Parquet file", remedy="Mend the path."
         )
     if path.name.endswith((".csv", ".csv.gz")):
         return CsvSource(path)

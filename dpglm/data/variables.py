@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dpglm.data.cells import cells_of_column, numbers_of_cells, numbers_of_column
-from dpglm.data.levels import Codes, Level, LevelIndex, checked_levels, label_of
+from dpglm.data.levels import Codes, Level, LevelIndex, checked_levels, label_of, shown
 from dpglm.errors import SchemaError
 from dpglm.typing import FloatVector
 
@@ -54,10 +54,10 @@ class Numeric:
 
     def __post_init__(self) -> None:
         expected = "two finite numbers, the lower one first, and a finite distance between them"
-        found = f"bounds ({self.low!r}, {self.high!r})"
+        found = f"bounds ({shown(self.low)}, {shown(self.high)})"
         if not (_is_number(self.low) and _is_number(self.high)):
             raise SchemaError(
-                found, expected=expected, remedy="Write numbers without quotes: bounds: [0, 100]."
+                found, expected=expected, remedy="Write numbers without quotes and leading zeros: bounds: [0, 100]."
             )
         low, high = _as_float(self.low), _as_float(self.high)
         if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
@@ -77,11 +77,11 @@ class Numeric:
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         _check_provenance(self.source, self.looked_at_data)
-        if self.missing == "omit" and isinstance(self.missing, str):
+        if isinstance(self.missing, str) and self.missing == "omit":
             return
         if not _is_number(self.missing) or not low <= _as_float(self.missing) <= high:
             raise SchemaError(
-                f"missing: {self.missing!r} with bounds ({low:g}, {high:g})",
+                f"missing: {shown(self.missing)} with bounds ({low:g}, {high:g})",
                 expected='"omit" (the row contributes nothing) or a number within the bounds',
                 remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
             )
@@ -161,14 +161,15 @@ class Categorical:
         _check_provenance(self.source, self.looked_at_data)
         for rule in ("missing", "other"):
             value = getattr(self, rule)
-            if value == "omit" or (rule == "other" and value is None):
+            plain = isinstance(value, str | int | float | np.generic)  # an array has no truth value
+            if (plain and value == "omit") or (rule == "other" and value is None):
                 continue
-            code = self._index.by_text.get(label_of(value))
+            code = self._index.by_text.get(label_of(value)) if plain else None
             if code is None:
                 raise SchemaError(
-                    f"{rule}: {value!r}, which is not a level",
+                    f"{rule}: {shown(value)}, which is not a level",
                     expected='"omit" (the row contributes nothing) or one of the levels',
-                    remedy=f"Write {rule}: omit, or add {value!r} to the levels.",
+                    remedy=f"Write {rule}: omit, or add {shown(value)} to the levels.",
                 )
             object.__setattr__(self, rule, self.levels[code])
 
@@ -247,7 +248,7 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
     bounds = entry["bounds"]
     if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
         raise SchemaError(
-            f"bounds: {bounds!r}", expected="two numbers, [LOW, HIGH]", remedy="Write bounds: [0, 100]."
+            f"bounds: {shown(bounds)}", expected="two numbers, [LOW, HIGH]", remedy="Write bounds: [0, 100]."
         )
     return Numeric(bounds[0], bounds[1], **given)
 
@@ -273,7 +274,7 @@ def _as_float(value: Any) -> float:
 def _check_provenance(source: object, looked_at_data: object) -> None:
     if not isinstance(source, str) or not isinstance(looked_at_data, bool):
         raise SchemaError(
-            f"source: {source!r}, looked_at_data: {looked_at_data!r}",
+            f"source: {shown(source)}, looked_at_data: {shown(looked_at_data)}",
             expected="a text, and true or false",
             remedy='Write source: "code book of the survey" and looked_at_data: false.',
         )

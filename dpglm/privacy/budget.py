@@ -73,8 +73,20 @@ class Privacy:
                 expected="words that say what one row is",
                 remedy="Use unit='one patient', or leave unit out.",
             )
-        if self.definition in ("pure", "approximate"):
+        if self.mu is None and self.definition in ("pure", "approximate"):
             object.__setattr__(self, "definition", "approximate" if delta > 0 else "pure")
+        elif not self._consistent():
+            raise PrivacyError(
+                "a definition and a mu that do not belong together",
+                expected="what Privacy(epsilon, delta), Privacy.gdp(mu) or Privacy.zcdp(rho) make",
+                remedy="Use one of these and leave definition= and mu= out.",
+            )
+
+    def _consistent(self) -> bool:
+        """Whether a Gaussian budget's epsilon is the one that goes with its mu and delta."""
+        if self.definition not in ("gdp", "zcdp") or not isinstance(self.mu, float) or self.delta == 0.0:
+            return False
+        return 0.0 < self.mu < math.inf and self.epsilon == gdp_epsilon(self.mu, self.delta)
 
     @classmethod
     def gdp(
@@ -128,7 +140,7 @@ class Privacy:
                 expected="a number, a pair (epsilon, delta) or a Privacy",
                 remedy=REMEDY,
             )
-        return cls(float(value))
+        return cls(value)  # type: ignore[arg-type]  # checked on construction
 
     @property
     def rho(self) -> float | None:
@@ -143,12 +155,17 @@ def _number(name: str, value: object, *, low: float, high: float, open_low: bool
     fault = PrivacyError(f"{name}={_shown(value)}", expected=span, remedy=REMEDY)
     if isinstance(value, bool) or not isinstance(value, NUMBERS):
         raise fault
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise fault from None
     if math.isnan(number) or number < low or number >= high or (open_low and number == low):
         raise fault
     return number
 
 
 def _shown(value: object) -> str:
-    """A public argument as it may stand in a message: numbers and words whole, other things by type."""
+    """A public argument as it may stand in a message: short numbers and words whole, other things by type."""
+    if isinstance(value, int) and abs(value) > 10**15:
+        return "a whole number of many digits"
     return repr(value) if isinstance(value, int | float | str | bool | type(None)) else type(value).__name__

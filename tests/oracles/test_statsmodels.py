@@ -38,7 +38,7 @@ class Silence(NoiseSource):
 
 @pytest.fixture
 def noiseless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpglm.api.OsNoise", Silence)
+    monkeypatch.setattr("dpglm.arguments.OsNoise", Silence)
 
 
 def as_peers_see_it(frame: pd.DataFrame, response: str) -> pd.DataFrame:

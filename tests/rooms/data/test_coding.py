@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpglm.data.coding import Coding
@@ -93,8 +94,10 @@ def test_formulas_that_span_the_same_columns_have_the_same_rows() -> None:
 def test_values_outside_the_bounds_count_as_the_bound() -> None:
     model = parse("affair ~ age + bs(educ, df=4)", FAIR)
     encoder = RowEncoder(model, Coding.of(model))
-    wild, _, usable = encoder.encode({"age": np.array([-np.inf, 1e300]), "educ": np.array([-1e300, np.inf])})
-    tame, _, _ = encoder.encode({"age": np.array([17.5, 42.0]), "educ": np.array([9.0, 20.0])})
+    beyond = pd.DataFrame({"age": [-np.inf, 1e300], "educ": [-1e300, np.inf]})
+    within = pd.DataFrame({"age": [17.5, 42.0], "educ": [9.0, 20.0]})
+    wild, _, usable = encoder.encode(FAIR.clean(beyond, ["age", "educ"]))
+    tame, _, _ = encoder.encode(FAIR.clean(within, ["age", "educ"]))
     np.testing.assert_array_equal(wild, tame)
     assert usable.all()
 

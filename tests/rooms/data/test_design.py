@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dpglm.data.coding import Coding
-from dpglm.data.design import BLOCK_ROWS, Block, Design
+from dpglm.data.design import Block, Design
 from dpglm.data.formula import parse
 from dpglm.data.response import BinaryResponse
 from dpglm.data.rows import RowEncoder
@@ -87,11 +85,11 @@ def test_rows_that_cannot_be_used_are_zero_and_still_there():
     np.testing.assert_array_equal(offset[usable], frame["w"].to_numpy()[usable])
 
 
-def test_blocks_are_2048_rows_in_float32_side_by_side_and_read_only():
+def test_blocks_are_2000_rows_in_float32_side_by_side_and_read_only():
     for encoder in (TinyEncoder(), real_encoder()):
         design = design_of(table(5000), encoder)
         blocks = list(design.blocks())
-        assert [len(block.y) for block in blocks] == [2048, 2048, 904]
+        assert [len(block.y) for block in blocks] == [2000, 2000, 1000]
         for block in blocks:
             assert block.X.dtype == np.float32
             assert block.X.shape == (design.size, len(block.y))
@@ -140,22 +138,6 @@ def test_rows_are_counted_whether_usable_or_not():
     assert design_of(table(3000)).row_count() == 3000
     assert design_of(table(0)).row_count() == 0
     assert design_of(table(3000), memory_limit=1).row_count() == 3000
-
-
-@settings(derandomize=True, deadline=None, max_examples=25)
-@given(rows=st.integers(1, 50_000), step=st.integers(1, 60_000), limit=st.sampled_from([10**3, 10**9]))
-def test_thinning_takes_every_step_th_row(rows, step, limit):
-    frame = pd.DataFrame({"x": np.arange(rows) % 1000 / 500 - 1, "w": 0.0, "y": "yes"})
-    design = design_of(frame, memory_limit=limit)
-    X, y, offset = stacked(design.blocks())
-    thin = list(design.thinned(step))
-    assert all(len(block.y) == BLOCK_ROWS for block in thin[:-1])
-    assert all(block.X.flags.c_contiguous for block in thin)
-    few = stacked(thin)
-    np.testing.assert_array_equal(few[0], X[:, ::step])
-    np.testing.assert_array_equal(few[1], y[::step])
-    np.testing.assert_array_equal(few[2], offset[::step])
-    assert_same(thin, design_of(frame, memory_limit=limit).thinned(step))  # before any pass, too
 
 
 def test_undeclared_and_absent_columns_are_told_before_any_row_is_read():
