@@ -35,11 +35,11 @@ golden: $(VENV)/.tests
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable . --config-settings editable_mode=compat
 	touch $@
 
 $(VENV)/.tests: $(VENV)/.package
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install --quiet --editable ".[test]" --config-settings editable_mode=compat
 	touch $@
 
 $(PEERS)/.installed: benchmarks/requirements-peers.txt

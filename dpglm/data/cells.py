@@ -248,11 +248,21 @@ def _arrow_array(column: Any) -> Any:
     if not isinstance(array, pa.ChunkedArray):
         return array
     if pa.types.is_dictionary(array.type):
-        array = array.unify_dictionaries()
-    return (
-        array.chunk(0)
-        if array.num_chunks == 1
-        else pa.concat_arrays(array.chunks or [pa.array([], array.type)])
+        array = pa.chunked_array([*map(_with_known_codes, array.chunks)], array.type).unify_dictionaries()
+    if array.num_chunks == 1:
+        return array.chunk(0)
+    return pa.concat_arrays(array.chunks or [pa.array([], array.type)])
+
+
+def _with_known_codes(array: Any) -> Any:
+    """The dictionary array with null for codes out of range, which pyarrow would follow into other memory."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    codes = array.indices.cast(pa.int64(), safe=False)
+    known = pc.and_(pc.greater_equal(codes, 0), pc.less(codes, len(array.dictionary)))
+    return pa.DictionaryArray.from_arrays(
+        pc.if_else(known, array.indices, None), array.dictionary, ordered=array.type.ordered
     )
 
 
@@ -287,15 +297,8 @@ def _arrow_cells(array: Any) -> Cells:
 def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
-    names = (
-        "is_string",
-        "is_large_string",
-        "is_string_view",
-        "is_binary",
-        "is_large_binary",
-        "is_binary_view",
-    )
-    tests = (getattr(pa.types, name, None) for name in names)  # the views are younger than pyarrow 15
+    names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    tests = (getattr(pa.types, f"is_{name}", None) for name in names)  # views are younger than pyarrow 15
     return any(test is not None and test(kind) for test in tests)
 
 

@@ -115,8 +115,8 @@ def to_yaml(declarations: Mapping[str, object]) -> str:
 
 def template(columns: Iterable[str]) -> str:
     """YAML to fill in: the column names, and nothing of what stands below them."""
-    columns = list(columns) if isinstance(columns, Iterable) and not isinstance(columns, str) else [None]
-    if not all(isinstance(name, str) for name in columns):
+    names: list[Any] = list(columns) if isinstance(columns, Iterable) else [None]
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
         raise SchemaError(
             "columns that are no list of texts",
             expected="the names of the columns",
@@ -125,7 +125,7 @@ def template(columns: Iterable[str]) -> str:
     return (
         "# A number has bounds, a category levels: take them from the code book, never from the data.\n"
         "unit: null  # what one row is: one woman\n"
-        "variables:\n" + template_lines(columns)
+        "variables:\n" + template_lines(names)
     )
 
 

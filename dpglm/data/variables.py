@@ -57,7 +57,9 @@ class Numeric:
         found = f"bounds ({shown(self.low)}, {shown(self.high)})"
         if not (_is_number(self.low) and _is_number(self.high)):
             raise SchemaError(
-                found, expected=expected, remedy="Write numbers without quotes and leading zeros: bounds: [0, 100]."
+                found,
+                expected=expected,
+                remedy="Write numbers without quotes and leading zeros: bounds: [0, 100].",
             )
         low, high = _as_float(self.low), _as_float(self.high)
         if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):

@@ -42,8 +42,10 @@ class NonPrivate(Method):
                 expected="privacy=None",
                 remedy="Use method='auto' for a private fit, or say privacy=None.",
             )
-        if self.folds < 2:
-            raise MethodError(f"folds={self.folds}", expected="at least 2 folds", remedy="Use folds=5.")
+        if not isinstance(self.folds, int) or not 2 <= self.folds <= 1000:
+            raise MethodError(
+                "folds out of range", expected="a whole number from 2 to 1000", remedy="Use folds=5."
+            )
         scaling = Scaling.of(problem.geometry)
         searched = problem.strength == "cv" or (problem.strength is None and problem.penalty.name != "none")
         strength = 0.0 if searched or problem.strength is None else float(problem.strength)

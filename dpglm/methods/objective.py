@@ -73,10 +73,10 @@ class Objective(Method):
                 expected="a privacy budget",
                 remedy="Use method='nonprivate', or say privacy=1.0.",
             )
-        if self.ridge is not None and not (0 < self.ridge < math.inf):
+        if self.ridge is not None and not (isinstance(self.ridge, int | float) and 0 < self.ridge < 1e100):
             raise MethodError(
-                f"ridge={self.ridge!r}",
-                expected="ridge > 0, finite",
+                f"ridge of {self.ridge:g}" if isinstance(self.ridge, float) else "ridge of another kind",
+                expected="a number above 0 and below 1e100",
                 remedy="Leave ridge out for the default.",
             )
         release, theorem = self._calibrated(problem, privacy)

@@ -239,7 +239,7 @@ class Ledger:
         return "\n".join(
             [
                 f"Ledger {book.dataset!r}: budget {_worded(book.budget)}",
-                *(line.rstrip() for line in table),
+                *([line.rstrip() for line in table] if book.entries else ["no charges yet"]),
                 f"spent {amounts(book.filter.spent)}; left {amounts(book.filter.remaining)}",
             ]
         )
