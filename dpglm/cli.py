@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from pathlib import Path
 
 import click
 
 from dpglm.api import fit as fit_model
-from dpglm.errors import DpglmError, PrivacyError
-from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
+from dpglm.privacy.budget import Privacy
 from dpglm.privacy.ledger import Ledger
+from dpglm.results.store import writable
 
 
 class _Guarded(click.Group):
-    """Turns our errors into a message and an exit status; nothing else is caught."""
+    """Turns our errors and the system's into a message and an exit status; nothing else is caught."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except DpglmError as error:
             raise click.ClickException(f"{type(error).__name__}\n{error}") from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # a reader that went away, such as head: click ends quietly
+            if error.filename is None:
+                # What standard output could not take would be tried again at exit.
+                sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            raise click.ClickException(f"{error.strerror}: {error.filename or 'standard output'}") from None
 
 
 @click.group(cls=_Guarded)
@@ -64,6 +75,7 @@ def fit(
     save: Path | None,
 ) -> None:
     """Fit FORMULA to DATA, a CSV or Parquet file, and print the summary."""
+    _check_files(data, schema, ledger, report, save)
     result = fit_model(
         formula,
         data,
@@ -76,11 +88,16 @@ def fit(
         method=method,
         ledger=None if ledger is None else Ledger(ledger, budget=None),
     )
-    click.echo(str(result.summary()))
-    if report is not None:
-        click.echo(f"wrote {result.report(report)}")
-    if save is not None:
-        click.echo(f"wrote {result.save(save)}")
+    written = []
+    try:
+        if save is not None:
+            written.append(result.save(save))
+        if report is not None:
+            written.append(result.report(report))
+    finally:  # paid for: shown even where a disk is full
+        click.echo(str(result.summary()))
+        for path in written:
+            click.echo(f"wrote {path}")
 
 
 @main.group()
@@ -107,17 +124,42 @@ def show(path: Path) -> None:
 @click.option("--unit", help="Who is protected, in words.")
 def create(path: Path, budget: str, dataset: str, relation: str, unit: str | None) -> None:
     """Make a new ledger at PATH."""
-    click.echo(str(Ledger(path, budget=_budget(budget, relation, unit), dataset=dataset)))
+    click.echo(str(Ledger(path, budget=_budget(budget, relation, unit, "--budget"), dataset=dataset)))
 
 
-def _budget(text: str, relation: str, unit: str | None) -> Privacy:
+def _check_files(
+    data: Path, schema: Path | None, ledger: Path | None, report: Path | None, save: Path | None
+) -> None:
+    """Find bad paths before anything is charged: afterwards the result would be lost and paid for."""
+    if data.is_dir():
+        raise SchemaError(
+            f"data {str(data)!r}, a folder", expected="a CSV or Parquet file", remedy="Name one file."
+        )
+    taken = {path.resolve() for path in (data, schema, ledger) if path is not None}
+    for target in (save, report):
+        if target is None:
+            continue
+        writable(target)
+        if target.resolve() in taken:
+            raise StoreError(
+                f"{str(target)!r} for two files of this fit",
+                expected="paths of their own for data, schema, ledger, --save and --report",
+                remedy="Choose another path.",
+            )
+        taken.add(target.resolve())
+
+
+def _budget(text: str, relation: str, unit: str | None, option: str = "--privacy") -> Privacy:
+    remedy = f"Use {option} 1 (pure epsilon) or {option} 1,1e-6."
     try:
         numbers = [float(part) for part in text.split(",")]
         epsilon, delta = numbers if len(numbers) == 2 else (*numbers, 0.0)
     except ValueError:
         raise PrivacyError(
-            f"privacy {text!r}",
-            expected="epsilon, or epsilon,delta",
-            remedy=REMEDY.replace("privacy=", "--privacy "),
+            f"{option} {text!r}", expected="epsilon, or epsilon,delta", remedy=remedy
         ) from None
+    try:
+        Privacy(epsilon, delta)
+    except PrivacyError as error:
+        raise PrivacyError(error.found, expected=error.expected, remedy=remedy) from None
     return Privacy(epsilon, delta, relation, unit)  # type: ignore[arg-type]  # click checked the choice

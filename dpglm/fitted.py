@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from dpglm.report.page import render
 from dpglm.report.plots import plot
 from dpglm.results.fit_result import FitResult
-from dpglm.results.store import save
+from dpglm.results.store import save, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ class Fitted(FitResult):
         Raises
         ------
         MethodError
-            An unknown kind.
+            An unknown kind, or an ``ax`` that is not one of matplotlib's.
         """
         return plot(self, kind, ax=ax)
 
@@ -46,17 +46,33 @@ class Fitted(FitResult):
         ----------
         choices : mapping of str to str, optional
             The analyst's answers to the checklist of choices made outside the software.
+
+        Raises
+        ------
+        MethodError
+            Answers that are not a mapping of text to text.
         """
         return render(self, choices=choices)
 
     def report(self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None) -> Path:
-        """Write the privacy report to a file and return its path."""
-        target = Path(path)
-        target.write_text(self.to_html(choices=choices), encoding="utf-8")
-        return target
+        """Write the privacy report to a file, whole or not at all, and return its path.
+
+        Raises
+        ------
+        StoreError
+            The file cannot be written.
+        MethodError
+            Answers that are not a mapping of text to text.
+        """
+        return write_atomically(path, self.to_html(choices=choices))
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the result as versioned JSON, to be read by :func:`dpglm.load`, and return its path."""
-        target = Path(path)
-        save(self, target)
-        return target
+        """Write the result as versioned JSON, to be read by :func:`dpglm.load`, and return its path.
+
+        Raises
+        ------
+        StoreError
+            The file cannot be written.
+        """
+        save(self, path)
+        return Path(path)

@@ -32,12 +32,8 @@ Cell: TypeAlias = str | float | Blank
 Cells: TypeAlias = tuple[list[Cell], NDArray[np.intp]]
 
 # Possessive throughout: no cell may take time that grows faster than its length.
-_PLAIN: Final = re.compile(
-    r"[ \t\n\r\f\v]*+[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+[ \t\n\r\f\v]*+", re.ASCII
-)
-_INFINITE: Final = {
-    sign + word: float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
-}
+_PLAIN: Final = re.compile(r"[ \t-\r]*+[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?[ \t-\r]*+", re.ASCII)
+_INFINITE: Final = {s + w: float(s + w) for s in ("", "+", "-") for w in ("inf", "infinity")}
 _WORDS: Final = {**_INFINITE, "true": 1.0, "false": 0.0}
 
 
@@ -114,7 +110,7 @@ def cell_of(value: object) -> Cell:
 def _unusual_cell(value: object) -> Cell:
     import pandas as pd
 
-    if value is pd.NA or value is pd.NaT:
+    if value is pd.NA or value is pd.NaT or (isinstance(value, Decimal) and value.is_nan()):
         return Blank.MISSING
     if isinstance(value, str):
         return str.__str__(value) or Blank.MISSING
@@ -124,8 +120,6 @@ def _unusual_cell(value: object) -> Cell:
         return Blank.MISSING if np.isnat(value) else Blank.UNREADABLE
     if isinstance(value, complex | np.complexfloating) and value.imag == 0:
         value = value.real  # pandas makes a whole column complex when one cell of it is
-    if isinstance(value, Decimal) and value.is_nan():
-        return Blank.MISSING
     if isinstance(value, int | float | Decimal | Fraction | np.bool_ | np.integer | np.floating):
         try:
             with np.errstate(all="ignore"):
@@ -192,9 +186,8 @@ def cells_of_column(column: Any) -> Cells:
         return _object_cells(np.asarray(column).astype(object))
     if dtype.kind == "c":
         return _complex_cells(np.asarray(column))
-    if dtype.kind == "V":
-        return _blank_cells(np.zeros(len(column), dtype=bool))
-    return _blank_cells(np.asarray(pd.isna(column)))
+    never = dtype.kind == "V"
+    return _blank_cells(np.zeros(len(column), dtype=bool) if never else np.asarray(pd.isna(column)))
 
 
 def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
@@ -205,11 +198,7 @@ def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
 
 
 def _as_objects(values: Any) -> NDArray[np.object_]:
-    listed = list(values)
-    objects = np.empty(len(listed), dtype=object)
-    for place, value in enumerate(listed):  # a slice assignment would unpack nested sequences
-        objects[place] = value
-    return objects
+    return np.fromiter(values, dtype=object)  # np.array would unpack nested sequences
 
 
 def _number_cells(numbers: FloatVector) -> Cells:
@@ -261,9 +250,8 @@ def _with_known_codes(array: Any) -> Any:
 
     codes = array.indices.cast(pa.int64(), safe=False)
     known = pc.and_(pc.greater_equal(codes, 0), pc.less(codes, len(array.dictionary)))
-    return pa.DictionaryArray.from_arrays(
-        pc.if_else(known, array.indices, None), array.dictionary, ordered=array.type.ordered
-    )
+    indices = pc.if_else(known, array.indices, None)
+    return pa.DictionaryArray.from_arrays(indices, array.dictionary, ordered=array.type.ordered)
 
 
 def _arrow_numbers(array: Any) -> FloatVector | None:
@@ -298,8 +286,7 @@ def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
     names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    tests = (getattr(pa.types, f"is_{name}", None) for name in names)  # views are younger than pyarrow 15
-    return any(test is not None and test(kind) for test in tests)
+    return any(getattr(pa.types, f"is_{name}", lambda _: False)(kind) for name in names)  # views are new
 
 
 def _arrow_text_cells(array: Any) -> Cells:

@@ -28,7 +28,7 @@ def centred(model: Model) -> Layout:
     FormulaError
         If a term's columns are combinations of the columns of others, or too large or small for a number.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # lengths tell
         space = span(model)
         lengths = np.sqrt((space.columns**2).sum(axis=0))
     require_lengths(lengths, model.formula)
@@ -40,10 +40,11 @@ def centred(model: Model) -> Layout:
 
 def _invertible(square: FloatMatrix) -> bool:
     try:
-        inverse = scipy.linalg.inv(square)
-    except scipy.linalg.LinAlgError:
+        inverse = np.linalg.inv(square)  # scipy's warns; the condition is looked at here
+    except np.linalg.LinAlgError:
         return False
-    condition = np.abs(square).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
+    with np.errstate(over="ignore", invalid="ignore"):
+        condition = np.abs(square).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
     return bool(condition < 1 / _DEPENDENT)
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-import scipy.linalg
 
 from dpglm.data.centred import centred
 from dpglm.data.groups import SLACK, Group, require_lengths
 from dpglm.data.model import Model
 from dpglm.data.reference import reference
-from dpglm.errors import MethodError
+from dpglm.errors import FormulaError, MethodError
 from dpglm.typing import BoolVector, FloatMatrix
 
 Kind: TypeAlias = Literal["centred", "reference"]
@@ -116,7 +115,7 @@ class Coding:
         with np.errstate(over="ignore", under="ignore"):
             lengths = np.sqrt((layout.to_coded**2).sum(axis=0))
         require_lengths(lengths, model.formula)
-        inverse = scipy.linalg.inv(layout.to_coded / lengths) / lengths[:, None]
+        inverse = _inverse(layout.to_coded / lengths, model.formula) / lengths[:, None]
         divisor = layout.norm * SLACK
         penalised = np.ones(model.size, dtype=np.bool_)
         for term in model.terms:
@@ -134,3 +133,20 @@ class Coding:
             terms=tuple((term.name, tuple(range(term.start, term.stop))) for term in model.terms),
             groups=layout.groups,
         )
+
+
+def _inverse(square: FloatMatrix, formula: str) -> FloatMatrix:
+    """The inverse, where rounding leaves a digit of it; scipy's would warn instead."""
+    try:
+        found = np.linalg.inv(square).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        found = np.full(square.shape, np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        condition = np.linalg.norm(square, 1) * np.linalg.norm(found, 1)
+    if not condition < 1.0 / np.finfo(np.float64).eps:
+        raise FormulaError(
+            f"columns that are combinations of others, to rounding, in {formula!r}",
+            expected="columns that can be told apart",
+            remedy="Leave a term out; for numbers far from 0 write center(x, at=...) instead of x.",
+        )
+    return found

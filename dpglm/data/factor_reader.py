@@ -17,6 +17,8 @@ from dpglm.data.splines import Spline
 from dpglm.data.variables import Categorical, Numeric
 from dpglm.data.whitelist import ExpressionReader
 
+# Narrowest range of a number: one over it must be a number too.
+_NARROWEST = 1e-300
 # Narrowest piece of a spline, relative to its variable's largest value.
 _NARROWEST_PIECE = 2.0**-40
 _CONTRASTS = {"Treatment": "reference", "Sum": "omit", "Helmert": "", "Diff": "", "Poly": ""}
@@ -66,6 +68,13 @@ class Reader(ExpressionReader):
             For anything that is not on the whitelist.
         """
         node = self.tree(span)
+        if isinstance(node, ast.Name) and node.id == "Intercept":
+            self.fail(
+                node,
+                "A column cannot be called Intercept here, because the constant is.",
+                expected="another name",
+                remedy='Rename the column, or write Q("Intercept").',
+            )
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id == "C":
                 return self._category(node, name)
@@ -105,6 +114,13 @@ class Reader(ExpressionReader):
                 else "The range of this is too wide for a number.",
                 expected="an expression that varies",
                 remedy="Leave it out, or mend the declared bounds.",
+            )
+        if found.high - found.low < _NARROWEST:
+            self.fail(
+                node,
+                "The range of this is too narrow for a number.",
+                expected=f"a range of at least {_NARROWEST:g}",
+                remedy="Declare the column in other units.",
             )
         return NumericFactor(name, expression, *found)
 

@@ -7,6 +7,7 @@ is never evaluated, neither by patsy nor by us: patsy sees stand-ins, our `Reade
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from dpglm.data.factor_reader import Reader, Reading
 from dpglm.data.factors import Factor, LevelFactor, SimplexFactor
 from dpglm.data.limits import MOST_COLUMNS, check_growth, check_response, check_terms, refuse_size
 from dpglm.data.model import Model, Subterm, Term, Usage
-from dpglm.data.term_tree import balanced
+from dpglm.data.term_tree import balanced, leaves
 from dpglm.errors import FormulaError
 
 if TYPE_CHECKING:
@@ -109,8 +110,21 @@ def _parse(text: str, reader: Reader) -> Model:
 # --- the formula language: patsy's parser, and limits on what it may unfold ---
 
 
+def _import_patsy() -> None:
+    """Import patsy wholly or not at all: an interrupt amid its import would break every later formula."""
+    if "patsy" in sys.modules:
+        return
+    try:
+        import patsy  # noqa: F401
+    except BaseException:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "patsy"]:
+            del sys.modules[name]
+        raise
+
+
 def _sides(text: str) -> tuple[Any, Any]:
     """Parse trees left and right of ``~``."""
+    _import_patsy()
     from patsy import PatsyError
     from patsy.parse_formula import parse_formula
 
@@ -187,6 +201,9 @@ def _read_terms(
             )
         else:
             offsets.append(readings[added[0].code].offset)
+    read = {_span(factor) for term in terms for factor in term.factors}
+    for leaf in [leaf for leaf in leaves(tree) if _span(leaf) not in read]:
+        reader.read(_span(leaf), leaf.token.extra)  # what a minus takes out must be allowed, too
     return kept, tuple(offset for offset in offsets if offset is not None), readings
 
 
@@ -238,7 +255,8 @@ def _designed(
         return iter([{}])
 
     try:
-        (info,) = patsy.design_matrix_builders([known], templates, patsy.EvalEnvironment([]))
+        with np.errstate(over="ignore", invalid="ignore"):  # Poly of many levels; the coding refuses it
+            (info,) = patsy.design_matrix_builders([known], templates, patsy.EvalEnvironment([]))
     except patsy.PatsyError as error:
         raise _from_patsy(error, text) from None
     if len(info.column_names) > MOST_COLUMNS:

@@ -54,7 +54,9 @@ def _scaled_parts(model: Model, subterm: Subterm) -> tuple[tuple[Part, ...], Flo
             most = max(abs(factor.low), abs(factor.high))
             low, high = factor.low / most, factor.high / most
             parts.append(Part(usage.factor, 0.0, 1.0 / most))
-            largest, typical = largest * most, typical * (low * low + low * high + high * high) / 3
+            with np.errstate(over="ignore", under="ignore"):  # the coding looks at the lengths
+                largest = largest * most
+            typical *= (low * low + low * high + high * high) / 3
         else:
             most_each = np.abs(usage.table).max(axis=0)
             table = usage.table / most_each

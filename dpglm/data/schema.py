@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -99,8 +99,18 @@ class Schema:
         return hash((tuple(self.variables), self.rows, self.unit, self.title))
 
     @classmethod
-    def of(cls, value: Schema | Mapping[str, Any] | str | os.PathLike[str]) -> Schema:
+    def of(
+        cls,
+        value: Schema | Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        rows: int | None = None,
+        unit: str | None = None,
+        title: str | None = None,
+    ) -> Schema:
         """A schema from a schema, a dict in short or full form, or a path to YAML.
+
+        ``rows`` (a public number of rows), ``unit`` (what one row is, "one patient") and ``title`` replace
+        what the declaration says of the whole table.
 
         In the short form a tuple of two numbers gives bounds, a list levels, a dict the full form of one
         column: ``{"age": (18, 95), "sex": ["F", "M"], "bmi": {"bounds": [15, 60], "missing": 25}}``.
@@ -110,12 +120,14 @@ class Schema:
         SchemaError
             If the declaration contradicts itself.
         """
-        if isinstance(value, Schema):
-            return value
+        given = {"rows": rows, "unit": unit, "title": title}
+        settings: dict[str, Any] = {key: one for key, one in given.items() if one is not None}
         if isinstance(value, str | os.PathLike):
-            return cls.from_yaml(value)
-        if isinstance(value, Mapping):
-            return cls.from_dict(value)
+            value = cls.from_yaml(value)
+        elif isinstance(value, Mapping):
+            value = cls.from_dict(value)
+        if isinstance(value, Schema):
+            return replace(value, **settings)
         raise SchemaError(
             f"schema of type {type(value).__name__}",
             expected="a dpglm.Schema, a dict, or a path to YAML",
@@ -269,6 +281,12 @@ def _require_mapping(declarations: object) -> None:
         )
 
 
+def _ambiguous(entry: list[Any]) -> bool:
+    """Whether a list may well be meant as bounds: two numbers that no two-level code book uses."""
+    numbers = [v for v in entry if isinstance(v, int | float) and not isinstance(v, bool) and abs(v) < 1e12]
+    return len(entry) == len(numbers) == 2 and tuple(sorted(numbers)) not in {(0, 1), (1, 2), (-1, 1)}
+
+
 def _variable(name: object, entry: object) -> Variable:
     """One column's declaration in any form, errors naming the column."""
     try:
@@ -279,6 +297,13 @@ def _variable(name: object, entry: object) -> Variable:
         if isinstance(entry, tuple):
             return variable_from_dict({"bounds": entry})
         if isinstance(entry, list):
+            if _ambiguous(entry):
+                raise SchemaError(
+                    f"{entry!r}, which could be two bounds or two levels",
+                    expected="a tuple for bounds, a dict for two levels that are such numbers",
+                    remedy=f"Write ({entry[0]}, {entry[1]}) for bounds, or "
+                    f'{{"levels": [{entry[0]}, {entry[1]}]}}.',
+                )
             return Categorical(tuple(entry))
     except SchemaError as error:
         raise SchemaError(f"{name}: {error.found}", expected=error.expected, remedy=error.remedy) from None

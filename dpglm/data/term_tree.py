@@ -1,7 +1,8 @@
-"""Parse trees of terms: the same sum as a shallower tree."""
+"""Parse trees of terms: the same sum as a shallower tree, and the factors as they are written."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -32,3 +33,13 @@ def balanced(tree: Any) -> Any:
             tree = node_of(step.type, step.token, [joined(tree), operand], step.origin)
             waiting = []
     return joined(tree)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """The factors of a formula from left to right, whether patsy keeps them or a minus takes them out."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += reversed(node.args)
+        if node.type == "PYTHON_EXPR":
+            yield node

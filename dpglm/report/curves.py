@@ -67,8 +67,9 @@ def _running(ledger: LedgerState, *, power: int, key: str) -> tuple[float, ...]:
     spent, total = [], 0.0
     for entry in ledger.entries:
         if entry["status"] == "charged":
-            total += float(entry[key]) ** power
-        spent.append(total ** (1.0 / power))
+            cost = float(entry[key])
+            total = math.hypot(total, cost) if power == 2 else total + cost
+        spent.append(total)
     return tuple(spent)
 
 

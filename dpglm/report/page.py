@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from dpglm.errors import MethodError
 from dpglm.report.sections import SECTIONS, verdict
 from dpglm.report.wording import no_promise, shown
 from dpglm.results.fit_result import FitResult
@@ -35,13 +36,18 @@ def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> st
     str
         An HTML document for UTF-8, below 300 kB however large the model, the schema and the ledger are.
 
+    Raises
+    ------
+    MethodError
+        ``choices`` is not a mapping of text to text.
+
     Examples
     --------
     >>> import dpglm
     >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)
     >>> page = render(fit, choices={"tuning": "fixed before the data were seen"})
     """
-    answers = dict(choices or {})
+    answers = _answers(choices)
     made = [make(result, answers) for make in SECTIONS]
     template = _environment().get_template("page.html")
     return template.render(
@@ -54,6 +60,20 @@ def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> st
         reason=no_promise(result.guarantee),
         verdict=verdict(result, answers),
         sections=[section for section in made if section is not None],
+    )
+
+
+def _answers(choices: object) -> dict[str, str]:
+    if choices is None:
+        return {}
+    if isinstance(choices, Mapping) and all(
+        isinstance(word, str) for pair in choices.items() for word in pair
+    ):
+        return dict(choices)
+    raise MethodError(
+        f"choices of type {type(choices).__name__}",
+        expected="a mapping of text to text",
+        remedy='Use choices={"tuning": "fixed before the data were seen"}.',
     )
 
 

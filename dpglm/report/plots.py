@@ -40,7 +40,7 @@ def plot(result: FitResult, kind: Kind = "coef", *, ax: Axes | None = None) -> A
     Raises
     ------
     MethodError
-        An unknown kind, or a figure of the guarantee of a result that has none.
+        An unknown kind, an ``ax`` of another type, or a figure of the guarantee of a result that has none.
 
     Examples
     --------
@@ -59,8 +59,15 @@ def plot(result: FitResult, kind: Kind = "coef", *, ax: Axes | None = None) -> A
             expected="a result with a guarantee",
             remedy="Use plot('coef'), or fit with privacy=1.0 and without a seed.",
         )
+    from matplotlib import axes as drawings
     from matplotlib import pyplot
 
+    if ax is not None and not isinstance(ax, drawings.Axes):
+        raise MethodError(
+            f"ax of type {type(ax).__name__}",
+            expected="the Axes of a matplotlib figure",
+            remedy="Use ax=pyplot.subplots()[1], or leave ax out.",
+        )
     axes: Axes = pyplot.subplots(layout="constrained")[1] if ax is None else ax
     {"coef": _coefficients, "spend": _spend, "tradeoff": _trade_off}[kind](result, axes)
     axes.spines[["top", "right"]].set_visible(False)

@@ -6,9 +6,10 @@ import math
 
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.content import one_line
-from dpglm.tables.number import budget, coefficient
+from dpglm.tables.number import ABSENT, budget, coefficient
 
 LONGEST = 240  # characters of a user's text that the page shows at one place
+TINIEST = 2.0**-60  # chances below are not told apart: their reciprocals may not even be finite
 
 
 def shown(text: object, most: int = LONGEST) -> str:
@@ -25,6 +26,8 @@ def percent(share: float) -> str:
     >>> [percent(v) for v in (0.731059, 0.0267, 0.99995, 0.0002, 0.0, 1.0)]
     ['73.1 %', '2.67 %', '99.995 %', '0.0200 %', '0 %', '100 %']
     """
+    if not math.isfinite(share):
+        return ABSENT
     if share < 1e-12 or share > 1.0 - 1e-12:
         return f"{round(share):.0%}".replace("%", " %")
     wanted = 2 - math.floor(math.log10(100.0 * share)) if share < 0.1 else 1
@@ -55,6 +58,8 @@ def chance(probability: float) -> str:
     """
     if probability >= 0.1:
         return percent(probability)
+    if probability < TINIEST:
+        return f"less than 1 in {1.0 / TINIEST:,.0f}"
     return f"1 in {math.floor(1.0 / probability * (1.0 + 1e-9)):,}"
 
 

@@ -46,7 +46,7 @@ def result_fields(document: dict[str, Any]) -> dict[str, Any]:
         "guarantee": _guarantee,
         "spend_lines": _list(_spend_line),
         "schema": _tree,
-        "mechanism": _tree,
+        "mechanism": _mechanism,
         "ledger": _maybe(_ledger),
     }
     document = {key: value for key, value in document.items() if key not in ("format", "format_version")}
@@ -99,15 +99,43 @@ def _guarantee(value: Any, name: str) -> Guarantee:
 
 
 def _spend_line(value: Any, name: str) -> SpendLine:
-    real = _maybe(_real)
-    check = _mapping(release=_text, epsilon=real, delta=real, mu=real, share=_real)
+    price = _maybe(_amount)
+    check = _mapping(release=_text, epsilon=price, delta=price, mu=price, share=_amount)
     return SpendLine(**check(value, name))
 
 
 def _ledger(value: Any, name: str) -> LedgerState:
     numbers = (one.name for one in fields(LedgerState) if one.name not in ("dataset", "entries"))
-    checks: dict[str, Check] = dict.fromkeys(numbers, _real)
-    return LedgerState(**_mapping(dataset=_text, **checks, entries=_list(_tree))(value, name))
+    checks: dict[str, Check] = dict.fromkeys(numbers, _finite)
+    return LedgerState(**_mapping(dataset=_text, **checks, entries=_list(_entry))(value, name))
+
+
+def _entry(value: Any, name: str) -> dict[str, Any]:
+    """A line of the ledger; the instant may be absent."""
+    entry = _tree(value, name)
+    checks: dict[str, Check] = {
+        **dict.fromkeys(("what", "status"), _text),
+        **dict.fromkeys(("epsilon", "delta"), _amount),
+        "mu": _maybe(_amount),
+    }
+    if "when" in entry:
+        checks["when"] = _maybe(_text)
+    _mapping(**checks)(entry, name)
+    if entry["status"] not in ("charged", "refused"):
+        fault(f"{name} with another status", "charged or refused")
+    return entry
+
+
+def _mechanism(value: Any, name: str) -> dict[str, Any]:
+    card = _tree(value, name)
+    levels = card.get("response_levels")
+    if levels is not None and (
+        not isinstance(levels, list)
+        or len(levels) != 2
+        or any(not isinstance(level, str | bool | int | float) for level in levels)
+    ):
+        fault(f"{name} with response_levels of another shape", "two levels, text or numbers")
+    return card
 
 
 def _term(value: Any, name: str) -> tuple[str, tuple[int, ...]]:
@@ -145,7 +173,12 @@ def _maybe(test: Check) -> Check:
 
 
 def _text(value: Any, name: str) -> str:
-    return value if isinstance(value, str) else _wrong(value, name, "text")
+    if not isinstance(value, str):
+        _wrong(value, name, "text")
+    # JSON can name half of a character, which no file or page can hold.
+    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        fault(f"{name} with half a character (a lone surrogate)", "text of whole characters")
+    return value
 
 
 def _truth(value: Any, name: str) -> bool:
@@ -160,6 +193,12 @@ def _count(value: Any, name: str) -> int:
 def _finite(value: Any, name: str) -> float:
     number = _real(value, name)
     return number if math.isfinite(number) else _wrong(value, name, "a finite number")
+
+
+def _amount(value: Any, name: str) -> float:
+    """A finite number that is not negative: a price or a share."""
+    number = _finite(value, name)
+    return number if number >= 0.0 else fault(f"{name} below 0", "a number >= 0")
 
 
 def _real(value: Any, name: str) -> float:
@@ -192,7 +231,9 @@ def _decoded(value: Any, name: str, depth: int = 0) -> Any:
         if set(value) == {NOT_FINITE}:
             word = value[NOT_FINITE]
             return float(word) if word in ("nan", "inf", "-inf") else _wrong(word, name, "nan, inf or -inf")
-        return {key: _decoded(item, name, depth + 1) for key, item in value.items()}
+        return {_text(key, name): _decoded(item, name, depth + 1) for key, item in value.items()}
+    if isinstance(value, str):
+        return _text(value, name)
     if isinstance(value, list):
         return [_decoded(item, name, depth + 1) for item in value]
     if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dpglm.errors import StoreError
+from dpglm.results.agreement import check_agreement
 from dpglm.results.document import FORMAT, FORMAT_VERSION, MAX_BYTES, fingerprint, to_json
 from dpglm.results.fit_result import FitResult
 from dpglm.results.parsing import fault, result_fields
 from dpglm.results.record import FitRecord
 
-__all__ = ["fingerprint", "from_json", "read", "save", "to_json"]
+__all__ = ["fingerprint", "from_json", "read", "save", "to_json", "writable", "write_atomically"]
 
 
 def save(result: FitRecord, path: str | PathLike[str]) -> None:
@@ -31,12 +32,23 @@ def save(result: FitRecord, path: str | PathLike[str]) -> None:
     """
     text = to_json(result)
     from_json(text)
-    target = Path(path)
+    write_atomically(path, text)
+
+
+def write_atomically(path: str | PathLike[str], text: str) -> Path:
+    """Write ``text`` as UTF-8 to ``path`` and return the path; the file appears whole or not at all.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be written; what was there before is untouched.
+    """
+    target = writable(path)
     # Beside the target: os.replace is atomic within one file system only.
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         try:
-            with open(draft, "x", encoding="ascii", newline="\n") as file:
+            with open(draft, "x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
@@ -44,11 +56,31 @@ def save(result: FitRecord, path: str | PathLike[str]) -> None:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(
-            f"{os.fspath(path)!r} cannot be written: {error.strerror}",
-            expected="a path in a folder that exists and may be written to",
-            remedy="Choose another path.",
-        ) from None
+        _unwritable(path, error.strerror)
+    except UnicodeEncodeError:
+        _unwritable(path, "the text holds half a character (a lone surrogate)")
+    return target
+
+
+def writable(path: str | PathLike[str]) -> Path:
+    """``path``, after a look at whether a file could be written there; nothing is written.
+
+    Raises
+    ------
+    StoreError
+        Not a path, a folder, or in a folder that is missing or may not be written to.
+    """
+    target = _as_path(path)
+    try:
+        if target.is_dir():
+            _unwritable(path, "it is a folder")
+        if not target.parent.is_dir():
+            _unwritable(path, "its folder does not exist")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            _unwritable(path, "its folder may not be written to")
+    except OSError as error:
+        _unwritable(path, error.strerror)
+    return target
 
 
 def read(path: str | PathLike[str]) -> FitResult:
@@ -59,8 +91,9 @@ def read(path: str | PathLike[str]) -> FitResult:
     StoreError
         No such file, too large, or not a saved result.
     """
+    source = _as_path(path)
     try:
-        with open(path, "rb") as file:
+        with open(source, "rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise StoreError(
@@ -111,9 +144,33 @@ def from_json(text: str) -> FitResult:
     values = result_fields(document)
     notice = values.pop("notice")
     result = FitResult(**values)
+    check_agreement(result)
     if notice != (result.alarm or "private"):
         fault("a notice that does not fit the guarantee", 'the notice "private" or "NOT PRIVATE: ..."')
     return result
+
+
+def _as_path(path: object) -> Path:
+    # A number would be taken for an open file by open(), and "" for the current folder.
+    name = os.fspath(path) if isinstance(path, str | PathLike) else None
+    try:
+        if isinstance(name, str) and name and "\0" not in name and os.fsencode(name):
+            return Path(name)
+    except UnicodeEncodeError:
+        pass
+    raise StoreError(
+        f"a path of type {type(path).__name__}" if name is None else f"{name!r} as a path",
+        expected="the path of a file, as text or pathlib.Path",
+        remedy="Use a path such as 'fit.json'.",
+    )
+
+
+def _unwritable(path: str | PathLike[str], why: str | None) -> NoReturn:
+    raise StoreError(
+        f"{os.fspath(path)!r} cannot be written: {why}",
+        expected="the path of a file in a folder that exists and may be written to",
+        remedy="Choose another path.",
+    ) from None
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

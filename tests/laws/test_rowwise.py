@@ -301,3 +301,38 @@ def test_the_law_can_fail():
 def test_cells_of_a_column_are_the_cells_of_its_values(values):
     listed, index = cells_of_column(column_of(values))
     assert [listed[place] for place in index] == [cell_of(value) for value in values]
+
+
+@pytest.mark.parametrize("tail", ["", "x", "e5", " x", "e+"])
+def test_a_long_cell_is_read_in_time_that_grows_with_its_length_only(tail):
+    # Backtracking would need hours for these.
+    for body in ("1" * 200_000, "." + "1" * 200_000, " " * 200_000 + "1", "1e" + "9" * 200_000):
+        known = tail in ("", "e5") and not (tail and "e" in body)
+        assert looks_numeric(body + tail) == known
+        assert np.isnan(numbers_of_texts([body + tail])[0]) != known
+    assert Numeric(0, 1).clean(["1" * 10**6, 10**400, "0." + "3" * 10**6]).tolist() == [1, 1, 1 / 3]
+
+
+@law
+@given(values=st.lists(st.floats(), min_size=1, max_size=8), other=st.complex_numbers())
+def test_a_complex_cell_changes_no_other_row(values, other):
+    for variable in VARIABLES.values():
+        expected = variable.clean(pd.Series(values))
+        column = pd.Series([*values, other])
+        assert column.dtype == np.complex128
+        np.testing.assert_array_equal(variable.clean(column)[:-1], expected)
+        np.testing.assert_array_equal(variable.clean(column), variable.clean(column.astype(object)))
+
+
+def test_codes_out_of_range_are_missing_values():
+    def encoded(codes, words):
+        return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int64()), pa.array(words), safe=False)
+
+    variable = Categorical(["a", "b"])
+    codes = np.array([0, 1, 7, -1, -2], dtype=np.int8)
+    unchecked = pd.Categorical.from_codes(codes, ["a", "b"], validate=False)
+    assert variable.clean(pd.Series(unchecked)).tolist() == [0, 1, -1, -1, -1]
+    one = encoded([0, 1, 7, None, -3], ["a", "b"])
+    assert variable.clean(pd.Series(pd.arrays.ArrowExtensionArray(one))).tolist() == [0, 1, -1, -1, -1]
+    two = pa.chunked_array([one, encoded([0, 2**62, -5, 1], ["b", "a"])])
+    assert variable.clean(pd.Series(pd.arrays.ArrowExtensionArray(two))).tolist()[5:] == [1, -1, -1, 0]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpglm.data.coding import Coding
+from dpglm.data.coding import Coding, Kind
 from dpglm.data.formula import parse
 from dpglm.data.rows import RowEncoder
 from dpglm.data.schema import Schema
@@ -138,3 +138,24 @@ def test_a_formula_without_columns_still_has_rows() -> None:
     assert rows.shape == (1, 3)
     assert offset is None
     assert usable.all()
+
+
+@pytest.mark.parametrize("kind", ["centred", "reference"])
+@pytest.mark.parametrize(
+    "right", ["x", "x*z", "x:z", "bs(x, df=4)*z", "0 + C(h, Helmert):I(x**2)", "C(many, Poly)"]
+)
+@pytest.mark.parametrize(
+    "bounds", [(1e8, 1e8 + 1e-7), (1e15, 1e15 + 1), (0, 1e115), (-1e307, 1e307), (0, 1e-139), (0, 1e160)]
+)
+@pytest.mark.filterwarnings("error")
+def test_extreme_bounds_give_a_coding_or_a_formula_error_and_no_warning(
+    bounds: tuple[float, float], right: str, kind: Kind
+) -> None:
+    many = [f"l{number}" for number in range(200)]
+    schema = Schema.of({"y": (0, 1), "x": bounds, "z": bounds, "h": ["a", "b", "c"], "many": many})
+    try:
+        coding = Coding.of(parse(f"y ~ {right}", schema), kind=kind)
+    except FormulaError:
+        return
+    assert np.isfinite(coding.user_from_coded).all()
+    assert np.isfinite(coding.coded_from_user).all()

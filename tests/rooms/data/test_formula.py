@@ -225,5 +225,68 @@ def test_a_spline_whose_pieces_collapse_in_rounding_is_refused(formula: str) -> 
 @pytest.mark.filterwarnings("error")
 def test_ranges_that_a_double_cannot_square_are_refused(bounds: tuple[float, float], kind: str) -> None:
     schema = Schema.of({"x": bounds, "y": ["no", "yes"]})
-    with pytest.raises(FormulaError, match="too large or too small"):
+    with pytest.raises(FormulaError, match=r"too large or too small|too narrow"):
         Coding.of(parse("y ~ x", schema), kind=kind)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "removed", ["x.mean()", "nosuch", "open('f')", "offset(nosuch)", "(z + x.sum())", "z:nosuch", "scale(x)"]
+)
+def test_a_term_that_a_minus_takes_out_is_read_as_strictly_as_others(removed: str) -> None:
+    schema = Schema.of({"y": (0, 1), "x": (0, 1), "z": (0, 1)})
+    with pytest.raises(FormulaError):
+        parse(f"y ~ x - {removed}", schema)
+
+
+@pytest.mark.parametrize(
+    ("formula", "names"),
+    [
+        ("y ~ x - 1", ("x",)),
+        ("y ~ x - x + z", ("Intercept", "z")),
+        ("y ~ x - z", ("Intercept", "x")),
+        ("y ~ x*g - x:g", ("Intercept", "g[T.b]", "x")),
+    ],
+)
+def test_a_minus_takes_terms_out(formula: str, names: tuple[str, ...]) -> None:
+    model = parse(formula, Schema.of({"y": (0, 1), "x": (0, 1), "z": (0, 1), "g": ["a", "b"]}))
+    assert model.names == names
+    assert {column for factor in model.factors for column in factor.columns} <= set("".join(names)) & set(
+        "xzg"
+    )
+
+
+@pytest.mark.parametrize("right", ["Intercept", "0 + Intercept", "x:Intercept", "x - Intercept"])
+def test_a_column_called_intercept_must_be_quoted(right: str) -> None:
+    schema = Schema.of({"y": (0, 1), "x": (0, 1), "Intercept": (0, 1)})
+    with pytest.raises(FormulaError, match='Q\\("Intercept"\\)'):
+        parse(f"y ~ {right}", schema)
+    assert parse('y ~ Q("Intercept")', schema).names == ("Intercept", 'Q("Intercept")')
+
+
+@pytest.mark.parametrize("bounds", [(0, 1e-308), (1e-310, 2e-310), (-5e-324, 5e-324)])
+@pytest.mark.parametrize("right", ["bs(x, df=5)", "0 + x:z", "x"])
+def test_a_range_too_narrow_for_a_number_is_refused(bounds: tuple[float, float], right: str) -> None:
+    with pytest.raises(FormulaError, match="too narrow for a number"):
+        parse(f"y ~ {right}", Schema.of({"y": (0, 1), "x": bounds, "z": (0, 1e300)}))
+
+
+def test_an_interrupt_amid_the_import_of_patsy_leaves_no_piece_of_it() -> None:
+    script = """
+import sys
+from dpglm.data.formula import parse
+from dpglm.data.schema import Schema
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "patsy.build":
+            raise KeyboardInterrupt
+schema = Schema.of({"y": (0, 1), "x": (0, 1)})
+sys.meta_path.insert(0, Interrupt())
+try:
+    parse("y ~ x", schema)
+except KeyboardInterrupt:
+    print([name for name in sys.modules if name.startswith("patsy")])
+del sys.meta_path[0]
+print(parse("y ~ x", schema).names)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n('Intercept', 'x')\n"

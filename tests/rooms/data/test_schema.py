@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -91,6 +92,17 @@ def test_no_and_yes_in_yaml_are_levels_and_not_truth_values(tmp_path):
     assert schema.variables["smokes"].levels == (False, True)
 
 
+def test_scalars_that_yaml_1_1_turns_into_other_numbers_are_texts(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "g: [12:30, 010, 1_0, 0x1F, 1:30.5, 0b1]\nn: {bounds: [-1, 1.5e+3]}\nk: [0, +2, .5, 10]\n"
+    )
+    schema = Schema.from_yaml(path)
+    assert schema.variables["g"].levels == ("12:30", "010", "1_0", "0x1F", "1:30.5", "0b1")
+    assert schema.variables["n"] == Numeric(-1, 1500)
+    assert schema.variables["k"].levels == (0, 2, 0.5, 10)
+
+
 def test_a_filled_in_template_is_a_schema(tmp_path):
     path = tmp_path / "s.yaml"
     template = Schema.template(["age", "yes", "a b: c"])
@@ -142,6 +154,13 @@ WRONG = {
     "half a row": {"variables": {}, "rows": 1.5},
     "unit": {"variables": {}, "unit": 5},
     "no schema at all": 5,
+    "level that Python cannot print": {"sex": [10**5000, 2]},
+    "fill that Python cannot print": {"sex": {"levels": ["F", "M"], "missing": 10**5000}},
+    "bound that Python cannot print": {"age": (0, 10**5000)},
+    "array as a fill": {"age": {"bounds": [0, 1], "missing": np.array([0.5, 0.5])}},
+    "NA as a fill": {"age": {"bounds": [0, 1], "missing": pd.NA}},
+    "array as a filling level": {"sex": {"levels": ["F", "M"], "missing": np.array(["F", "M"])}},
+    "NA as a filling level": {"sex": {"levels": ["F", "M"], "other": pd.NA}},
 }
 
 
@@ -168,6 +187,11 @@ def test_a_wrong_declaration_is_told_found_expected_and_remedy(wrong):
         ("[" * 2000, "not YAML"),
         ("a: !!python/object/apply:os.getcwd []", "not YAML"),
         ("a: \x01", "not YAML"),
+        ("a: [!!timestamp 'zzz']", "not YAML"),
+        ("a: [!!bool zz]", "not YAML"),
+        ("a: &a {bounds: [0, 1]}\nb: *a", "aliases"),
+        ("a: {<<: {bounds: [0, 1]}}", "merge keys"),
+        (f"a: {{bounds: [0, {'1' * 5000}]}}", "not YAML"),
         ("x" * (SIZE_LIMIT + 1), "larger than"),
     ],
 )
@@ -177,6 +201,33 @@ def test_a_file_that_is_no_schema_is_refused(tmp_path, text, found):
     with pytest.raises(SchemaError) as caught:
         Schema.of(path)
     assert found in caught.value.found
+
+
+def test_what_is_no_declaration_or_path_is_refused(tmp_path):
+    frame = pd.DataFrame({"y": [1]})
+    frame.attrs["dpglm.schema"] = 5
+    too_long = "x" * 300
+    calls = [
+        lambda: declared(frame),
+        lambda: Schema(5),
+        lambda: Schema.from_dict(5),
+        lambda: Schema.from_yaml(None),
+        lambda: Schema.from_yaml(too_long),
+        lambda: Schema.template(5),
+        lambda: Schema.template("age"),
+        lambda: Schema.of({"y": [0, 1]}).to_yaml(tmp_path),
+        *(lambda path=path: find_schema(path) for path in ("", ".", "/", too_long, f"{too_long}.csv")),
+    ]
+    for call in calls:
+        with pytest.raises(SchemaError):
+            call()
+
+
+def test_a_message_about_many_or_long_levels_is_short():
+    for levels in (["x" * 10**5] * 2, [[1] * 10**5, 2], [*map(str, range(20_000))] * 2):
+        with pytest.raises(SchemaError) as caught:
+            Categorical(levels)
+        assert len(str(caught.value)) < 1000
 
 
 def test_a_schema_file_that_does_not_exist_is_told(tmp_path):
@@ -298,3 +349,16 @@ def test_cleaning_never_writes_to_the_frame():
     Numeric(0, 1, missing=0.5).clean(frame["x"])
     assert frame["x"].iloc[0] == 5.0
     assert pd.isna(frame["x"].iloc[1])
+
+
+def test_a_list_of_two_numbers_that_looks_like_bounds_is_refused():
+    with pytest.raises(SchemaError, match="could be two bounds or two levels"):
+        Schema.of({"age": [18, 95]})
+    assert Schema.of({"sex": [1, 2]}).variables["sex"].levels == (1, 2)
+    assert Schema.of({"age": {"levels": [18, 95]}}).variables["age"].levels == (18, 95)
+
+
+def test_what_is_said_of_the_whole_table_can_be_added_to_a_short_form():
+    schema = Schema.of({"age": (18, 95)}, rows=5000, unit="one patient", title="ward 7")
+    assert (schema.rows, schema.unit, schema.title) == (5000, "one patient", "ward 7")
+    assert Schema.of(schema).rows == 5000

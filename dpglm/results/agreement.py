@@ -1,0 +1,40 @@
+"""Fields of a saved result that follow from each other must agree: a changed file must not show a lower price."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpglm.results.parsing import fault
+from dpglm.results.record import FitRecord
+
+PRICE_SLACK = 1e-9  # rounding of sums of a few doubles
+PRODUCT_SLACK = 1e-6  # of the summands' size: zeros of what was not selected are exact, the product is not
+
+
+def check_agreement(record: FitRecord) -> None:
+    """Compare the guarantee with the releases, and the estimates with the coded ones.
+
+    Raises
+    ------
+    StoreError
+        The releases cost more than the guarantee says, or the estimates are not those of ``coded``.
+    """
+    _prices(record)
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = record.user_from_coded @ record.coded
+        size = np.abs(record.user_from_coded) @ np.abs(record.coded)
+        agree = np.abs(record.estimates - product) <= PRODUCT_SLACK * size
+    if not agree.all():
+        fault("estimates that do not fit coded and user_from_coded", "estimates = user_from_coded @ coded")
+
+
+def _prices(record: FitRecord) -> None:
+    promise = record.guarantee
+    epsilon = sum(line.epsilon for line in record.spend_lines if line.epsilon is not None)
+    if epsilon > promise.epsilon * (1.0 + PRICE_SLACK):
+        fault("guarantee.epsilon below the sum of spend_lines", "releases that cost no more than promised")
+    mu = math.hypot(*(line.mu for line in record.spend_lines if line.mu is not None))
+    if promise.mu is not None and mu > promise.mu * (1.0 + PRICE_SLACK):
+        fault("guarantee.mu below that of spend_lines", "releases that cost no more than promised")
