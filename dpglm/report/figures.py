@@ -17,18 +17,18 @@ ROW = 21.0
 
 
 def icon_array(without: float, largest: float) -> Figure:
-    """A hundred guesses with and without Ana’s row, right ones filled."""
+    """A hundred guesses before and after reading the report, right ones filled."""
     right = min(100, round(100 * largest))
     base = round(100 * without)
     drawing = Drawing(
         "icons",
         412,
         208,
-        title=f"Belief in the right answer: {base} of 100 without Ana’s row, at most {right} with it",
+        title=f"Belief in the right answer: {base} of 100 before reading, at most {right} after",
         description=f"Two groups of 100 small figures. In the first {base} are filled, in the second "
         f"{right}: {base} as before and {right - base} in another colour.",
     )
-    for left, heading, filled in ((0, "without Ana’s row", base), (220, "with Ana’s row", right)):
+    for left, heading, filled in ((0, "before reading", base), (220, "after reading, at most", right)):
         drawing.text(left, 12, heading, "label")
         for k in range(100):
             role = (
@@ -37,7 +37,7 @@ def icon_array(without: float, largest: float) -> Figure:
             drawing.person(left + 19.2 * (k % 10), 22 + 18.6 * (k // 10), role)
     twin = Rows(
         "Chances of 100",
-        ("for", "without Ana’s row", "with Ana’s row, at most"),
+        ("for", "before reading", "after reading, at most"),
         (
             ("the right answer", f"{base}", f"{right}"),
             ("the wrong answer", f"{100 - base}", f"{100 - right}"),

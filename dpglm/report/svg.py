@@ -60,6 +60,8 @@ class Axis:
             step = max(1, math.ceil((last - first + 1) / most))
             return tuple(float(f"1e{power}") for power in range(last, first - 1, -step))[::-1]
         rough = (self.high - self.low) / most
+        if rough < 1e-290:  # too near the end of the doubles for round steps
+            return (self.low, self.high)
         unit = 10.0 ** math.floor(math.log10(rough))
         width = next(unit * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0) if unit * factor >= rough)
         first, last = math.ceil(self.low / width - 1e-9), math.floor(self.high / width + 1e-9)

@@ -1,4 +1,4 @@
-"""Fields of a saved result that follow from each other must agree: a changed file must not show a lower price."""
+"""Fields of a saved result that follow from each other: a changed file must not show a lower price."""
 
 from __future__ import annotations
 

@@ -14,13 +14,15 @@ from dpglm.tables.table import Table
 TOGETHER = "Each guarantee holds for its fit alone. What they cost together is for a ledger to say."
 
 
-def compare(fits: Sequence[FitRecord] | Mapping[str, FitRecord]) -> Table:
+def compare(fits: FitRecord | Sequence[FitRecord] | Mapping[str, FitRecord], *more: FitRecord) -> Table:
     """Coefficients of several fits side by side, with a guarantee for each.
 
     Parameters
     ----------
-    fits : sequence or mapping of FitResult
+    fits : FitResult, or a sequence or mapping of them
         In the order of the columns. The keys of a mapping are the headings, else ``(1)``, ``(2)``, ...
+    *more : FitResult
+        Further fits, where the first was given alone.
 
     Returns
     -------
@@ -42,7 +44,7 @@ def compare(fits: Sequence[FitRecord] | Mapping[str, FitRecord]) -> Table:
     >>> [row[0] for row in dpglm.compare([small, large]).rows]
     ['Intercept', 'age', 'religious']
     """
-    named = _named(fits)
+    named = _named((fits, *more) if more else fits)
     terms = list(dict.fromkeys(name for record in named.values() for name in record.names))
     estimates = [dict(zip(record.names, record.estimates, strict=True)) for record in named.values()]
     open_fits = [f"{label}: {record.alarm}" for label, record in named.items() if record.alarm]

@@ -6,13 +6,15 @@ import math
 
 from dpglm.results.record import FitRecord, LedgerState
 from dpglm.results.tidy import selected
-from dpglm.results.uncertainty import INTERVAL_METHOD, intervals, p_values, standard_errors
+from dpglm.results.uncertainty import intervals, p_values, standard_errors
 from dpglm.tables.content import Column, Fact
 from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, statistic
 from dpglm.tables.table import Table
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
-WHY_ABSENT = "Standard errors, tests and intervals are absent (-): they need the curvature release."
+WHY_ABSENT = "Standard errors, tests and intervals are not in this version (-): "
+    "honest ones need a second private release."
+NOT_COMPUTED = "Standard errors, tests and intervals are not computed in this version (-)."
 
 
 def summary(record: FitRecord) -> Table:
@@ -39,7 +41,7 @@ def summary(record: FitRecord) -> Table:
         wide=(("Formula", record.formula),),
         left=model_facts(record),
         right=privacy_facts(record),
-        notes=(*guarantee_notes(record), WHY_ABSENT),
+        notes=(*guarantee_notes(record), WHY_ABSENT if record.private else NOT_COMPUTED),
         alarm=record.alarm,
     )
 
@@ -53,7 +55,6 @@ def model_facts(record: FitRecord) -> tuple[Fact, ...]:
         ("Method", record.method),
         ("Goal", record.goal),
         ("Rows", "not released" if record.n_rows is None else count(record.n_rows)),
-        ("Intervals", INTERVAL_METHOD),
     )
 
 
@@ -87,13 +88,12 @@ def guarantee_notes(record: FitRecord) -> tuple[str, ...]:
 
 
 def strength_text(record: FitRecord) -> str:
-    """The penalty strength per row, else of the whole sum, else ``"-"``."""
-    if record.strength is not None:
-        return coefficient(record.strength)
+    """The penalty strength per row and of the whole sum, as far as they are public, else ``"-"``."""
+    parts = [] if record.strength is None else [f"{coefficient(record.strength)} per row"]
     whole = record.mechanism.get("strength_sum")
     if isinstance(whole, int | float) and not isinstance(whole, bool):
-        return f"{coefficient(whole)} in all"
-    return ABSENT
+        parts.append(f"{coefficient(whole)} in all")
+    return ", ".join(parts) or ABSENT
 
 
 def ledger_text(state: LedgerState) -> str:

@@ -12,8 +12,6 @@ from dpglm.errors import MethodError
 from dpglm.results.record import FitRecord
 from dpglm.typing import FloatMatrix, FloatVector
 
-INTERVAL_METHOD = "none: needs the curvature release"
-
 
 def standard_errors(record: FitRecord) -> FloatVector:
     """Standard errors of the estimates, shape (p,): NaN."""

@@ -19,7 +19,7 @@ def trust_and_limits(result: FitResult, choices: Mapping[str, str]) -> Section:
     if result.ledger is None:
         other = "that other releases from these data are counted elsewhere: no ledger was used"
     declared = [
-        f"that each row is {shown(guarantee.unit)}, and nobody owns more rows than that",
+        f"that each row is {shown(guarantee.unit)}, and nobody owns more than one",
         "that bounds, levels, formula, penalty and options were chosen without looking at these data",
         other,
         "that the computer that ran the fit was not watched: run time, memory and power are outside "

@@ -31,7 +31,7 @@ def verdict(result: FitResult, choices: Mapping[str, str]) -> Section:
     ]
     open_facts = [
         "the schema, the formula and the method",
-        "facts about the whole population, which the report is for",
+        "facts about the whole population: they are the purpose",
     ]
     if guarantee.relation == "replace-one":
         open_facts.insert(0, "the number of rows")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpglm.errors import StoreError
 from dpglm.results import document
 from dpglm.results.fit_result import FitResult, SpendLine
-from dpglm.results.store import fingerprint, from_json, read, save, to_json
+from dpglm.results.store import fingerprint, from_json, read, save, to_json, writable, write_atomically
 from tests.golden.examples import RESULTS, private_fit
 
 SCALARS = st.one_of(
@@ -35,23 +35,32 @@ TREES = st.dictionaries(
 )
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 DOCUMENT = json.loads(to_json(private_fit()))
+ENTRY = DOCUMENT["ledger"]["entries"][0]
 
 
 @st.composite
 def results(draw):
     size = draw(st.integers(1, 4))
-    vector = st.lists(FLOATS, min_size=size, max_size=size).map(np.array)
+    entries = st.floats(-1e9, 1e9)
+    vector = st.lists(entries, min_size=size, max_size=size).map(np.array)
+    coded, matrix = draw(vector), np.array([draw(vector) for _ in range(size)])
     return private_fit(
         formula=draw(st.text(max_size=20)),
         strength=draw(st.none() | FLOATS),
         names=tuple(draw(st.lists(st.text(max_size=8), min_size=size, max_size=size))),
-        estimates=draw(vector),
-        coded=draw(vector),
+        estimates=matrix @ coded,
+        coded=coded,
         selected_mask=np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size))),
-        user_from_coded=np.array([draw(vector) for _ in range(size)]),
+        user_from_coded=matrix,
         terms=tuple((draw(st.text(max_size=4)), (place,)) for place in range(size)),
         spend_lines=(
-            SpendLine(draw(st.text(max_size=4)), draw(st.none() | FLOATS), None, draw(FLOATS), 1.0),
+            SpendLine(
+                draw(st.text(max_size=4)),
+                draw(st.none() | st.floats(0.0, 1.0)),
+                None,
+                draw(st.none() | st.floats(0.0, 0.258)),
+                1.0,
+            ),
         ),
         schema=draw(TREES),
         mechanism=draw(TREES),
@@ -158,6 +167,25 @@ def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
         ({"ledger": {**DOCUMENT["ledger"], "entries": [1]}}, "entries"),
         ({"ledger": {**DOCUMENT["ledger"], "budget_epsilon": None}}, "budget_epsilon"),
         ({"spend_lines": [{**DOCUMENT["spend_lines"][0], "share": "all"}]}, "share"),
+        ({"spend_lines": [{**DOCUMENT["spend_lines"][0], "share": {"$float": "nan"}}]}, "share"),
+        ({"spend_lines": [{**DOCUMENT["spend_lines"][0], "share": {"$float": "inf"}}]}, "share"),
+        ({"spend_lines": [{**DOCUMENT["spend_lines"][0], "epsilon": -1.0}]}, "epsilon"),
+        ({"ledger": {**DOCUMENT["ledger"], "budget_epsilon": {"$float": "inf"}}}, "budget_epsilon"),
+        ({"ledger": {**DOCUMENT["ledger"], "entries": [{}]}}, "entries"),
+        ({"ledger": {**DOCUMENT["ledger"], "entries": [{**ENTRY, "status": "free"}]}}, "status"),
+        ({"ledger": {**DOCUMENT["ledger"], "entries": [{**ENTRY, "epsilon": "1"}]}}, "epsilon"),
+        ({"ledger": {**DOCUMENT["ledger"], "entries": [{**ENTRY, "mu": []}]}}, "mu"),
+        ({"ledger": {**DOCUMENT["ledger"], "entries": [{**ENTRY, "when": 5}]}}, "when"),
+        ({"mechanism": {"response_levels": []}}, "response_levels"),
+        ({"mechanism": {"response_levels": [[]]}}, "response_levels"),
+        ({"mechanism": {"response_levels": ["no", ["yes"]]}}, "response_levels"),
+        ({"mechanism": {"x\udc80": 1}}, "surrogate"),
+        ({"mechanism": {"x": ["\ud800"]}}, "surrogate"),
+        ({"formula": "y ~ \ud800"}, "formula"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "epsilon": 0.9}}, "guarantee.epsilon"),
+        ({"guarantee": {**DOCUMENT["guarantee"], "mu": 0.2}}, "guarantee.mu"),
+        ({"estimates": [*DOCUMENT["estimates"][:-1], 5.0]}, "estimates"),
+        ({"coded": [*DOCUMENT["coded"][:-1], 5.0]}, "coded"),
     ],
 )
 def test_each_kind_of_damage_is_named(changes, told):
@@ -182,7 +210,7 @@ def test_a_field_that_appears_twice_is_refused():
 
 
 def test_negative_zeros_are_kept():
-    result = private_fit(coded=-np.zeros(5), user_from_coded=-np.eye(5))
+    result = private_fit(estimates=np.zeros(5), coded=-np.zeros(5), user_from_coded=-np.eye(5))
     again = from_json(to_json(result))
     assert again.coded.tobytes() == result.coded.tobytes()
     assert again.user_from_coded.tobytes() == result.user_from_coded.tobytes()
@@ -295,6 +323,37 @@ def test_missing_files_and_folders_are_told(tmp_path):
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x80")
     with pytest.raises(StoreError, match="not text"):
         read(tmp_path / "binary.json")
+
+
+@pytest.mark.parametrize(
+    "path", ["", None, 5, True, "\0", "a\0b", b"fit.json", "\ud800", ".", "/", "/none/fit.json"]
+)
+def test_what_is_not_the_path_of_a_file_is_told(path):
+    for use in (
+        read,
+        writable,
+        lambda where: save(private_fit(), where),
+        lambda where: write_atomically(where, ""),
+    ):
+        with pytest.raises(StoreError) as caught:
+            use(path)
+        assert caught.value.expected
+        assert caught.value.remedy
+
+
+def test_exact_zeros_of_what_was_not_selected_agree_with_a_rounded_product():
+    turn = np.array([[0.1, 0.2, -0.3], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    coded = np.array([1.0, 1.0, 1.0])
+    assert (turn @ coded)[0] != 0.0
+    result = private_fit(
+        names=("a", "b", "c"),
+        terms=(("a", (0,)),),
+        estimates=np.array([0.0, 1.0, 1.0]),
+        selected_mask=np.array([False, True, True]),
+        coded=coded,
+        user_from_coded=turn,
+    )
+    assert from_json(to_json(result)) == result
 
 
 def refused(content, mentions):

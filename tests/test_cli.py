@@ -1,0 +1,95 @@
+"""The command line: bad paths cost nothing, and every failure is a message and exit status 1."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import dpglm
+from dpglm.cli import main
+from dpglm.fitted import Fitted
+from dpglm.privacy.ledger import Ledger
+
+FIT = ("fit", "affair ~ age", "fair.csv", "--privacy", "1", "--penalty", "l2")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with data, their schema and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    fair = dpglm.load_data("fair")
+    schema = dpglm.data.declared(fair)
+    assert schema is not None
+    fair.head(300).to_csv("fair.csv", index=False)
+    Path("fair.schema.yaml").write_text(schema.to_yaml(), encoding="utf-8")
+    Ledger("fair.db", budget=dpglm.Privacy(2.0), dataset="fair")
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words))
+
+
+def told(result: Result) -> str:
+    """What a run that failed said; a traceback would be another exception than SystemExit."""
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    return result.output
+
+
+@pytest.mark.parametrize("option", ["--report", "--save"])
+@pytest.mark.parametrize("path", ["none/out", ".", "", "fair.csv", "fair.db", "fair.schema.yaml"])
+def test_a_bad_target_is_told_before_anything_is_charged(option: str, path: str) -> None:
+    before = Path("fair.csv").read_bytes()
+    words = (*FIT, "--schema", "fair.schema.yaml", "--ledger", "fair.db", option, path)
+    assert "Remedy:" in told(run(*words))
+    assert Ledger("fair.db", budget=None).entries == ()
+    assert Path("fair.csv").read_bytes() == before
+
+
+def test_one_file_cannot_be_both_report_and_result() -> None:
+    assert "two files" in told(run(*FIT, "--ledger", "fair.db", "--report", "out", "--save", "./out"))
+    assert Ledger("fair.db", budget=None).entries == ()
+
+
+@pytest.mark.parametrize("data", [".", "", "none.csv"])
+def test_data_that_are_no_file_are_told(data: str) -> None:
+    told(run("fit", "affair ~ age", data, "--privacy", "1", "--schema", "fair.schema.yaml"))
+
+
+@pytest.mark.parametrize("budget", ["", "x", "-1", "nan", "1,2", "1,1e-6,3"])
+def test_a_budget_is_mended_in_the_words_of_the_command_line(budget: str) -> None:
+    words = told(run("fit", "affair ~ age", "fair.csv", f"--privacy={budget}"))
+    assert "--privacy 1 (pure epsilon) or --privacy 1,1e-6" in words
+    assert "privacy=" not in words.partition("Remedy:")[2]
+    assert "--budget 1" in told(run("ledger", "create", "new.db", f"--budget={budget}", "--dataset", "x"))
+
+
+def test_the_result_is_saved_and_shown_even_where_the_report_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> Path:
+        raise OSError(28, "No space left on device", "out.html")
+
+    monkeypatch.setattr(Fitted, "report", broken)
+    words = told(run(*FIT, "--ledger", "fair.db", "--report", "out.html", "--save", "fit.json"))
+    assert "No space left on device: out.html" in words
+    assert "age" in words
+    assert dpglm.load("fit.json").formula == "affair ~ age"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("sink", ["/dev/full", "closed pipe"])
+def test_an_output_that_takes_nothing_gives_no_traceback(sink: str) -> None:
+    if sink == "/dev/full":
+        target = os.open(sink, os.O_WRONLY)
+    else:
+        source, target = os.pipe()
+        os.close(source)
+    command = [sys.executable, "-c", "from dpglm.cli import main; main()", *FIT, "--save", "fit.json"]
+    done = subprocess.run(command, stdout=target, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(target)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert dpglm.load("fit.json").formula == "affair ~ age"
