@@ -12,8 +12,10 @@ from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_v
 from dpglm.tables.table import Table
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
-WHY_ABSENT = "Standard errors, tests and intervals are not in this version (-): "
+WHY_ABSENT = (
+    "Standard errors, tests and intervals are not in this version (-): "
     "honest ones need a second private release."
+)
 NOT_COMPUTED = "Standard errors, tests and intervals are not computed in this version (-)."
 
 
