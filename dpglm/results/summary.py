@@ -91,11 +91,11 @@ def guarantee_notes(record: FitRecord) -> tuple[str, ...]:
 
 def strength_text(record: FitRecord) -> str:
     """The penalty strength per row and of the whole sum, as far as they are public, else ``"-"``."""
-    parts = [] if record.strength is None else [f"{coefficient(record.strength)} per row"]
+    parts = [] if record.strength is None else [f"{coefficient(record.strength)} a row"]
     whole = record.mechanism.get("strength_sum")
     if isinstance(whole, int | float) and not isinstance(whole, bool):
-        parts.append(f"{coefficient(whole)} in all")
-    return ", ".join(parts) or ABSENT
+        parts.append(f"(sum {coefficient(whole)})" if parts else f"{coefficient(whole)} in all")
+    return " ".join(parts) or ABSENT
 
 
 def ledger_text(state: LedgerState) -> str:

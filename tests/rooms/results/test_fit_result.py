@@ -197,7 +197,7 @@ def test_a_private_number_of_rows_is_nowhere():
 def test_ledger_and_strength_are_facts_of_the_table():
     facts = dict(private_fit().summary().facts)
     assert facts["ledger"] == "ward-7: 0.1 of 3 left, delta 9e-6 of 1e-5"
-    assert facts["Strength"] == "0.01235 per row"
+    assert facts["Strength"] == "0.01235 a row"
     assert dict(pure_fit().summary().facts)["Strength"] == "25.00 in all"
     assert "ledger" not in dict(pure_fit().summary().facts)
 
