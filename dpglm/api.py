@@ -209,7 +209,7 @@ def load(path: str | PathLike[str]) -> Fitted:
         raise StoreError(
             "coefficients that do not belong to the saved formula and schema",
             expected="a file as written by save()",
-            remedy="Save the result again from the session that made it.",
+            remedy="Save the result again from the fit itself.",
         )
     return _fitted(replace(result, row_map=_RowMap(declared, RowEncoder(model, coding))))
 

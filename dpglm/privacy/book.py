@@ -74,7 +74,7 @@ class Book:
             The lines mean nothing, or do not hold the line (position, hash) that was ``seen`` before.
         """
         if seen is not None and (len(lines) <= seen[0] or lines[seen[0]].hash != seen[1]):
-            raise behind(name, "what this session read from it before")
+            raise behind(name, "what this object read from it before")
         try:
             budget, dataset = _opening(lines[0])
             return cls(
