@@ -240,7 +240,7 @@ def gaussian_scale(
     mu = gdp_mu(epsilon, delta)
     ideal = steps / mu * (1.0 + SAFETY)
     each = 1.0 / ideal
-    if is_gaussian_at(epsilon, each, s, steps):  # proof: free
+    if is_gaussian_at(epsilon, each, s, steps):
         return Calibration(row_norm * ideal, "Theorem B")
     if s <= each * each / 2.0:
         return Calibration(row_norm * ideal, "Theorem A2")
