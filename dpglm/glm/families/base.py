@@ -28,8 +28,21 @@ class Family(ABC):
     link: ClassVar[str]
     slope_max: ClassVar[float | None]
     curvature_max: ClassVar[float | None]
+    # Length of an interval that holds 0 and every slope of a row, whatever eta; None where there is none.
+    slope_range: ClassVar[float | None] = None
     # Whether, in the margin, the slope is -a and the curvature a(1 - a) for an a in (0, 1).
     logistic: ClassVar[bool] = False
+    # Whether responses are counts from 0 to a declared bound.
+    counts: ClassVar[bool] = False
+
+    @property
+    def dispersion(self) -> float:
+        """Variance of a row's slope per unit of its curvature, where the model fits; by a known factor."""
+        return 1.0
+
+    def with_bound(self, bound: float) -> Family:
+        """The family for responses up to a declared bound; the same one where no bound enters."""
+        return self
 
     @abstractmethod
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:

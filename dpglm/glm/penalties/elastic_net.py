@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from numbers import Real
-from typing import ClassVar, SupportsFloat, cast
+from typing import ClassVar
 
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.glm.penalties.base import Penalty, penalties
-from dpglm.typing import FloatVector
+from dpglm.glm.penalties.base import Penalty, penalties, within
+from dpglm.typing import FloatMatrix, FloatVector
 
 
 @dataclass(frozen=True)
@@ -26,15 +25,6 @@ class LassoRidge(Penalty):
     """
 
     convex: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        strength = self.strength
-        if strength is not None and not (_within(strength, 0.0, math.inf) and strength < math.inf):
-            raise MethodError(
-                f"strength={strength!r} for the {self.name} penalty",
-                expected="a finite number >= 0, or None for the method's default",
-                remedy="Use strength=0.01, say, or leave it out.",
-            )
 
     @property
     @abstractmethod
@@ -52,7 +42,7 @@ class LassoRidge(Penalty):
         # Adding zero turns -0.0 into 0.0.
         return thresholded / (1.0 + step * self.ridge_weight) + 0.0
 
-    def strength_max(self, gradient_at_zero: FloatVector) -> float:
+    def strength_max(self, gradient_at_zero: FloatVector, step: float = 1.0) -> float:
         largest = float(np.max(np.abs(gradient_at_zero), initial=0.0))
         share = self.with_strength(1.0).l1_weight
         if largest == 0.0:
@@ -65,9 +55,9 @@ class LassoRidge(Penalty):
             strength = math.nextafter(strength, math.inf)
         return strength
 
-
-def _within(value: object, least: float, most: float) -> bool:
-    return isinstance(value, Real) and least <= float(cast(SupportsFloat, value)) <= most
+    def derivatives(self, beta: FloatVector) -> tuple[FloatVector, FloatMatrix]:
+        slope = self.l1_weight * np.sign(beta) + self.ridge_weight * beta
+        return slope, self.ridge_weight * np.eye(beta.size)
 
 
 @penalties.register("elastic_net")
@@ -106,7 +96,7 @@ class ElasticNet(LassoRidge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _within(self.l1_ratio, 0.0, 1.0):
+        if not within(self.l1_ratio, 0.0, 1.0):
             raise MethodError(
                 f"l1_ratio={self.l1_ratio!r} for the elastic_net penalty",
                 expected="a number between 0 (ridge) and 1 (lasso)",

@@ -1,0 +1,244 @@
+"""A convex quadratic plus a penalty on some of the coordinates: one strength, or a path of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import pinvh
+
+from dpglm.errors import MethodError
+from dpglm.glm.penalties.base import Penalty
+from dpglm.glm.penalties.separable import Separable
+from dpglm.optim.active_set import minimise_with_l1
+from dpglm.optim.cholesky import solve
+from dpglm.optim.quadratic_batch import minimise_batch, residuals
+from dpglm.optim.quadratic_search import Search
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+# A single strength of a penalty that is not convex is reached along a path, as one of many would be.
+_APPROACH = 20
+
+
+@dataclass(frozen=True)
+class QuadraticMinima:
+    """Minimisers of a quadratic plus a penalty, one for each strength.
+
+    Parameters
+    ----------
+    strengths : ndarray, shape (k,)
+        As asked for.
+    coefficients : ndarray, shape (k, p)
+        Zeros are exact.
+    objectives : ndarray, shape (k,)
+        The objective there.
+    residuals : ndarray, shape (k,)
+        Largest coordinate of the fixed-point residual of the proximal gradient map, in units of the gradient.
+        Zero is optimal if the penalty is convex, stationary if not.
+    """
+
+    strengths: FloatVector
+    coefficients: FloatMatrix
+    objectives: FloatVector
+    residuals: FloatVector
+
+
+def minimise_quadratic(
+    matrix: FloatMatrix, right: FloatVector, penalty: Penalty, *, penalised: BoolVector | None = None
+) -> QuadraticMinima:
+    """`minimise_quadratic_path` at the penalty's own strength (an unset one is zero); k is 1.
+
+    Examples
+    --------
+    >>> from dpglm.glm.penalties.l1 import L1
+    >>> minimise_quadratic(np.eye(2), np.array([3.0, 0.5]), L1(strength=1.0)).coefficients
+    array([[2., 0.]])
+    """
+    return minimise_quadratic_path(matrix, right, penalty, np.array([penalty.weight]), penalised=penalised)
+
+
+def minimise_quadratic_path(
+    matrix: FloatMatrix,
+    right: FloatVector,
+    penalty: Penalty,
+    strengths: FloatVector,
+    *,
+    penalised: BoolVector | None = None,
+) -> QuadraticMinima:
+    r"""Minimise :math:`\frac12 g'Ag - c'g + P_s(g_{penalised})` for each strength s.
+
+    Weighted L1 norms plus a ridge: an exact active set from strength to strength, whatever the condition
+    of A. Other convex penalties: ADMM for all strengths at once, with Newton's method for the last digits.
+    Penalties that are not convex: a search that ends in a local minimiser for each strength, the best of
+    those reached from zero along the path, from the lasso, from least squares and from the other strengths.
+    It is mostly the global one, but nothing certifies that. Nothing is drawn at random.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (p, p)
+        A, symmetric positive semidefinite. Nothing is added to it: where it is singular and the penalty does
+        not hold the minimiser, there may be many minimisers, of which one is returned, or none, which
+        `residuals` shows. On a support with a singular block Newton's steps come from that block plus the
+        least multiple of its mean diagonal that has a Cholesky factor; the residuals are those of A.
+    right : ndarray, shape (p,)
+        c.
+    penalty : Penalty
+        On the penalised coordinates in their order; its own strength is not used.
+    strengths : ndarray, shape (k,)
+        Strengths >= 0 in the units of A and c, in any order.
+    penalised : ndarray of bool, shape (p,), or None
+        None is all. The others are minimised out beforehand, by the pseudo-inverse of their block of A.
+
+    Returns
+    -------
+    QuadraticMinima
+
+    Raises
+    ------
+    MethodError
+        If shapes disagree or a number is not finite.
+
+    Examples
+    --------
+    >>> from dpglm.glm.penalties.l_half import LHalf
+    >>> path = minimise_quadratic_path(np.eye(2), np.array([3.0, 1.4]), LHalf(), np.array([1.0, 0.1]))
+    >>> path.coefficients.round(3)
+    array([[2.695, 0.   ],
+           [2.971, 1.357]])
+    """
+    matrix, right, strengths = (np.asarray(one, dtype=np.float64) for one in (matrix, right, strengths))
+    mask = np.asarray(np.ones(right.shape) if penalised is None else penalised, dtype=np.bool_)
+    if strengths.ndim != 1 or not np.isfinite(strengths).all() or (strengths < 0.0).any():
+        raise MethodError(
+            f"strengths of shape {strengths.shape}, least {np.min(strengths, initial=0.0)}",
+            expected="a vector of finite numbers >= 0",
+            remedy="Use strengths=np.geomspace(1.0, 0.001, 100), say.",
+        )
+    reduced, pulled = profiled(matrix, right, mask)
+    with np.errstate(all="ignore"):
+        order = np.argsort(-strengths, kind="stable")
+        found = np.empty((strengths.size, pulled.size))
+        found[order] = _solve(reduced, pulled, penalty, strengths[order])
+        left = residuals(reduced, pulled, penalty, found, strengths)
+    coefficients = np.zeros((strengths.size, right.size))
+    coefficients[:, mask] = found
+    free = ~mask
+    matrix = 0.5 * (matrix + matrix.T)
+    if free.any():
+        coefficients[:, free] = (right[free] - found @ matrix[np.ix_(mask, free)]) @ pinvh(
+            matrix[np.ix_(free, free)]
+        )
+    lost = right[free] - coefficients @ matrix[:, free]
+    smooth = 0.5 * np.einsum("ij,ij->i", coefficients @ matrix, coefficients) - coefficients @ right
+    objectives = smooth + penalty.values(found, strengths)
+    return QuadraticMinima(
+        strengths, coefficients, objectives, np.maximum(left, np.abs(lost).max(axis=1, initial=0.0))
+    )
+
+
+def profiled(matrix: FloatMatrix, right: FloatVector, mask: BoolVector) -> tuple[FloatMatrix, FloatVector]:
+    """The quadratic in the masked coordinates that is left when the others are minimised out.
+
+    Arguments as in `minimise_quadratic_path`, of m masked coordinates; returns shapes (m, m) and (m,).
+    """
+    matrix, right = np.asarray(matrix, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if right.ndim != 1 or matrix.shape != (right.size, right.size) or mask.shape != right.shape:
+        raise MethodError(
+            f"a quadratic of shapes {matrix.shape}, {right.shape} and a mask of {mask.shape}",
+            expected="shapes (p, p), (p,) and (p,)",
+            remedy="Use one linear weight and one mask entry a coefficient.",
+        )
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        raise MethodError(
+            "a quadratic with numbers that are not finite",
+            expected="finite released numbers",
+            remedy="Check the released score and curvature.",
+        )
+    matrix = 0.5 * (matrix + matrix.T)
+    free = ~mask
+    if not free.any():
+        return matrix, right
+    cross = matrix[np.ix_(free, mask)]
+    response = pinvh(matrix[np.ix_(free, free)]) @ np.column_stack([cross, right[free]])
+    reduced = matrix[np.ix_(mask, mask)] - cross.T @ response[:, :-1]
+    return 0.5 * (reduced + reduced.T), right[mask] - cross.T @ response[:, -1]
+
+
+def _solve(matrix: FloatMatrix, right: FloatVector, penalty: Penalty, strengths: FloatVector) -> FloatMatrix:
+    """One point for each of the falling strengths, every coordinate being penalised."""
+    if not right.any() or strengths.size == 0:  # zero is the least value of both parts
+        return np.zeros((strengths.size, right.size))
+    if penalty.ridge_weight is not None and penalty.with_strength(1.0).l1_weights(right.size) is not None:
+        return _active_set_path(matrix, right, penalty, strengths)
+    accuracy = 1e-11 * float(np.abs(right).max())
+    if penalty.convex:
+        start = np.zeros((strengths.size, right.size))
+        return minimise_batch(matrix, right, penalty, strengths, start=start, accuracy=accuracy)
+    lasso = _lasso_path(matrix, right)
+    if isinstance(penalty, Separable):
+        asked = strengths
+        if strengths.size < _APPROACH:
+            top, least = strength_max(matrix, right, penalty), float(strengths.min())
+            if least > 0.0 and top < np.inf:
+                between = np.geomspace(max(top, least), 0.5 * least, _APPROACH)
+                asked = np.unique(np.append(strengths, between))[::-1]
+        points = Search(matrix, right, penalty).path(asked, lasso)
+        return points[np.searchsorted(-asked, -strengths)]
+    values = 0.5 * np.einsum("ij,ij->i", lasso @ matrix, lasso) - lasso @ right
+    best = np.zeros((strengths.size, right.size))
+    for starts in (np.zeros_like(best), None):
+        if starts is None:
+            total = np.stack([values + penalty.values(lasso, np.full(len(lasso), s)) for s in strengths])
+            starts = lasso[total.argmin(axis=1)]
+        other = minimise_batch(matrix, right, penalty, strengths, start=starts, accuracy=accuracy)
+        both = [
+            0.5 * np.einsum("ij,ij->i", z @ matrix, z) - z @ right + penalty.values(z, strengths)
+            for z in (best, other)
+        ]
+        # Zero is a candidate too, where it is a stationary point.
+        best = np.where((both[1] < both[0])[:, None], other, best)
+    return best
+
+
+def strength_max(matrix: FloatMatrix, right: FloatVector, penalty: Penalty) -> float:
+    """Strength from which on no single coordinate leaves zero; if convex, zero is the solution.
+
+    ``inf`` if there is none. Arguments as in `minimise_quadratic_path`, all coordinates penalised.
+    """
+    if penalty.convex or not isinstance(penalty, Separable):
+        return penalty.strength_max(right, 1.0 / max(float(np.diagonal(matrix).max(initial=0.0)), 1e-300))
+    diagonal = np.diagonal(matrix)
+    curvature = np.maximum(diagonal, 1e-14 * float(diagonal.max(initial=0.0)) + 1e-300)
+    pull, weights = np.abs(right), penalty.weights_of(right.size)
+    if (pull[weights == 0.0] > 0.0).any():
+        return float(np.inf)
+    least = penalty.least_strength(pull, 1.0 / curvature) / np.where(weights > 0.0, weights, np.inf)
+    # The inverse of the threshold may round down.
+    return float(least.max(initial=0.0)) * (1.0 + 1e-14)
+
+
+def _active_set_path(
+    matrix: FloatMatrix, right: FloatVector, penalty: Penalty, strengths: FloatVector
+) -> FloatMatrix:
+    points = np.zeros((strengths.size, right.size))
+    point = np.zeros(right.size)
+    for at, strength in enumerate(strengths):
+        own = penalty.with_strength(float(strength))
+        weights, ridge = own.l1_weights(right.size), own.ridge_weight
+        assert weights is not None
+        assert ridge is not None
+        bent = matrix if ridge == 0.0 else matrix + ridge * np.eye(right.size)
+        point = minimise_with_l1(bent, bent @ point - right, point, weights)
+        points[at] = point
+    return points
+
+
+def _lasso_path(matrix: FloatMatrix, right: FloatVector, count: int = 50) -> FloatMatrix:
+    """Lasso solutions from almost none to almost all coordinates, and the one without a penalty: starts."""
+    points = np.zeros((count + 1, right.size))
+    points[count] = solve(matrix, right)
+    top, point = float(np.abs(right).max()), np.zeros(right.size)
+    for at, strength in enumerate(np.geomspace(0.9 * top, 1e-4 * top, count)):
+        point = minimise_with_l1(matrix, matrix @ point - right, point, np.full(right.size, strength))
+        points[at] = point
+    return points
