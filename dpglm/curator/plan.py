@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import Event, basic_composition
+from dpglm.privacy.composition import Event, GaussianEvent, basic_composition
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.releases import Release
 
@@ -44,6 +46,15 @@ class Plan:
             return
         # The calibration found the noise; this reads the price off the releases themselves.
         events = [event for _, event in self.costs()]
+        asked = ("epsilon", "delta", "definition", "relation")
+        kept = all(getattr(self.guarantee, name) == getattr(self.privacy, name) for name in asked)
+        mu = self.privacy.mu if self.guarantee.mu is None else self.guarantee.mu
+        if not kept or (mu is not None and not _is_gdp(events, mu)):
+            raise PrivacyError(
+                "a guarantee that is not the budget that was asked for, or a mu that releases do not keep",
+                expected="the budget's epsilon, delta and relation, and Gaussian releases of that mu",
+                remedy="State the budget of the plan.",
+            )
         spent = basic_composition(events, self.privacy.delta)
         if not spent <= self.privacy.epsilon * (1.0 + 1e-9):
             raise PrivacyError(
@@ -57,3 +68,9 @@ class Plan:
         if self.privacy is None:
             return ()
         return tuple(cost for release in self.releases for cost in release.events(self.privacy.relation))
+
+
+def _is_gdp(events: Sequence[Event], mu: float) -> bool:
+    """Whether events together are mu-GDP."""
+    mus = [event.mu for event in events if isinstance(event, GaussianEvent)]
+    return len(mus) == len(events) and math.hypot(*mus) <= mu * (1.0 + 1e-9)

@@ -3,8 +3,10 @@
 from dpglm.privacy.budget import Definition, Privacy, Relation
 from dpglm.privacy.composition import (
     ApproximateEvent,
+    BoundedSlopeEvent,
     Event,
     GaussianEvent,
+    PerturbedEvent,
     PureEvent,
     basic_composition,
     compose,
@@ -13,10 +15,12 @@ from dpglm.privacy.guarantee import Guarantee
 
 __all__ = [
     "ApproximateEvent",
+    "BoundedSlopeEvent",
     "Definition",
     "Event",
     "GaussianEvent",
     "Guarantee",
+    "PerturbedEvent",
     "Privacy",
     "PureEvent",
     "Relation",

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_epsilon
+from dpglm.privacy.accounting import gdp_delta, gdp_epsilon
+from dpglm.privacy.bounded import bounded_delta, bounded_shift
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.staged import staged_delta
+from dpglm.privacy.theorems import STEPS
+from dpglm.typing import FloatVector
 
 # The accountant rounds losses up to a grid: finer than its default 1e-4 where the events are small, and at
 # most this many cells for the sum of all losses.
@@ -44,7 +51,8 @@ class GaussianEvent:
     """A promise: the release is ``mu``-GDP, for *every* real epsilon at once, given all earlier releases.
 
     True for the Gaussian mechanism (mu = sensitivity / scale) and for Theorem A2. A release accounted by
-    Theorem A2' or Theorem B is Gaussian at some epsilons only: describe it by an ``ApproximateEvent``.
+    Theorem A2' or Theorem B is Gaussian at some epsilons only: describe it by a ``PerturbedEvent``, or by an
+    ``ApproximateEvent`` at one of them.
 
     Examples
     --------
@@ -80,18 +88,101 @@ class ApproximateEvent:
         )
 
 
-Event: TypeAlias = PureEvent | GaussianEvent | ApproximateEvent
+@dataclass(frozen=True)
+class PerturbedEvent:
+    """A promise: the release is a minimiser perturbed by Gaussian noise, at a ridge too small for Theorem A2.
+
+    Its profile is Gaussian, ``mu`` for each row that moves, at large epsilons only; everywhere it is at most
+    the Gaussian one shifted by `shift`. What it costs beside Gaussian releases is in ``staged.py``.
+
+    Parameters
+    ----------
+    mu : float
+        Largest norm of a row over the scale of the noise, > 0.
+    reach : float
+        Supremum of x' P^-1 x over the declared rows, P the ridge.
+    relation : {"add-remove", "replace-one"}
+    uniform : bool
+        Whether the ridge is one number for all coordinates.
+
+    Examples
+    --------
+    >>> event = PerturbedEvent(0.2, 0.5, "replace-one")
+    >>> event.total_mu, round(event.shift, 3)
+    (0.4, 0.118)
+    """
+
+    mu: float
+    reach: float
+    relation: Relation
+    uniform: bool = False
+
+    def __post_init__(self) -> None:
+        good = 0.0 < self.mu < math.inf and 0.0 < self.reach < math.inf and self.relation in STEPS
+        _require(good, repr(self), "mu > 0, reach > 0, a relation")
+
+    @property
+    def total_mu(self) -> float:
+        """Of the Gaussian profile that is shifted."""
+        return STEPS[self.relation] * self.mu
+
+    @property
+    def shift(self) -> float:
+        """The log of the largest Jacobian factor: Theorem A2'."""
+        return math.log1p(self.reach / 4.0)
+
+    @property
+    def factor(self) -> float:
+        """What multiplies the shifted profile."""
+        return 1.0
+
+    def delta(self, epsilon: float, beside: float) -> float:
+        """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
+        steps = STEPS[self.relation]
+        return staged_delta(epsilon, self.mu, self.reach, steps, beside, uniform=self.uniform)
+
+
+@dataclass(frozen=True)
+class BoundedSlopeEvent(PerturbedEvent):
+    """A promise: as a `PerturbedEvent`, for losses with slopes and curvatures that nothing ties together.
+
+    Its profile is at most `factor` times the Gaussian one shifted by `shift`: Theorem C, ``bounded.py``.
+
+    Examples
+    --------
+    >>> event = BoundedSlopeEvent(0.2, 0.05, "replace-one")
+    >>> event.total_mu, round(event.shift, 4), round(event.factor, 4)
+    (0.4, 0.0488, 1.05)
+    """
+
+    @property
+    def shift(self) -> float:
+        """The log of the largest Jacobian factor of one row."""
+        return bounded_shift(self.reach)
+
+    @property
+    def factor(self) -> float:
+        """exp(J) where a row is replaced: the Jacobian of one row multiplies the profile of the other."""
+        return 1.0 + self.reach if self.relation == "replace-one" else 1.0
+
+    def delta(self, epsilon: float, beside: float) -> float:
+        """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
+        return bounded_delta(epsilon, self.mu, self.reach, STEPS[self.relation], beside)
+
+
+Event: TypeAlias = PureEvent | GaussianEvent | ApproximateEvent | PerturbedEvent
 
 
 def compose(events: Iterable[Event], *, delta: float) -> float:
     """An epsilon at which all ``events`` together are (epsilon, ``delta``)-DP.
 
-    Closed forms for one event and for Gaussian events; for the rest the numeric composition of
-    ``dp-accounting``, pessimistic throughout, and never worse than adding the epsilons and deltas.
+    Closed forms for one event and for Gaussian events, one integral for a perturbed minimiser beside Gaussian
+    ones; for the rest the numeric composition of ``dp-accounting``, pessimistic throughout, and never worse
+    than adding the epsilons and deltas.
 
     Parameters
     ----------
-    events : iterable of PureEvent, GaussianEvent or ApproximateEvent
+    events : iterable of PureEvent, GaussianEvent, ApproximateEvent or PerturbedEvent
         With parameters fixed before any of the releases.
     delta : float
         Total delta, in [0, 1). 0 is possible for pure events only.
@@ -119,15 +210,19 @@ def compose(events: Iterable[Event], *, delta: float) -> float:
     if not planned:
         return 0.0
     basic = basic_composition(planned, delta)
-    if delta == 0.0 or all(isinstance(event, GaussianEvent) for event in planned):
+    points = [event for event in planned if isinstance(event, PureEvent | ApproximateEvent)]
+    if delta == 0.0 or not points:
         return basic
     if len(planned) == 1:
-        return min(basic, _single(planned[0], delta))
-    return min(basic, _numeric(planned, delta))
+        return min(basic, _single(points[0], delta))
+    perturbed = [event for event in planned if isinstance(event, PerturbedEvent)]
+    shift = math.fsum(event.shift for event in perturbed)
+    factor = math.prod(event.factor for event in perturbed)
+    return min(basic, shift + _numeric(points, _total_mu(planned), delta / factor))
 
 
 def basic_composition(events: Sequence[Event], delta: float) -> float:
-    """Sum of the epsilons; all Gaussian events are one, at the delta that the others leave.
+    """Sum of the epsilons; Gaussian and perturbed events are one, at the delta that the others leave.
 
     Valid, never better than `compose`, and fast: needs no accounting library.
 
@@ -136,18 +231,76 @@ def basic_composition(events: Sequence[Event], delta: float) -> float:
     >>> basic_composition([ApproximateEvent(1.0, 1e-6), PureEvent(0.25)], 1e-6)
     1.25
     """
-    epsilon = math.fsum(event.epsilon for event in events if not isinstance(event, GaussianEvent))
-    left = delta - math.fsum(event.delta for event in events if isinstance(event, ApproximateEvent))
-    mu = math.hypot(*(event.mu for event in events if isinstance(event, GaussianEvent)))
+    points = [event for event in events if isinstance(event, PureEvent | ApproximateEvent)]
+    epsilon = math.fsum(event.epsilon for event in points)
+    left = delta - math.fsum(event.delta for event in points if isinstance(event, ApproximateEvent))
+    mu = _total_mu(events)
     if left < 0.0 or (mu > 0.0 and left == 0.0):
         return math.inf
-    return epsilon + (gdp_epsilon(mu, left) if mu > 0.0 else 0.0)
+    if mu == 0.0:
+        return epsilon
+    perturbed = [event for event in events if isinstance(event, PerturbedEvent)]
+    gaussian = gdp_epsilon(mu, left)
+    factor = math.prod(event.factor for event in perturbed)
+    shifted = gaussian if factor == 1.0 else gdp_epsilon(mu, left / factor)
+    shifted += math.fsum(event.shift for event in perturbed)
+    if len(perturbed) == 1:
+        beside = math.hypot(*(event.mu for event in events if isinstance(event, GaussianEvent)))
+        return epsilon + _least(lambda e: perturbed[0].delta(e, beside), left, gaussian, shifted)
+    return epsilon + shifted
 
 
-def _single(event: Event, delta: float) -> float:
+def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> FloatVector:
+    """A bound on delta at each epsilon for all events together, valid at all epsilons at once; shape (k,).
+
+    Gaussian and perturbed events count exactly as in `basic_composition`; point events shift epsilon, each by
+    its own, and add their deltas.
+
+    Examples
+    --------
+    >>> composed_profile([GaussianEvent(0.3), GaussianEvent(0.4)], [1.0, 2.254]).round(6)
+    array([6.83e-03, 1.00e-06])
+    """
+    points = [event for event in events if isinstance(event, PureEvent | ApproximateEvent)]
+    moved = math.fsum(event.epsilon for event in points)
+    own = math.fsum(event.delta for event in points if isinstance(event, ApproximateEvent))
+    perturbed = [event for event in events if isinstance(event, PerturbedEvent)]
+    beside = math.hypot(*(event.mu for event in events if isinstance(event, GaussianEvent)))
+    mu = _total_mu(events)
+    deltas = []
+    for epsilon in epsilons:
+        left = epsilon - moved
+        if left < 0.0:
+            delta = 1.0
+        elif len(perturbed) == 1:
+            delta = perturbed[0].delta(left, beside)
+        else:
+            factor = math.prod(event.factor for event in perturbed)
+            delta = factor * gdp_delta(left - math.fsum(event.shift for event in perturbed), mu)
+        deltas.append(min(1.0, delta + own))
+    return np.array(deltas)
+
+
+def _least(profile: Callable[[float], float], delta: float, low: float, high: float) -> float:
+    """An epsilon with a profile of at most delta, between ``low`` and ``high``, where that is known."""
+    if profile(low) <= delta:
+        return low
+    for _ in range(60):
+        if high - low <= 1e-10 * high:
+            break
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if profile(middle) <= delta else (middle, high)
+    return high
+
+
+def _total_mu(events: Sequence[Event]) -> float:
+    """Of the Gaussian events and of the Gaussian parts of the perturbed ones."""
+    gaussian = [event.mu for event in events if isinstance(event, GaussianEvent)]
+    return math.hypot(*gaussian, *(event.total_mu for event in events if isinstance(event, PerturbedEvent)))
+
+
+def _single(event: PureEvent | ApproximateEvent, delta: float) -> float:
     """The least epsilon on the profile ``d + (1 - d) (e^E - e^epsilon) / (1 + e^E)`` of an (E, d) event."""
-    if isinstance(event, GaussianEvent):
-        return gdp_epsilon(event.mu, delta)
     own = event.delta if isinstance(event, ApproximateEvent) else 0.0
     if delta < own:
         return math.inf
@@ -157,16 +310,13 @@ def _single(event: Event, delta: float) -> float:
     return event.epsilon + math.log1p(-share * (1.0 + math.exp(-event.epsilon)))
 
 
-def _numeric(events: list[Event], delta: float) -> float:
-    """Composition of the privacy loss distributions, losses rounded up."""
+def _numeric(events: Sequence[PureEvent | ApproximateEvent], mu: float, delta: float) -> float:
+    """Composition of the privacy loss distributions and a Gaussian one, losses rounded up."""
     from dp_accounting.pld import common, privacy_loss_distribution
 
     pld = privacy_loss_distribution
-    mu = math.hypot(*(event.mu for event in events if isinstance(event, GaussianEvent)))
     points = Counter(
-        (event.epsilon, event.delta if isinstance(event, ApproximateEvent) else 0.0)
-        for event in events
-        if not isinstance(event, GaussianEvent)
+        (event.epsilon, event.delta if isinstance(event, ApproximateEvent) else 0.0) for event in events
     )
     # Losses stay within the sum of the point events and about 10 standard deviations of the Gaussian one.
     span = sum(epsilon * count for (epsilon, _), count in points.items()) + mu * (10.0 + mu / 2.0)

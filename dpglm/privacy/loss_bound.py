@@ -8,6 +8,9 @@ most
 .. math:: \psi(z) = \max_{0 \le a \le 1} a (\mu z + s) - a^2 (s - k), \qquad z \sim N(0, 1),
 
 and at most the Gaussian one plus :math:`J = \log(1 + s/4)`.
+
+With a ridge matrix P, s is the supremum of u' P^-1 u. Rows shorter than R may then have all of s, and psi is
+their bound from ``cover = J`` on only; ``cover`` is 0 for a ridge that is one number.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ _SPLITS = 65
 _ROUNDING = 1e-9
 
 
-def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int) -> bool:
+def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int, cover: float = 0.0) -> bool:
     """Whether the profile at ``epsilon`` is that of ``steps * mu`` exactly: Theorem B, or A2 where s <= k.
 
     Examples
@@ -42,11 +45,46 @@ def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int) -> bool:
     (True, False)
     """
     if steps == 1:
-        return epsilon >= s - mu * mu / 2.0
-    return epsilon >= 2.0 * s or epsilon <= mu * mu or s <= mu * mu / 2.0
+        return epsilon >= max(cover, s - mu * mu / 2.0)
+    if epsilon <= mu * mu or (cover == 0.0 and s <= mu * mu / 2.0):
+        return True
+    return epsilon >= 2.0 * s and epsilon >= 2.0 * cover + mu * mu
 
 
-def loss_bound(epsilons: FloatVector, mu: float, s: float, steps: int) -> FloatVector:
+def profile_bound(
+    epsilons: FloatVector, mu: float, s: float, steps: int, cover: float = 0.0, splits: int = _SPLITS
+) -> FloatVector:
+    """The least of the bounds of A2, A2' and B on delta, for epsilons >= 0, both directions.
+
+    Each number is a bound by itself; they need not decrease as epsilon grows.
+
+    Parameters
+    ----------
+    epsilons : ndarray, shape (k,)
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Examples
+    --------
+    >>> profile_bound(np.array([0.2, 0.5]), mu=0.2, s=0.5, steps=1, cover=math.log1p(0.5 / 4)).round(6)
+    array([0.02342 , 0.000513])
+    """
+    total, shift = steps * mu, math.log1p(s / 4.0)
+    bound = loss_bound(epsilons, mu, s, steps, cover, splits)
+    shifted = gdp_profile(np.maximum(epsilons - shift, 0.0), total)
+    bound = np.minimum(bound, np.where(epsilons >= shift, shifted, 1.0))
+    last = mu * mu if steps == 2 else 0.0  # up to here the profile is Gaussian at any ridge
+    bound = np.minimum(bound, gdp_delta(last, total))
+    exact = np.array([is_gaussian_at(epsilon, mu, s, steps, cover) for epsilon in epsilons.tolist()])
+    best: FloatVector = np.where(exact, gdp_profile(epsilons, total), bound)
+    return best
+
+
+def loss_bound(
+    epsilons: FloatVector, mu: float, s: float, steps: int, cover: float = 0.0, splits: int = _SPLITS
+) -> FloatVector:
     """Bound on delta through the loss bound of Theorem A2, for epsilons >= 0, both directions.
 
     Parameters
@@ -63,31 +101,31 @@ def loss_bound(epsilons: FloatVector, mu: float, s: float, steps: int) -> FloatV
     array([0.00120791, 0.        ])
     """
     if steps == 1:
-        return _with_against_without(epsilons, mu, s)
+        return _with_against_without(epsilons, mu, s, cover)
     # One row out, one row in: H(e) <= W(e1) + exp(e1) V(e - e1) for *every* split e1, so any grid of them is
     # safe. The first split is the one at which Gaussian profiles attain equality (Theorem B).
     first = 0.5 * (epsilons - mu * mu)[:, None]
-    splits = first + np.linspace(0.0, 1.0, _SPLITS) * (epsilons[:, None] - first)
-    corner = np.broadcast_to([0.0, max(0.0, s - mu * mu / 2.0)], (len(epsilons), 2))
-    splits = np.concatenate([splits, np.minimum(corner, epsilons[:, None])], axis=1)
-    rest = epsilons[:, None] - splits
+    places = first + np.linspace(0.0, 1.0, splits) * (epsilons[:, None] - first)
+    corner = np.broadcast_to([0.0, max(cover, s - mu * mu / 2.0)], (len(epsilons), 2))
+    places = np.concatenate([places, np.minimum(corner, epsilons[:, None])], axis=1)
+    rest = epsilons[:, None] - places
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = _with_against_without(splits, mu, s) + np.exp(splits) * gdp_profile(rest, mu)
+        sums = _with_against_without(places, mu, s, cover) + np.exp(places) * gdp_profile(rest, mu)
     # A split that overflows (inf times 0) says nothing.
     sums = np.where(np.isnan(sums), np.inf, sums)
     bound: FloatVector = np.minimum(1.0, sums.min(axis=1) * (1.0 + _ROUNDING))
     return bound
 
 
-def _with_against_without(epsilons: FloatVector, mu: float, s: float) -> FloatVector:
+def _with_against_without(epsilons: FloatVector, mu: float, s: float, cover: float) -> FloatVector:
     """W: bound on the profile of "with the row against without", any real epsilons, any shape."""
-    gaussian = gdp_profile(epsilons, mu)
+    bound = gdp_profile(epsilons, mu)
     gap = s - mu * mu / 2.0
-    inside = (epsilons > 0.0) & (epsilons < gap)
-    if not inside.any():
-        return gaussian
-    gaussian[inside] = np.minimum(_profile_of_psi(epsilons[inside], mu, s), gdp_delta(0.0, mu))
-    return gaussian
+    bound[(epsilons > 0.0) & (epsilons < max(cover, gap))] = gdp_delta(0.0, mu)
+    inside = (epsilons > 0.0) & (epsilons >= cover) & (epsilons < gap)
+    if inside.any():
+        bound[inside] = np.minimum(_profile_of_psi(epsilons[inside], mu, s), bound[inside])
+    return bound
 
 
 def _profile_of_psi(e: FloatVector, mu: float, s: float) -> FloatVector:

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 import dpglm
 from dpglm.errors import MethodError, PrivacyError
+from dpglm.glm.blocks import TermBlock
+from dpglm.glm.penalties import penalties
 from dpglm.methods import Objective, Problem
 from dpglm.privacy.composition import basic_composition
-from dpglm.releases import PerturbedMinimiser
+from dpglm.releases import PerturbedMinimiser, Release
 
 
 class Columns:
@@ -21,6 +23,18 @@ class Columns:
         self.names = tuple(f"x{j}" for j in range(size))
         self.user_from_coded = self.coded_from_user = np.eye(size)
         self.penalised = np.arange(size) > 0
+        self.blocks = tuple(
+            TermBlock(
+                self.names[j],
+                "slope" if j else "intercept",
+                j,
+                j + 1,
+                1.0 / size,
+                np.array([[2.0 / np.sqrt(size) if j else 1.0 / np.sqrt(size)]]),
+                np.array([1.5 * np.sqrt(size)]),
+            )
+            for j in range(size)
+        )
 
 
 RELATIONS = st.sampled_from(["add-remove", "replace-one"])
@@ -34,11 +48,39 @@ BUDGETS = st.one_of(
 )
 
 
+def releases_of(privacy: dpglm.Privacy, size: int, goal: str, penalty: str) -> tuple[Release, ...]:
+    problem = Problem(Columns(size), dpglm.families.Binomial(), penalties[penalty](), goal=goal)
+    return Objective().plan(problem, privacy).releases
+
+
 def planned(privacy: dpglm.Privacy, size: int, ridge: float | None = None) -> PerturbedMinimiser:
-    problem = Problem(Columns(size), dpglm.families.Binomial(), dpglm.penalties.L1())
+    problem = Problem(Columns(size), dpglm.families.Binomial(), dpglm.penalties.L1(), goal="predict")
     (release,) = Objective(ridge=ridge).plan(problem, privacy).releases
     assert isinstance(release, PerturbedMinimiser)
     return release
+
+
+@settings(max_examples=300)
+@given(BUDGETS, st.integers(1, 30), st.sampled_from(["explain", "select"]), st.sampled_from(["none", "l1/2"]))
+@pytest.mark.filterwarnings("error")
+def test_every_route_meets_its_budget(privacy: dpglm.Privacy, size: int, goal: str, penalty: str) -> None:
+    planned_releases = releases_of(privacy, size, goal, penalty)
+    events = [event for release in planned_releases for _, event in release.events(privacy.relation)]
+    spent = basic_composition(events, privacy.delta)
+    assert spent <= privacy.epsilon * (1 + 1e-9)
+    assert spent >= privacy.epsilon * (1 - 1e-2)  # and hardly any of it is left unused
+
+
+def test_the_routes_are_those_that_the_public_rule_says() -> None:
+    budget = dpglm.Privacy(1.0, 1e-6)
+    assert [release.name for release in releases_of(budget, 5, "explain", "none")] == [
+        "perturbed minimiser",
+        "curvature",
+    ]
+    assert [release.name for release in releases_of(budget, 5, "predict", "l1")] == ["perturbed minimiser"]
+    assert [release.name for release in releases_of(budget, 30, "select", "l1/2")] == [
+        "perturbed minimiser on shortened rows"
+    ]
 
 
 @settings(max_examples=300)

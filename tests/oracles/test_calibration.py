@@ -11,6 +11,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
+from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
 from dpglm.privacy.composition import (
     ApproximateEvent,
     Event,
@@ -19,14 +20,7 @@ from dpglm.privacy.composition import (
     basic_composition,
     compose,
 )
-from dpglm.privacy.perturbation import (
-    free_ridge,
-    gamma_rate,
-    gaussian_scale,
-    gaussian_scale_gdp,
-    mu_perturbed,
-    perturbed_profile,
-)
+from dpglm.privacy.theorems import mu_perturbed, perturbed_profile
 from tests.oracles.reference_mu_objpert import mu_objpert
 
 Relation = Literal["add-remove", "replace-one"]

@@ -22,14 +22,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from dpglm.privacy.accounting import gdp_mu, gdp_profile
-from dpglm.privacy.perturbation import (
-    free_ridge,
-    gamma_epsilon,
-    gamma_rate,
-    gaussian_scale,
-    mu_perturbed,
-    perturbed_profile,
-)
+from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
+from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
 
 Array = NDArray[np.float64]
 Relation = Literal["add-remove", "replace-one"]
@@ -281,3 +275,71 @@ def test_two_dimensional_claims_are_never_exceeded(angle: float, fraction: float
         for x, z in (logs, logs[::-1]):
             exact = cell * np.sum(np.exp(x) * np.maximum(-np.expm1(np.minimum(epsilon + z - x, 50.0)), 0.0))
             assert exact <= delta * (1.0 + 2e-3)
+
+
+def planar_delta(
+    ridge: Array, scale: float, rows: tuple[Array, ...], places: tuple[float, ...], epsilon: float
+) -> float:
+    """Exact delta, both directions, of one row against none or another, ridge diagonal, in two dimensions.
+
+    Without common records w = -b0 / ridge; ``places`` are the transitions of a in noise scales.
+    """
+    axis = np.linspace(-8.0, 8.0, 601) * scale  # 37 steps to the scale: error below 2e-3 of delta
+    b0 = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    logs = []
+    for u, place in itertools.zip_longest(rows[:2], places[: len(rows)]):
+        spread = scale * float(np.linalg.norm(u / ridge))
+        a = expit(place * spread + b0 @ (u / ridge))
+        noise = b0 + a[..., None] * u
+        jacobian = np.log1p(a * (1.0 - a) * float(u @ (u / ridge)))
+        logs.append(-0.5 * np.sum(np.square(noise / scale), axis=-1) + jacobian)
+    if len(rows) == 1:
+        logs.append(-0.5 * np.sum(np.square(b0 / scale), axis=-1))
+    cell = (axis[1] - axis[0]) ** 2 / (2.0 * math.pi * scale**2)
+    found = 0.0
+    for x, z in (logs, logs[::-1]):
+        found = max(
+            found,
+            float(cell * np.sum(np.exp(x) * np.maximum(-np.expm1(np.minimum(epsilon + z - x, 50.0)), 0.0))),
+        )
+    return found
+
+
+# Rows within two blocks of squared norm .2 and .8: whole, the second block shorter, the first one alone.
+CORNERS = [
+    np.sqrt([0.2, 0.8]) * corner for corner in np.array([[1, 1], [1, -1], [1, 0.3], [1, 0], [-1, 0.3]])
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("spread", [3.0, 100.0])
+def test_claims_with_a_ridge_matrix_are_never_exceeded(relation: Relation, spread: float) -> None:
+    """Theorem B at the largest reach that it allows, and beyond; short rows have nearly all of it."""
+    epsilon, delta, steps = 1.0, 1e-3, 1 + (relation == "replace-one")
+    for fraction in (1.0, 2.0):  # of what Theorem B allows
+        reach = fraction * epsilon / steps
+        ridge = (0.2 + 0.8 / spread) / reach * np.array([1.0, spread])
+        scale = steps / gdp_mu(epsilon, delta)
+        claim = perturbed_profile([epsilon], scale, float(ridge.min()), relation=relation, reach=reach)[0]
+        if fraction == 1.0:
+            assert claim == pytest.approx(delta, rel=1e-6)
+        worst = 0.0
+        for first, second in itertools.product(CORNERS[:4], CORNERS if steps == 2 else CORNERS[:1]):
+            rows = (first, second) if steps == 2 else (first,)
+            for places in ((60.0, 60.0), (1.0, 60.0), (2.5, 2.5)):
+                worst = max(worst, planar_delta(ridge, scale, rows, places, epsilon))
+        assert worst <= claim * (1.0 + 2e-3)
+
+
+@pytest.mark.slow
+def test_the_planar_attack_sees_a_ridge_matrix_cut_too_far() -> None:
+    epsilon, delta = 1.0, 1e-3
+    scale = 1.0 / gdp_mu(epsilon, delta)
+    row = np.sqrt([0.2, 0.8])
+    for fraction, exceeded in ((1.0, False), (0.25, True)):
+        ridge = fraction * (0.2 + 0.8 / 3.0) / epsilon * np.array([1.0, 3.0])
+        worst = max(
+            planar_delta(ridge, scale, (row,), (place,), epsilon) for place in np.linspace(0.0, 5.0, 11)
+        )
+        assert (worst > 1.5 * delta) == exceeded

@@ -19,18 +19,10 @@ from dpglm.privacy.accounting import (
     pure_delta,
     rho_from_mu,
 )
+from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
 from dpglm.privacy.composition import ApproximateEvent, GaussianEvent, PureEvent, basic_composition, compose
 from dpglm.privacy.loss_bound import is_gaussian_at
-from dpglm.privacy.perturbation import (
-    free_ridge,
-    gamma_epsilon,
-    gamma_rate,
-    gaussian_scale,
-    gaussian_scale_gdp,
-    mu_perturbed,
-    perturbed_profile,
-    pure_curve,
-)
+from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile, pure_curve
 
 
 def test_mu_and_epsilon_are_inverse_over_the_whole_range() -> None:

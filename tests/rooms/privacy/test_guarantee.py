@@ -11,7 +11,8 @@ import pytest
 from dpglm.errors import PrivacyError
 from dpglm.privacy import Guarantee
 from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu
-from dpglm.privacy.perturbation import free_ridge, gaussian_scale, perturbed_profile
+from dpglm.privacy.calibration import free_ridge, gaussian_scale
+from dpglm.privacy.theorems import perturbed_profile
 
 
 def pure(epsilon: float = 1.0) -> Guarantee:

@@ -1,0 +1,201 @@
+r"""A perturbed minimiser of losses with bounded slopes: Theorem C, and the least noise it allows.
+
+.. math:: w^* = \arg\min_w \sum_i \phi_i(w \cdot x_i) + b \cdot w + r(w), \qquad \|x_i\| \le 1,
+
+with Gaussian ``b``. Each :math:`\phi_i` is convex with slopes in an interval of length 1 that holds 0, one
+for each row, and curvature in [0, 1]; nothing ties the two together, as for counts, whose slope and curvature
+are largest at once. With :math:`\mu = 1/scale`, Q the supremum of :math:`x'P^{-1}x` over rows, P the ridge,
+and :math:`J = \log(1 + Q)`, the profile in both directions is, at every real epsilon, at most
+
+* :math:`G(\epsilon - J; \mu)` for a row added or removed,
+* :math:`e^J G(\epsilon - J; 2\mu)` for a row replaced,
+
+G the Gaussian profile; beside Gaussian releases of total mu nu the same with nu added to mu (or 2 mu) in
+squares. Noise of density exp(-rate |b|) gives pure epsilon-DP with ``rate + J``, or ``2 rate + J``. Proof:
+``releases/minimiser.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpglm.errors import MethodError
+from dpglm.privacy.accounting import SAFETY, gdp_delta, gdp_mu
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.pair import PairCalibration, PurePairCalibration
+from dpglm.privacy.theorems import steps_of
+
+THEOREM = "Theorem C"
+_CLOSE = 1e-9
+
+
+def bounded_shift(reach: float) -> float:
+    """J, the log of the largest Jacobian factor of one row.
+
+    Examples
+    --------
+    >>> round(bounded_shift(0.1), 4)
+    0.0953
+    """
+    return math.log1p(reach)
+
+
+def bounded_delta(epsilon: float, mu: float, reach: float, steps: int, beside: float) -> float:
+    """A bound on delta at ``epsilon`` for such a minimiser and Gaussian releases after it.
+
+    Parameters
+    ----------
+    epsilon : float
+        Any real number.
+    mu : float
+        Largest row norm over the scale of the noise, > 0.
+    reach : float
+        Supremum of x' P^-1 x over the rows, P the ridge, > 0.
+    steps : int
+        1 where a row is added or removed, 2 where one is replaced.
+    beside : float
+        Root of the sum of the squared mu of the Gaussian releases, each for the same relation, >= 0.
+
+    Examples
+    --------
+    >>> round(bounded_delta(1.0, 0.2, 0.05, 1, 0.2), 8), round(gdp_delta(1.0, math.hypot(0.2, 0.2)), 8)
+    (4.51e-05, 2.345e-05)
+    """
+    shift = bounded_shift(reach)
+    factor = 1.0 + reach if steps == 2 else 1.0
+    return min(1.0, factor * gdp_delta(epsilon - shift, math.hypot(steps * mu, beside)))
+
+
+def calibrate_bounded(
+    epsilon: float,
+    delta: float,
+    *,
+    reach_of: Callable[[float], float],
+    relation: Relation,
+    curvature_sensitivity: float,
+    share: float = 0.5,
+    blur_share: float = 0.01,
+) -> PairCalibration:
+    """The least Gaussian noise for a minimiser, and its curvature, (epsilon, delta)-DP together.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        For all of it.
+    reach_of : callable
+        ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise, from public numbers;
+        must not increase.
+    relation : {"replace-one", "add-remove"}
+    curvature_sensitivity : float
+        ``Curvature.sensitivity(relation)``.
+    share : float
+        Part of mu squared that the curvature gets, of what the blur leaves; 0 for a minimiser alone, whose
+        ``curvature_scale`` is infinite.
+    blur_share : float
+        Part of mu squared for the solver's residual.
+
+    Raises
+    ------
+    MethodError
+        If the ridge is too small for so small an epsilon, or a number is out of range.
+
+    Examples
+    --------
+    >>> found = calibrate_bounded(
+    ...     1.0, 1e-6, reach_of=lambda scale: 0.05, relation="replace-one", curvature_sensitivity=2**0.5
+    ... )
+    >>> round(found.score_scale, 2), round(found.curvature_scale, 2)  # Gaussian: 12.01, 8.49
+    (12.61, 8.92)
+    """
+    steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
+    _check_shares(share, blur_share)
+
+    def stages(mu: float) -> tuple[float, float, float]:
+        left = mu * math.sqrt(1.0 - blur_share)
+        return left * math.sqrt(1.0 - share), left * math.sqrt(share), mu * math.sqrt(blur_share)
+
+    def kept(mu: float) -> bool:
+        score, *others = stages(mu)
+        reach = reach_of(steps / score)
+        return bounded_delta(epsilon, score / steps, reach, steps, math.hypot(*others)) <= delta
+
+    high = gdp_mu(epsilon, delta)
+    low = 0.5 * high
+    while not kept(low):
+        low *= 0.5
+        if low < 1e-3 * high:
+            raise _too_small(epsilon)
+    while high - low > _CLOSE * low:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    score, curvature, blur = stages(low * (1.0 - SAFETY))
+    return PairCalibration(
+        score_scale=steps / score,
+        curvature_scale=curvature_sensitivity / curvature if share else math.inf,
+        blur_mu=blur,
+        theorem=THEOREM,
+        reach=reach_of(steps / score),
+    )
+
+
+def calibrate_bounded_pure(
+    epsilon: float,
+    *,
+    reach_of: Callable[[float], float],
+    relation: Relation,
+    curvature_sensitivity: float,
+    share: float = 0.5,
+    blur_share: float = 0.01,
+) -> PurePairCalibration:
+    """Noise of density exp(-norm / scale) for a minimiser, and its curvature, epsilon-DP together.
+
+    Parameters
+    ----------
+    epsilon : float
+    reach_of, relation, curvature_sensitivity, share, blur_share
+        As in `calibrate_bounded`; shares of epsilon.
+
+    Examples
+    --------
+    >>> found = calibrate_bounded_pure(
+    ...     1.0, reach_of=lambda scale: 0.05, relation="replace-one", curvature_sensitivity=2**0.5
+    ... )
+    >>> round(1 / found.score_scale, 4)  # a quarter but for the blur and J
+    0.2231
+    """
+    steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
+    _check_shares(share, blur_share)
+    left = epsilon * (1.0 - blur_share) * (1.0 - SAFETY)
+
+    def kept(rate: float) -> bool:
+        return steps * rate + bounded_shift(reach_of(1.0 / rate)) <= left * (1.0 - share)
+
+    high = left * (1.0 - share) / steps
+    low = 0.5 * high
+    while not kept(low):
+        low *= 0.5
+        if low < 1e-3 * high:
+            raise _too_small(epsilon)
+    while high - low > _CLOSE * low:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    scale = curvature_sensitivity / (left * share) if share else math.inf
+    return PurePairCalibration(1.0 / low, scale, epsilon * blur_share, 1.0, THEOREM)
+
+
+def _check_shares(share: float, blur_share: float) -> None:
+    if not (0.0 <= share < 1.0 and 0.0 < blur_share < 1.0):
+        raise MethodError(
+            f"share={share!r}, blur_share={blur_share!r}",
+            expected="share from 0 to below 1, blur_share between 0 and 1",
+            remedy="Leave them out.",
+        )
+
+
+def _too_small(epsilon: float) -> MethodError:
+    return MethodError(
+        f"a ridge too small for epsilon={epsilon:g}: at no useful noise is the claim kept",
+        expected="a ridge that bounds how far one row can move the minimiser",
+        remedy="Use a larger ridge, or leave ridge out.",
+    )

@@ -1,0 +1,247 @@
+"""The least noise for two releases on one budget: a perturbed minimiser and the curvature at its answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpglm.errors import MethodError
+from dpglm.privacy.accounting import SAFETY, gdp_mu
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.calibration import MOST_NOISE
+from dpglm.privacy.staged import staged_delta
+from dpglm.privacy.theorems import steps_of
+
+# How close the noise is to the least one, relative; what is left is on the safe side.
+_CLOSE = 1e-6
+
+
+@dataclass(frozen=True)
+class PairCalibration:
+    """Noise of a perturbed minimiser, of the curvature after it and of the solver's residual.
+
+    Parameters
+    ----------
+    score_scale : float
+        Standard deviation of each coordinate of the tilt.
+    curvature_scale : float
+        Standard deviation of the diagonal of the curvature's noise.
+    blur_mu : float
+        What the solver's residual may cost: the blur's scale is ``2 * tolerance / least ridge / blur_mu``.
+    theorem : str
+        The one that the claim leans on.
+    reach : float
+        x' P^-1 x at most, at this noise; the release must be given a ridge of no larger reach.
+    least_ridge : float
+        The claim holds for ridges of at least this only; 0 where the reach alone decides.
+    """
+
+    score_scale: float
+    curvature_scale: float
+    blur_mu: float
+    theorem: str
+    reach: float
+    least_ridge: float = 0.0
+
+
+@dataclass(frozen=True)
+class PurePairCalibration:
+    """Scales 1 / rate of noise with density exp(-rate * norm), for the same three.
+
+    Parameters
+    ----------
+    score_scale, curvature_scale : float
+    blur_epsilon : float
+        What the solver's residual may cost: the blur's scale is
+        ``2 * tolerance / least ridge / blur_epsilon``.
+    ridge_factor : float
+        At least 1; every ridge is to be multiplied by it, for the Jacobian to cost nothing (Theorem A1).
+    theorem : str
+    """
+
+    score_scale: float
+    curvature_scale: float
+    blur_epsilon: float
+    ridge_factor: float
+    theorem: str = "Theorem A1"
+
+
+def calibrate_pair(
+    epsilon: float,
+    delta: float,
+    *,
+    reach_of: Callable[[float], float],
+    relation: Relation,
+    curvature_sensitivity: float,
+    share: float = 0.5,
+    blur_share: float = 0.01,
+    uniform: bool = False,
+) -> PairCalibration:
+    """The least Gaussian noise for a minimiser and its curvature, (epsilon, delta)-DP together.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        For all of it.
+    reach_of : callable
+        ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise; from public numbers.
+        Should not increase.
+    relation : {"replace-one", "add-remove"}
+    curvature_sensitivity : float
+        ``Curvature.sensitivity(relation)``.
+    share : float
+        Part of mu squared that the curvature gets, of what the blur leaves.
+    blur_share : float
+        Part of mu squared for the solver's residual.
+    uniform : bool
+        Whether the ridge is one number for all coordinates (and the reach its inverse).
+
+    Raises
+    ------
+    MethodError
+        If no noise is enough at so small a ridge, or a number is out of range.
+
+    Examples
+    --------
+    >>> found = calibrate_pair(
+    ...     1.0, 1e-6, reach_of=lambda scale: 0.4, relation="add-remove", curvature_sensitivity=0.25
+    ... )
+    >>> round(found.score_scale, 2), round(found.curvature_scale, 2), found.theorem  # Gaussian: 6.00, 1.50
+    (6.01, 1.5, 'Theorem B')
+    """
+    steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
+    _check_shares(share, blur_share)
+
+    def stages(mu: float) -> tuple[float, float, float]:
+        return _stages(mu, share, blur_share)
+
+    def price(mu: float) -> float:
+        score, *others = stages(mu)
+        reach = reach_of(steps / score)
+        return staged_delta(epsilon, score / steps, reach, steps, math.hypot(*others), uniform=uniform)
+
+    ideal = gdp_mu(epsilon, delta)
+    mu = _largest(price, delta, ideal, epsilon)
+    score, curvature, blur = stages(mu)
+    reach = reach_of(steps / score)
+    total = math.hypot(score, curvature, blur)
+    shifted = gdp_mu(max(epsilon - math.log1p(reach / 4.0), 0.0), delta)
+    return PairCalibration(
+        score_scale=steps / score,
+        curvature_scale=curvature_sensitivity / curvature,
+        blur_mu=blur,
+        theorem="Theorem A2'" if total <= shifted else "Theorem B",
+        reach=reach,
+    )
+
+
+def calibrate_pair_gdp(
+    mu: float,
+    *,
+    relation: Relation,
+    curvature_sensitivity: float,
+    share: float = 0.5,
+    blur_share: float = 0.01,
+) -> PairCalibration:
+    """The least Gaussian noise for a minimiser and its curvature, mu-GDP together: Theorem A2.
+
+    Needs a ridge of at least `PairCalibration.least_ridge` in every coordinate, ``2 score_scale**2``.
+
+    Examples
+    --------
+    >>> found = calibrate_pair_gdp(0.25, relation="add-remove", curvature_sensitivity=0.25)
+    >>> round(found.score_scale, 3), round(found.least_ridge, 2)
+    (5.685, 64.65)
+    """
+    steps = steps_of(relation, mu=mu, curvature_sensitivity=curvature_sensitivity)
+    _check_shares(share, blur_share)
+    score, curvature, blur = _stages(mu * (1.0 - SAFETY), share, blur_share)
+    scale = steps / score
+    least = 2.0 * scale**2 * (1.0 + SAFETY)
+    return PairCalibration(
+        scale, curvature_sensitivity / curvature, blur, "Theorem A2", 1.0 / least, least_ridge=least
+    )
+
+
+def calibrate_pair_pure(
+    epsilon: float,
+    *,
+    reach_of: Callable[[float], float],
+    relation: Relation,
+    curvature_sensitivity: float,
+    share: float = 0.5,
+    blur_share: float = 0.01,
+) -> PurePairCalibration:
+    """Noise of density exp(-norm / scale) for a minimiser and its curvature, epsilon-DP together: Theorem A1.
+
+    Parameters
+    ----------
+    epsilon : float
+    reach_of : callable
+        ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this scale, before it is multiplied
+        by ``ridge_factor``.
+    relation, curvature_sensitivity, share, blur_share
+        As in `calibrate_pair`; shares of epsilon.
+
+    Examples
+    --------
+    >>> calibrate_pair_pure(
+    ...     1.0, reach_of=lambda scale: 0.99, relation="add-remove", curvature_sensitivity=0.25
+    ... ).ridge_factor.__round__(6)
+    2.0
+    """
+    steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
+    _check_shares(share, blur_share)
+    blur = epsilon * blur_share
+    left = epsilon * (1.0 - blur_share) * (1.0 - SAFETY)
+    rate = left * (1.0 - share) / steps
+    factor = max(1.0, reach_of(1.0 / rate) / rate * (1.0 + SAFETY))
+    return PurePairCalibration(1.0 / rate, curvature_sensitivity / (left * share), blur, factor)
+
+
+def _stages(mu: float, share: float, blur_share: float) -> tuple[float, float, float]:
+    """mu of the tilt, the curvature and the blur out of a total of ``mu``."""
+    left = mu * math.sqrt(1.0 - blur_share)
+    return left * math.sqrt(1.0 - share), left * math.sqrt(share), mu * math.sqrt(blur_share)
+
+
+def _largest(price: Callable[[float], float], delta: float, ideal: float, epsilon: float) -> float:
+    """The largest mu up to ``ideal`` whose price is below delta, to a millionth and never above."""
+    high = ideal * (1.0 + _CLOSE)
+    low, paid = 0.9 * ideal, price(0.9 * ideal)
+    while paid > delta:
+        high, low = low, 0.7 * low
+        if low < ideal / MOST_NOISE:
+            raise MethodError(
+                f"a ridge too small for epsilon={epsilon:g}: at no useful noise is the claim kept",
+                expected="a ridge that bounds how far one row can move the minimiser",
+                remedy="Use a larger ridge, or leave ridge out.",
+            )
+        paid = price(low)
+    excess = math.log(max(price(high), 1e-300) / delta)
+    if excess <= 0.0:
+        return high
+    lack = math.log(max(paid, 1e-300) / delta)
+    side = 0
+    # Regula falsi on the logarithm, halving the end that stays (Illinois): about eight prices.
+    for _ in range(60):
+        if high - low <= _CLOSE * low:
+            break
+        middle = low + (high - low) * lack / (lack - excess) if lack < 0.0 else 0.5 * (low + high)
+        middle = min(max(middle, low + 0.3 * _CLOSE * low), high - 0.3 * _CLOSE * low)
+        found = math.log(max(price(middle), 1e-300) / delta)
+        if found <= 0.0:
+            low, lack, side, excess = middle, found, 1, excess * (0.5 if side == 1 else 1.0)
+        else:
+            high, excess, side, lack = middle, found, -1, lack * (0.5 if side == -1 else 1.0)
+    return low
+
+
+def _check_shares(share: float, blur_share: float) -> None:
+    if not (0.0 < share < 1.0 and 0.0 < blur_share < 1.0):
+        raise MethodError(
+            f"share={share!r}, blur_share={blur_share!r}",
+            expected="numbers between 0 and 1",
+            remedy="Leave them out.",
+        )
