@@ -5,7 +5,7 @@ from dpglm.data.datasets import load_table
 from dpglm.data.declaration import declare, declared, find_schema
 from dpglm.data.design import Block, Design
 from dpglm.data.formula import parse
-from dpglm.data.response import BinaryResponse
+from dpglm.data.response import BinaryResponse, CountResponse, NumericResponse
 from dpglm.data.rows import RowEncoder
 from dpglm.data.schema import Schema
 from dpglm.data.sources import Source, open_source
@@ -16,8 +16,10 @@ __all__ = [
     "Block",
     "Categorical",
     "Coding",
+    "CountResponse",
     "Design",
     "Numeric",
+    "NumericResponse",
     "RowEncoder",
     "Schema",
     "Source",

@@ -10,7 +10,17 @@ import scipy.linalg
 from dpglm.data.carets import refuse
 from dpglm.data.factors import NumericFactor
 from dpglm.data.geometry import Space, span
-from dpglm.data.groups import SLACK, Group, Layout, Part, Product, label_of, require_lengths, role_of
+from dpglm.data.groups import (
+    SLACK,
+    Group,
+    Layout,
+    Part,
+    Product,
+    label_of,
+    prior_of,
+    require_lengths,
+    role_of,
+)
 from dpglm.data.model import Model, Term
 from dpglm.typing import FloatMatrix
 
@@ -186,4 +196,4 @@ def _centred_product(
         else:
             parts.append(Part(place, table=factor.corners))
     scale = math.sqrt(space.share(subset)) / (math.sqrt(bound) * SLACK)
-    return Product(tuple(parts), scale, mixing)
+    return Product(tuple(parts), scale, mixing, prior_of(model, subset))

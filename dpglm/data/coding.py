@@ -7,11 +7,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from dpglm.data.blocks import term_blocks
 from dpglm.data.centred import centred
 from dpglm.data.groups import SLACK, Group, require_lengths
 from dpglm.data.model import Model
 from dpglm.data.reference import reference
 from dpglm.errors import FormulaError, MethodError
+from dpglm.glm.blocks import TermBlock
 from dpglm.typing import BoolVector, FloatMatrix
 
 Kind: TypeAlias = Literal["centred", "reference"]
@@ -65,6 +67,11 @@ class Coding:
     def size(self) -> int:
         """Number of columns, user's and coded ones alike."""
         return len(self.names)
+
+    @property
+    def blocks(self) -> tuple[TermBlock, ...]:
+        """The coded columns as tables of cells, with their bounds and declared prior scales."""
+        return term_blocks(self.groups, self.row_norm)
 
     @property
     def clips(self) -> bool:

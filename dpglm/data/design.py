@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.response import BinaryResponse
+from dpglm.data.response import Response
 from dpglm.data.schema import Schema
 from dpglm.data.sources import Source
 from dpglm.data.variables import Numeric
@@ -51,7 +51,7 @@ class Block:
     y : ndarray of float64, shape (k,)
         Response, 0 in rows that cannot be used.
     offset : ndarray of float64, shape (k,), or None
-        Offset of the linear predictor, 0 in rows that cannot be used.
+        Offset of the linear predictor in units of the coded response, 0 in rows that cannot be used.
     """
 
     X: FloatBlock
@@ -80,7 +80,7 @@ class Design:
         What is declared of the columns.
     encoder : Encoder
         Coding of the right-hand side.
-    response : BinaryResponse
+    response : BinaryResponse or NumericResponse
         Coding of the response.
     memory_limit : int
         Bytes of coded rows to keep in memory; a larger table is read and coded again at each pass, and
@@ -96,6 +96,7 @@ class Design:
     >>> import pandas as pd
     >>> from dpglm.data.coding import Coding
     >>> from dpglm.data.formula import parse
+    >>> from dpglm.data.response import BinaryResponse
     >>> from dpglm.data.rows import RowEncoder
     >>> from dpglm.data.sources import open_source
     >>> schema = Schema.of({"age": (20, 80), "ill": ["no", "yes"]})
@@ -112,7 +113,7 @@ class Design:
         source: Source,
         schema: Schema,
         encoder: Encoder,
-        response: BinaryResponse,
+        response: Response,
         *,
         memory_limit: int = 512 * 2**20,
     ) -> None:
@@ -173,6 +174,8 @@ class Design:
             y, answered = self._response.code(part[self._response.name])
             unusable = ~(usable & answered & _bounded(X))
             if offset is not None:
+                with np.errstate(all="ignore"):
+                    offset = offset / self._response.unit
                 unusable |= ~np.isfinite(offset)
             if unusable.any():
                 X, y, offset = _without(unusable, X, y, offset)

@@ -88,7 +88,8 @@ class Reader(ExpressionReader):
             return Reading(self._levels(column, name))
         expression = self.number(node)
         if expression.boolean:
-            return Reading(LevelFactor(name, expression, (False, True)))
+            effect = self._effect(expression, LevelFactor.usual_effect)
+            return Reading(LevelFactor(name, expression, (False, True), effect=effect))
         return Reading(self._numeric(expression, node, name))
 
     def response(self, span: Span) -> str:
@@ -122,7 +123,16 @@ class Reader(ExpressionReader):
                 expected=f"a range of at least {_NARROWEST:g}",
                 remedy="Declare the column in other units.",
             )
-        return NumericFactor(name, expression, *found)
+        return NumericFactor(
+            name, expression, *found, effect=self._effect(expression, NumericFactor.usual_effect)
+        )
+
+    def _effect(self, expression: Expression, usual: float) -> float | None:
+        """The largest prior scale of the columns of an expression, None where none is declared."""
+        declared = [self.variables[name].effect for name in expression.column_names()]
+        if all(effect is None for effect in declared):
+            return None
+        return max(usual if effect is None else effect for effect in declared)
 
     def _clipped(self, expression: Expression) -> Expression:
         found = interval(expression, self.bounds, formula=self.formula)
@@ -132,7 +142,7 @@ class Reader(ExpressionReader):
     def _levels(self, column: str, name: str) -> LevelFactor:
         variable = self.variables[column]
         assert isinstance(variable, Categorical)
-        return LevelFactor(name, column, tuple(variable.levels))
+        return LevelFactor(name, column, tuple(variable.levels), effect=variable.effect)
 
     def _category(self, node: ast.Call, name: str) -> Reading:
         parts = self.arguments(node, "C", ("x", "contrast"), optional=("contrast",))
@@ -214,7 +224,8 @@ class Reader(ExpressionReader):
                 expected=f"knots more than {narrowest:.3g} apart",
                 remedy="Shift the variable first, bs(x - 1000, df=5), or use fewer knots.",
             )
-        return SplineFactor(name, expression, Spline(low, high, knots, int(degree)))
+        effect = self._effect(expression, SplineFactor.usual_effect)
+        return SplineFactor(name, expression, Spline(low, high, knots, int(degree)), effect=effect)
 
     def _knots(
         self, node: ast.Call, parts: Mapping[str, ast.expr], degree: int, low: float, high: float

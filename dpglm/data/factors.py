@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -56,17 +56,23 @@ class Factor(ABC):
     ----------
     name : str
         As patsy writes it.
+    effect : float, optional
+        Declared prior scale of its coefficients: the largest that the schema declares of its columns.
 
     Attributes
     ----------
     share : float
         Public weight of its squared coordinates in the squared norm of a row.
+    usual_effect : float
+        The prior scale where nothing is declared.
     """
 
     name: str
+    effect: float | None = field(default=None, kw_only=True)
 
     share: ClassVar[float]
     role: ClassVar[str]
+    usual_effect: ClassVar[float]
 
     @property
     @abstractmethod
@@ -95,6 +101,11 @@ class Factor(ABC):
         """What a row says about the factor: values (k,), codes (k,) or a spline basis (m, k)."""
 
     @property
+    def prior(self) -> float:
+        """Prior standard deviation of a coefficient per unit of a coordinate."""
+        return self.usual_effect if self.effect is None else self.effect
+
+    @property
     def size(self) -> int:
         """Number of coordinates."""
         return int(self.corners.shape[1])
@@ -115,6 +126,7 @@ class NumericFactor(Factor):
 
     share = 2.0
     role = "slope"
+    usual_effect = 3.0
 
     @property
     def key(self) -> Hashable:
@@ -149,6 +161,7 @@ class SimplexFactor(Factor):
     """A factor whose rows are weights on levels: ``levels`` is how many."""
 
     share = 1.0
+    usual_effect = 1.0
 
     @property
     @abstractmethod

@@ -13,6 +13,8 @@ from dpglm.typing import FloatMatrix, FloatVector
 # a float32 sum of squares can then tell that a row is bounded.
 SLACK: Final = 1.0 + 2.0**-14
 _SHORTEST: Final = 1e-140
+# Prior standard deviation of the constant, log-odds in the middle of all declared ranges.
+PRIOR_INTERCEPT: Final = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +34,15 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """Products of parts, the first varying fastest, times ``scale``; then ``mixing.T`` of them, if given."""
+    """Products of parts, the first varying fastest, times ``scale``; then ``mixing.T`` of them, if given.
+
+    ``prior`` is the declared prior scale of a coefficient of these products, before ``scale``.
+    """
 
     parts: tuple[Part, ...]
     scale: float
     mixing: FloatMatrix | None = None
+    prior: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +107,11 @@ def require_lengths(lengths: FloatVector, formula: str) -> None:
             expected=f"declared ranges whose products lie between {_SHORTEST:g} and {1.0 / _SHORTEST:g}",
             remedy="Declare the columns in other units, or write scale(x, center=0, by=1e9).",
         )
+
+
+def prior_of(model: Model, subset: tuple[int, ...]) -> float:
+    """Declared prior scale of the product of the factors at these places: the largest of theirs."""
+    return max((model.factors[place].prior for place in subset), default=PRIOR_INTERCEPT)
 
 
 def label_of(model: Model, subset: tuple[int, ...]) -> str:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpglm.data.factors import NumericFactor
-from dpglm.data.groups import SLACK, Group, Layout, Part, Product, role_of
+from dpglm.data.groups import SLACK, Group, Layout, Part, Product, prior_of, role_of
 from dpglm.data.model import Model, Subterm
 from dpglm.typing import FloatVector
 
@@ -37,7 +37,9 @@ def reference(model: Model) -> Layout:
             stop=start + subterm.size,
             share=1.0,
             bound=usual,
-            products=(Product(parts, scale),),
+            products=(
+                Product(parts, scale, prior=prior_of(model, tuple(usage.factor for usage in subterm.usages))),
+            ),
         )
         for term, start, subterm, parts, usual in pieces
     )

@@ -35,8 +35,9 @@ class Schema:
     variables : mapping of str to Numeric or Categorical
         Declaration of each column, by name.
     rows : int, optional
-        Public, approximate number of rows; needed only with ``relation="add-remove"`` when a penalty's
-        strength is given per row, since the exact number is private then.
+        Public, approximate number of rows. By it a fit judges whether a curvature pays beside a penalty that
+        selects, and a default strength allows for sampling error; with ``relation="add-remove"`` a strength
+        per row needs it, since the exact number is private then.
     unit : str, optional
         What one row is: ``"one woman"``. The guarantee protects one of them.
     title : str

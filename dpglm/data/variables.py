@@ -6,12 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from dpglm.data.cells import cells_of_column, numbers_of_cells, numbers_of_column
+from dpglm.data.expectations import (
+    as_float,
+    checked_effect,
+    checked_mean,
+    checked_sd,
+    checked_shares,
+    is_number,
+)
 from dpglm.data.levels import Codes, Level, LevelIndex, checked_levels, label_of, shown
 from dpglm.errors import SchemaError
 from dpglm.typing import FloatVector
@@ -32,11 +39,19 @@ class Numeric:
         Where the bounds come from: a code book, a questionnaire.
     looked_at_data : bool
         Whether the bounds were read off the private data, which the guarantee does not cover.
+    effect : float, optional
+        Declared prior scale of its coefficient: standard deviation, in log-odds per full declared range, of
+        what the coefficient may be; 3 where nothing is declared. Not from the data. A transformation of the
+        column has the same effect per range of the transformed values.
+    mean, sd : float, optional
+        What is expected of the values, from the literature or an earlier table; only
+        :func:`dpglm.plan` uses them.
 
     Raises
     ------
     SchemaError
-        If the bounds are reversed, equal or not finite, or the filling value lies outside.
+        If the bounds are reversed, equal or not finite, the filling value or the mean lies outside, no
+        numbers between the bounds have that mean and sd, or the effect is not positive.
 
     Examples
     --------
@@ -51,17 +66,20 @@ class Numeric:
     missing: str | float = field(default="omit", kw_only=True)
     source: str = field(default="", kw_only=True)
     looked_at_data: bool = field(default=False, kw_only=True)
+    effect: float | None = field(default=None, kw_only=True)
+    mean: float | None = field(default=None, kw_only=True)
+    sd: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         expected = "two finite numbers, the lower one first, and a finite distance between them"
         found = f"bounds ({shown(self.low)}, {shown(self.high)})"
-        if not (_is_number(self.low) and _is_number(self.high)):
+        if not (is_number(self.low) and is_number(self.high)):
             raise SchemaError(
                 found,
                 expected=expected,
                 remedy="Write numbers without quotes and leading zeros: bounds: [0, 100].",
             )
-        low, high = _as_float(self.low), _as_float(self.high)
+        low, high = as_float(self.low), as_float(self.high)
         if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
             raise SchemaError(
                 found,
@@ -79,15 +97,18 @@ class Numeric:
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         _check_provenance(self.source, self.looked_at_data)
+        object.__setattr__(self, "effect", checked_effect(self.effect))
+        object.__setattr__(self, "mean", checked_mean(self.mean, low, high))
+        object.__setattr__(self, "sd", checked_sd(self.sd, self.mean, low, high))
         if isinstance(self.missing, str) and self.missing == "omit":
             return
-        if not _is_number(self.missing) or not low <= _as_float(self.missing) <= high:
+        if not is_number(self.missing) or not low <= as_float(self.missing) <= high:
             raise SchemaError(
                 f"missing: {shown(self.missing)} with bounds ({low:g}, {high:g})",
                 expected='"omit" (the row contributes nothing) or a number within the bounds',
                 remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
             )
-        object.__setattr__(self, "missing", _as_float(self.missing))
+        object.__setattr__(self, "missing", as_float(self.missing))
 
     def clean(self, column: Any) -> FloatVector:
         """Numbers within the bounds, row by row.
@@ -138,11 +159,18 @@ class Categorical:
         Where the levels come from.
     looked_at_data : bool
         Whether the levels were read off the private data, which the guarantee does not cover.
+    effect : float, optional
+        Declared prior scale of its coefficients: standard deviation, in log-odds, of a level against the mean
+        of the levels, or of the difference of two levels; 1 where nothing is declared. Not from the data.
+    shares : sequence of float or mapping of level to float, optional
+        Expected share of each level, from the literature or an earlier table, above 0 and adding up to 1;
+        only :func:`dpglm.plan` uses them.
 
     Raises
     ------
     SchemaError
-        If there are fewer than two levels, two alike, or a filling level is not among them.
+        If there are fewer than two levels, two alike, a filling level is not among them, the shares are not
+        one a level or do not add up to 1, or the effect is not positive.
 
     Examples
     --------
@@ -157,10 +185,14 @@ class Categorical:
     other: str | Level | None = field(default=None, kw_only=True)
     source: str = field(default="", kw_only=True)
     looked_at_data: bool = field(default=False, kw_only=True)
+    effect: float | None = field(default=None, kw_only=True)
+    shares: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", checked_levels(self.levels))
         _check_provenance(self.source, self.looked_at_data)
+        object.__setattr__(self, "effect", checked_effect(self.effect))
+        object.__setattr__(self, "shares", checked_shares(self.shares, self.labels))
         for rule in ("missing", "other"):
             value = getattr(self, rule)
             plain = isinstance(value, str | int | float | np.generic)  # an array has no truth value
@@ -236,7 +268,8 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
     ('F', 'M')
     """
     kind = "bounds" if "bounds" in entry else "levels"
-    options = ("missing", "source", "looked_at_data") + (("other",) if kind == "levels" else ())
+    own = ("other", "shares") if kind == "levels" else ("mean", "sd")
+    options = ("missing", "source", "looked_at_data", "effect", *own)
     unknown = [str(key) for key in entry if key not in (kind, *options)]
     if kind not in entry or unknown:
         raise SchemaError(
@@ -258,19 +291,13 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
 def _options(variable: Variable) -> dict[str, object]:
     """The options that differ from their defaults, as plain values."""
     defaults = {"missing": "omit", "other": None, "source": "", "looked_at_data": False}
+    defaults |= dict.fromkeys(("effect", "mean", "sd", "shares"))
     given = {name: getattr(variable, name) for name in defaults if hasattr(variable, name)}
-    return {name: value for name, value in given.items() if value != defaults[name]}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
-def _as_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in given.items()
+        if value != defaults[name]
+    }
 
 
 def _check_provenance(source: object, looked_at_data: object) -> None:

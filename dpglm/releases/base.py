@@ -33,12 +33,13 @@ class WorstCase:
     """Two neighbouring tables that a release finds hard to hide, made from public facts.
 
     ``first`` and ``second`` hold rows in columns as blocks do, with responses and offsets; ``direction`` is
-    the statistic of the output to look at.
+    the statistic of the output to look at; ``at`` is the released point for releases that need one.
     """
 
     first: Block
     second: Block
     direction: FloatVector
+    at: FloatVector | None = None
 
 
 class Release(ABC):

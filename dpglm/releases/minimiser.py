@@ -14,14 +14,25 @@ from dpglm.glm.penalties import Penalty
 from dpglm.noise import NoiseSource
 from dpglm.optim import BlockLoss, minimise
 from dpglm.optim.rows import Piece
+from dpglm.privacy.bounded import bounded_shift
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import ApproximateEvent, Event, GaussianEvent, PureEvent
-from dpglm.privacy.perturbation import gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.privacy.composition import (
+    ApproximateEvent,
+    BoundedSlopeEvent,
+    Event,
+    GaussianEvent,
+    PerturbedEvent,
+    PureEvent,
+)
+from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.releases.base import Release, Rows, WorstCase
+from dpglm.releases.reach import WithinReach
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-# An offset beyond which a logistic slope is 1 for the audit's purposes.
+# An offset beyond which a slope is 1 or 0 for the audit's purposes.
 FAR = 1e3
+_SLACK = 1e-3
+_REMEDY = "Let a method calibrate the release."
 NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
 
 
@@ -31,16 +42,17 @@ class PerturbedMinimiser(Release):
 
     With rows x_i of norm at most 1 it releases ``theta + blur``, theta minimising
 
-        sum_i loss(x_i'theta, y_i) + b'theta + ridge/2 |theta|^2 + penalty(gamma),   theta = mixing @ gamma,
+        sum_i loss(x_i'theta, y_i) + b'theta + theta' P theta / 2 + penalty(gamma),   theta = mixing @ gamma,
 
     in sum units: nothing is divided by the number of rows. ``b`` is drawn afresh for each run.
 
     Parameters
     ----------
     family : Family
-        Must have slopes of at most 1 (binomial).
-    ridge : float
-        Public strong convexity, > 0, sum units.
+        Must keep the slopes of a row in an interval of length 1 that holds 0, and curvatures in [0, 1]:
+        binomial, poisson.
+    ridge : float or ndarray, shape (p,)
+        Public diagonal of P, > 0, sum units; a number for all coordinates alike.
     law : {"gamma", "gaussian"}
         ``b`` has density exp(-|b| / scale), or is N(0, scale^2 I).
     scale : float
@@ -59,21 +71,29 @@ class PerturbedMinimiser(Release):
     penalised : ndarray of bool, shape (p,)
         Which scaled coefficients the penalty sees.
     claimed_epsilon : float or None
-        With Gaussian noise: the epsilon at which the release is claimed as (epsilon, delta); None claims
-        Gaussian differential privacy.
+        With Gaussian noise: the epsilon at which the release is claimed as (epsilon, delta) by itself. None
+        claims what composes with Gaussian releases: Gaussian differential privacy where every ridge is at
+        least ``2 scale**2`` or ``reach`` is None, and otherwise a `PerturbedEvent`. Families that are not
+        logistic have None only, and a `BoundedSlopeEvent`.
+    reach : float or None
+        Public bound on x' P^-1 x over all rows that the declared bounds allow; rows beyond it are read as
+        zeros. Needed where ``ridge`` is an array; for a number it is 1 / ridge, and saying so asks for the
+        claim that composes.
 
     Raises
     ------
     MethodError
-        A penalty that is not convex, or a family without a slope bound of 1.
+        A penalty that is not convex, a family without these bounds, a ridge that is not positive, an array of
+        ridges without reach, a reach that every row of norm 1 exceeds, or a claim at one epsilon for a family
+        that is not logistic.
 
     References
     ----------
-    Theorems A1, A2, A2', A4 and B in ``minimiser.md`` beside this file.
+    Theorems A1, A2, A2', A4, B and C in ``minimiser.md`` beside this file.
     """
 
     family: Family
-    ridge: float
+    ridge: float | FloatVector
     law: Literal["gamma", "gaussian"]
     scale: float
     tolerance: float
@@ -83,6 +103,7 @@ class PerturbedMinimiser(Release):
     mixing: FloatMatrix
     penalised: BoolVector
     claimed_epsilon: float | None = None
+    reach: float | None = None
 
     name: ClassVar[str] = "perturbed minimiser"
     assumptions: ClassVar[tuple[str, ...]] = (
@@ -97,19 +118,47 @@ class PerturbedMinimiser(Release):
                 expected="a convex penalty: a global minimiser of another one may jump",
                 remedy="Use penalty='l1', 'l2', 'elastic_net' or 'none'.",
             )
-        if not self.family.logistic:
+        curvature_max = self.family.curvature_max
+        if self.family.slope_range != 1.0 or curvature_max is None or curvature_max > 1.0:  # proof: slopes
             raise MethodError(
                 f"family {self.family.name!r} in a perturbed objective",
-                expected="a logistic loss, whose slope is at most 1 and whose curvature is a(1 - a)",
-                remedy="Use family='binomial'.",
+                expected="a family whose slopes stay in an interval of length 1, and curvatures in [0, 1]",
+                remedy="Use family='binomial' or family='poisson'.",
             )
-        for name in ("ridge", "scale", "tolerance", "blur_scale"):
+        if self.claimed_epsilon is not None and not self.family.logistic:
+            raise MethodError(
+                f"a claim at one epsilon for family {self.family.name!r}",
+                expected="a logistic loss, whose slope is at most 1 and whose curvature is a(1 - a)",
+                remedy=_REMEDY,
+            )
+        for name in ("scale", "tolerance", "blur_scale"):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise MethodError(
                     f"{name}={getattr(self, name)!r}",
                     expected=f"{name} > 0, finite",
-                    remedy="Let a method calibrate the release.",
+                    remedy=_REMEDY,
                 )
+        ridge = np.asarray(self.ridge, dtype=np.float64)
+        if ridge.ndim > 1 or ridge.size == 0 or not np.all((ridge > 0.0) & (ridge < math.inf)):
+            raise MethodError("a ridge", expected="ridge > 0, finite, a number or a vector", remedy=_REMEDY)
+        # Rows may be declared a little shorter than 1; one number takes no advantage of that.
+        least = 1.0 / float(ridge.max()) * (1.0 - (_SLACK if ridge.ndim else 0.0))
+        if (self.reach is None and ridge.ndim) or (self.reach is not None and not self.reach >= least):
+            raise MethodError(
+                f"reach={self.reach!r} with a largest ridge of {float(ridge.max()):g}",
+                expected="the largest x' P^-1 x of a row, at least 1 / max(ridge)",
+                remedy=_REMEDY,
+            )
+
+    @property
+    def least_ridge(self) -> float:
+        """Strong convexity: the smallest ridge of any coordinate."""
+        return float(np.min(self.ridge))  # proof: convexity
+
+    @property
+    def _reach(self) -> float:
+        """x' P^-1 x at most, for rows within ``reach`` and of norm at most 1."""
+        return min(1.0 / self.least_ridge, math.inf if self.reach is None else self.reach)
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the score sum_i slope_i x_i: one row moves it by its norm, at most 1."""
@@ -122,23 +171,42 @@ class PerturbedMinimiser(Release):
                 expected="a public number of rows",
                 remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
             )
-        moved = 2.0 * self.tolerance / self.ridge  # proof: residual
+        moved = 2.0 * self.tolerance / self.least_ridge  # proof: residual
+        rate = 1.0 / self.scale
         tilt: Event
         if self.law == "gamma":
-            tilt = PureEvent(gamma_epsilon(1.0 / self.scale, self.ridge, relation=relation))  # proof: gamma
+            tilt = PureEvent(self._pure(rate, relation))
         elif self.claimed_epsilon is None:
-            tilt = GaussianEvent(mu_perturbed(self.scale, self.ridge, relation=relation))  # proof: gaussian
+            tilt = self._composable(relation)
             return (self.name, tilt), ("solver residual", GaussianEvent(moved / self.blur_scale))
         else:
-            epsilon = self.claimed_epsilon
-            delta = perturbed_profile(np.array([epsilon]), self.scale, self.ridge, relation=relation)[0]
-            tilt = ApproximateEvent(epsilon, float(delta))  # proof: profile
+            at, reach = [self.claimed_epsilon], None if self.reach is None else self._reach
+            delta = perturbed_profile(at, self.scale, self.least_ridge, relation=relation, reach=reach)
+            tilt = ApproximateEvent(self.claimed_epsilon, float(delta[0]))  # proof: profile
         return (self.name, tilt), ("solver residual", PureEvent(moved / self.blur_scale))  # proof: blur
+
+    def _pure(self, rate: float, relation: Relation) -> float:
+        if self.family.logistic:
+            return gamma_epsilon(rate, 1.0 / self._reach, relation=relation)  # proof: gamma
+        return NEIGHBOURS[relation] * rate + bounded_shift(self._reach)  # proof: bounded-gamma
+
+    def _composable(self, relation: Relation) -> Event:
+        """What holds beside other Gaussian releases."""
+        if not self.family.logistic:
+            return BoundedSlopeEvent(1.0 / self.scale, self._reach, relation)  # proof: bounded
+        if self.reach is None or self.least_ridge >= 2.0 * self.scale**2:
+            mu = mu_perturbed(self.scale, self.least_ridge, relation=relation)  # proof: gaussian
+            return GaussianEvent(mu)
+        uniform = np.ndim(self.ridge) == 0
+        return PerturbedEvent(1.0 / self.scale, self._reach, relation, uniform)  # proof: staged
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Draw the tilt, minimise to the certificate, blur; shape (p,), coded coefficients."""
         assert at is None, "a minimiser is not evaluated at a point"
         tilt = self._draw(noise, rows.size, self.scale)  # proof: fresh
+        if np.ndim(self.ridge):
+            assert self.reach is not None, "checked on construction"
+            rows = WithinReach(rows, np.asarray(self.ridge), self.reach)  # proof: reach
         count = rows.row_count() if self.penalty_rows is None else self.penalty_rows
         minimum = minimise(
             BlockLoss(rows.blocks, self.family, size=rows.size, row_count=rows.row_count()),
@@ -164,6 +232,12 @@ class PerturbedMinimiser(Release):
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
         axis = np.eye(size, 1)
+        if self.family.counts:  # a response of 0 and a mean at the bound: slope 1, not -1
+            first = Piece(axis.astype(np.float32), np.array([0.0]), np.array([FAR]))
+            second = Piece(-axis.astype(np.float32), np.array([0.0]), np.array([FAR]))
+            if relation == "add-remove":
+                second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+            return WorstCase(first, second, axis[:, 0])
         first = Piece(axis.astype(np.float32), np.array([1.0]), np.array([-FAR]))
         second = Piece(axis.astype(np.float32), np.array([0.0]), np.array([FAR]))
         if relation == "add-remove":

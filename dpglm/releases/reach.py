@@ -1,0 +1,70 @@
+"""Rows within the declared reach of a ridge matrix, looked at in the numbers that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpglm.optim.rows import Block, Piece
+from dpglm.releases.base import Rows
+from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
+
+
+class WithinReach:
+    """The same rows, but for those with ``x' P^-1 x`` above the reach: these are read as zeros.
+
+    The coding keeps every row within the bounds of its blocks. The price of a release leans on that, so every
+    row is looked at, once, when it is first read.
+
+    Parameters
+    ----------
+    rows : Rows
+        Coded rows.
+    ridge : ndarray, shape (p,)
+        Diagonal of P, > 0.
+    reach : float
+        Public bound on ``x' P^-1 x``.
+    """
+
+    def __init__(self, rows: Rows, ridge: FloatVector, reach: float) -> None:
+        self._rows, self._weights = rows, 1.0 / (ridge * reach)
+        self._outside: dict[int, IntVector] = {}
+        self._seen = 0
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns."""
+        return self._rows.size
+
+    def row_count(self) -> int:
+        """Number of rows; public under replace-one, private under add-remove."""
+        return self._rows.row_count()
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows in blocks, the same at each call."""
+        for place, block in enumerate(self._rows.blocks()):
+            if place >= self._seen:
+                outside = np.flatnonzero(~_within(block.X, self._weights))
+                if outside.size:
+                    self._outside[place] = outside
+                self._seen = place + 1
+            yield _blanked(block, self._outside[place]) if place in self._outside else block
+
+
+def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:
+    """Which columns have a weighted sum of squares of at most 1; NaN has not.
+
+    Added up coordinate by coordinate, so that the verdict on a row does not depend on its neighbours.
+    """
+    total = np.zeros(X.shape[1])
+    for weight, entries in zip(weights.tolist(), X, strict=True):
+        total += weight * np.square(entries, dtype=np.float64)
+    within: BoolVector = total <= 1.0 - len(X) * 2.0**-50
+    return within
+
+
+def _blanked(block: Block, outside: IntVector) -> Block:
+    X = block.X.copy()
+    X[:, outside] = 0.0
+    return Piece(X, block.y, block.offset)
