@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import solve
 
-from dpglm.methods.base import Geometry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+
+class Geometry(Protocol):
+    """What a scaling needs to know of a coding."""
+
+    @property
+    def coded_from_user(self) -> FloatMatrix:
+        """Coded coefficients from the user's, shape (p, p)."""
+
+    @property
+    def penalised(self) -> BoolVector:
+        """Which of the user's coefficients a penalty may touch."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,11 @@ class Scaling:
         estimates = scaled / self.lengths
         absorbed = float(self.shares @ estimates)
         return np.where(self.penalised, estimates, estimates - absorbed)
+
+    def from_user(self, estimates: FloatVector) -> FloatVector:
+        """Scaled coefficients of the user's, shape (p,): the inverse of `user`."""
+        absorbed = float(self.shares @ np.where(self.penalised, estimates, 0.0))
+        return np.where(self.penalised, estimates, estimates + absorbed) * self.lengths
 
     def spread(self) -> FloatVector:
         """Standard deviation of each scaled coefficient per unit of isotropic noise on the coded ones."""

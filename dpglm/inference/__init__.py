@@ -1,0 +1,1 @@
+"""What can be said from released and declared numbers alone: nothing here has ever seen a row."""

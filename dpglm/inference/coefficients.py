@@ -1,0 +1,118 @@
+"""Coefficients from the released linear model, of any penalty or none. All of it is free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpglm.glm.penalties.base import Penalty
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.path import SparsePath, sparse_path
+from dpglm.inference.printing import verdicts
+from dpglm.inference.scaling import Scaling
+from dpglm.inference.selection import choose_bic
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """One vector of coefficients.
+
+    Attributes
+    ----------
+    coded, estimates : ndarray, shape (p,)
+        Coded and user's coefficients.
+    selected : ndarray of bool, shape (p,)
+        Which are not exactly zero.
+    strength : float or None
+        Penalty strength, sum units; None where nothing was penalised.
+    """
+
+    coded: FloatVector
+    estimates: FloatVector
+    selected: BoolVector
+    strength: float | None
+
+
+def quadratic(found: Contrasts, scaling: Scaling) -> tuple[FloatMatrix, FloatVector]:
+    """``A`` and ``c`` of the released loss ``g'Ag/2 - c'g`` in the scaled coefficients g, (p, p) and (p,).
+
+    Twice that loss is (z - H theta)' Omega^-1 (z - H theta) up to a constant; without noise it is the
+    deviance around the maximum likelihood estimate.
+    """
+    model = found.model
+    design = model.design @ scaling.mixing
+    weighted = np.linalg.solve(model.omega, np.column_stack([design, model.response]))
+    matrix = design.T @ weighted[:, :-1]
+    return 0.5 * (matrix + matrix.T), np.asarray(design.T @ weighted[:, -1])
+
+
+def coefficients(
+    found: Contrasts,
+    scaling: Scaling,
+    penalty: Penalty,
+    strength: float | None,
+    *,
+    size: float | None = None,
+) -> Coefficients:
+    """The fit's coefficients.
+
+    Parameters
+    ----------
+    found : Contrasts
+        Of the user's coefficients.
+    scaling : Scaling
+        Where penalties act.
+    penalty : Penalty
+        "none": the estimate where it has an interval, the prior's compromise elsewhere. "l2" without a
+        strength: the prior's compromise throughout. Any other: the minimiser of the released loss plus the
+        penalty.
+    strength : float or None
+        Sum units; None chooses by BIC along the path.
+    size : float or None
+        A public number of rows, for BIC.
+    """
+    if penalty.name == "none" or (penalty.name == "l2" and strength is None):
+        estimates = found.shrunk
+        if penalty.name == "none":
+            printed = np.array([verdict.printed for verdict in verdicts(found)])
+            estimates = np.where(printed, found.estimates, estimates)
+        coded = scaling.coded(scaling.from_user(estimates))
+        return Coefficients(coded, estimates, np.ones(len(estimates), dtype=np.bool_), None)
+    matrix, right = quadratic(found, scaling)
+    if strength is None:
+        path = sparse_path(matrix, right, penalty, scaling.penalised)
+        place = weakest(path, choose_bic(path, matrix, right, size=size))
+    else:
+        path = sparse_path(matrix, right, penalty, scaling.penalised, strengths=np.array([strength]))
+        place = 0
+    return at(path, place, scaling, found)
+
+
+def weakest(path: SparsePath, place: int) -> int:
+    """The weakest strength with the same support, from ``place`` on along the path: it shrinks least."""
+    support = path.coefficients[place] != 0.0
+    while place + 1 < len(path.strengths) and np.array_equal(path.coefficients[place + 1] != 0.0, support):
+        place += 1
+    return place
+
+
+def at(path: SparsePath, place: int, scaling: Scaling, found: Contrasts) -> Coefficients:
+    """The coefficients at one strength of a path in the scaled coefficients."""
+    return of_scaled(path.coefficients[place], float(path.strengths[place]), scaling, found)
+
+
+def of_scaled(
+    scaled: FloatVector, strength: float | None, scaling: Scaling, found: Contrasts
+) -> Coefficients:
+    """Coefficients of scaled ones, with what is known of them beside the released model."""
+    origin = found.model.released.origin
+    coded = scaling.coded(scaled) if origin is None else scaling.coded(scaled) + origin
+    return Coefficients(coded, on_user_scale(scaled, scaling, found), scaled != 0.0, strength)
+
+
+def on_user_scale(scaled: FloatVector, scaling: Scaling, found: Contrasts) -> FloatVector:
+    """The user's coefficients, the intercept with its known part; zeros stay exact."""
+    known = np.where(scaling.penalised, 0.0, found.model.released.known(found.rows))
+    return scaling.user(scaled) + known

@@ -1,0 +1,180 @@
+"""Estimates, standard errors and tests for linear functions of the coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaincc
+
+from dpglm.inference.linear_model import LinearModel, positive_inverse
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """Generalised least squares for k linear functions ``rows @ theta``, each with a flat prior on itself.
+
+    Whatever is orthogonal to a function in the declared prior is random with that prior: no nuisance is
+    inverted away, and the function of interest is never shrunk.
+
+    Parameters
+    ----------
+    model : LinearModel
+        The released linear model.
+    rows : ndarray, shape (k, p)
+        Functions of the coded coefficients.
+
+    Notes
+    -----
+    With T the prior covariance, u = Tc / c'Tc, h = Hu and K = Omega + HTH without the sampling covariance:
+    weights m = K^-1 h / h'K^-1 h, estimate m'z, variance m'(Omega + HTH)m - c'Tc. Without noise, K^-1 h is
+    that of least squares whatever T: the sampling covariance is left out of K so that the estimate then is
+    the one without a prior. Where there is noise it makes no difference worth naming.
+    """
+
+    model: LinearModel
+    rows: FloatMatrix
+
+    @cached_property
+    def prior(self) -> FloatVector:
+        """Declared prior variance c'Tc of each function, shape (k,)."""
+        return np.asarray((self.rows**2) @ self.model.released.prior_variance)
+
+    @cached_property
+    def _units(self) -> FloatMatrix:
+        """u of each function, shape (p, k)."""
+        return (self.rows * self.model.released.prior_variance).T / self.prior
+
+    @cached_property
+    def weights(self) -> FloatMatrix:
+        """m of each function, shape (p, k): estimates are ``weights.T @ z``."""
+        directions = self.model.design @ self._units
+        solved = inverse_total(self.model, sampling=False) @ directions
+        return np.asarray(solved / np.einsum("ij,ij->j", directions, solved))
+
+    @cached_property
+    def estimates(self) -> FloatVector:
+        """Unbiased by shrinkage, shape (k,)."""
+        return self.weights.T @ self.model.response + self.model.released.known(self.rows)
+
+    @cached_property
+    def shrunk(self) -> FloatVector:
+        """Posterior means under the declared prior, shape (k,): for coefficients without an interval."""
+        return np.asarray(self.rows @ self.model.mean) + self.model.released.known(self.rows)
+
+    @cached_property
+    def parts(self) -> FloatMatrix:
+        """Variance by source, shape (k, 4), >= 0.
+
+        Sampling, noise of the estimate, noise of the curvature, adjustment for the other coefficients.
+        """
+        model, weights = self.model, self.weights
+        seen = model.design @ weights
+        return np.column_stack(
+            [
+                np.einsum("ij,ij->j", weights, model.sampling @ weights),
+                model.released.score_scale**2 * (weights**2).sum(axis=0),
+                np.einsum("ij,ij->j", weights, model.noise @ weights),
+                np.maximum((seen**2).T @ model.released.prior_variance - self.prior, 0.0),
+            ]
+        )
+
+    @cached_property
+    def variances(self) -> FloatVector:
+        """Variance of each estimate, shape (k,)."""
+        return np.asarray(self.parts.sum(axis=1))
+
+    @property
+    def deviations(self) -> FloatVector:
+        """Standard error of each estimate, shape (k,)."""
+        return np.sqrt(self.variances)
+
+    @cached_property
+    def covariance(self) -> FloatMatrix:
+        """Covariance of the estimates, shape (k, k); its diagonal is `variances`."""
+        model, weights = self.model, self.weights
+        left = weights.T @ model.design - self.rows
+        return np.asarray(weights.T @ model.omega @ weights + (left * model.released.prior_variance) @ left.T)
+
+    @cached_property
+    def noise_information(self) -> FloatVector:
+        """Information that pure noise in the curvature would show about each function, shape (k,)."""
+        model = self.model
+        across, variances = model.cells.to_coded, model.cell_variances
+        inverse = inverse_total(model)
+        directions = model.design @ self._units
+        solved = inverse @ directions
+        information = np.einsum("ij,ij->j", directions, solved)
+        inside = across @ self._units
+        squares = variances @ inside**2
+        kernel = across @ inverse @ across.T
+        # G without the function's own prior, by Sherman and Morrison.
+        factor = self.prior / np.maximum(1.0 - self.prior * information, 1e-12)
+        bent = across @ solved
+        return np.asarray(
+            np.einsum("ij,ij->j", inside, (kernel * variances) @ inside)
+            + np.diag(kernel) @ squares
+            + factor
+            * (
+                np.einsum("ij,ij->j", bent * inside, variances @ (bent * inside))
+                + (bent**2 * squares).sum(axis=0)
+            )
+        )
+
+    @cached_property
+    def signal(self) -> FloatVector:
+        """Information about each function in units of what noise alone would show, shape (k,)."""
+        return 1.0 / (self.variances * self.noise_information)
+
+
+def inverse_total(model: LinearModel, *, sampling: bool = True) -> FloatMatrix:
+    """The inverse of Omega + H T H, with or without the sampling covariance in Omega, shape (p, p)."""
+    prior = model.released.prior_variance
+    total = model.omega + (model.design * prior) @ model.design
+    if not sampling:
+        total = total - model.sampling
+    return positive_inverse(total)
+
+
+@dataclass(frozen=True)
+class WaldTest:
+    """A test that linear functions of the coefficients take given values.
+
+    Attributes
+    ----------
+    statistic : float
+        Squared distance in units of the covariance.
+    df : int
+        Number of functions: degrees of freedom of the chi-squared distribution.
+    p_value : float
+        Probability of so large a distance if the values are right.
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+
+
+def joint(model: LinearModel, rows: FloatMatrix) -> tuple[FloatVector, FloatMatrix]:
+    """Estimates and covariance of k linearly independent functions at once, shapes (k,) and (k, k)."""
+    prior = model.released.prior_variance
+    within = (rows * prior) @ rows.T
+    units = np.linalg.solve(within, rows * prior).T
+    directions = model.design @ units
+    solved = inverse_total(model, sampling=False) @ directions
+    information = directions.T @ solved
+    weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
+    left = weights.T @ model.design - rows
+    covariance = weights.T @ model.omega @ weights + (left * prior) @ left.T
+    estimates = weights.T @ model.response + model.released.known(rows)
+    return np.asarray(estimates), 0.5 * (covariance + covariance.T)
+
+
+def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> WaldTest:
+    """Wald test of ``rows @ theta = values``; rows linearly independent, shape (k, p)."""
+    estimates, covariance = joint(model, rows)
+    gap = estimates - values
+    statistic = float(gap @ np.linalg.solve(covariance, gap))
+    return WaldTest(statistic, len(values), float(gammaincc(len(values) / 2.0, statistic / 2.0)))

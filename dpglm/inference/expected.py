@@ -1,0 +1,151 @@
+"""What a fit can be expected to release, from declared numbers alone: nothing has been spent yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from dpglm.glm.blocks import TermBlock
+from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.released import Released
+from dpglm.typing import FloatMatrix, FloatVector
+
+# Share of the largest squared norm that a column without declared shares is expected to reach: that of a
+# uniform variable.
+UNIFORM = 1.0 / 3.0
+
+
+def expected_curvature(
+    blocks: Sequence[TermBlock],
+    weight: float,
+    *,
+    shares: Mapping[str, FloatVector] = MappingProxyType({}),
+    narrow: float = 1.0,
+) -> FloatMatrix:
+    """Sum of weighted x x' over rows of independent terms, shape (p, p).
+
+    Parameters
+    ----------
+    blocks : sequence of TermBlock
+        The coded columns.
+    weight : float
+        Sum of the rows' weights: n q (1 - q) for a binomial response of which a share q is 1.
+    shares : mapping of str to ndarray
+        Declared shares of levels by label of the block; uniform where nothing is declared. Slopes are uniform
+        on their declared range.
+    narrow : float
+        Variance of slopes in units of that.
+
+    Examples
+    --------
+    >>> block = TermBlock("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.array([10.0]))
+    >>> expected_curvature([block], 100.0)
+    array([[25.]])
+    """
+    size = blocks[-1].stop if blocks else 0
+    means, second = np.zeros(size), np.zeros((size, size))
+    for block in blocks:
+        width = block.stop - block.start
+        if block.kind == "intercept":
+            means[block.columns] = block.table[0]
+            second[block.columns, block.columns] = block.table**2
+        elif block.kind == "slope":
+            second[block.columns, block.columns] = block.table**2 * narrow / 12.0
+        elif block.kind == "levels":
+            share = shares.get(block.label, np.full(len(block.table), 1.0 / len(block.table)))
+            means[block.columns] = share @ block.table
+            second[block.columns, block.columns] = (block.table.T * share) @ block.table
+        else:
+            second[block.columns, block.columns] = np.eye(width) * block.bound * UNIFORM / width
+    total = np.outer(means, means)
+    for block in blocks:
+        total[block.columns, block.columns] = second[block.columns, block.columns]
+    return weight * total
+
+
+def expected_model(
+    blocks: tuple[TermBlock, ...],
+    curvature: FloatMatrix,
+    *,
+    ridge: FloatVector,
+    score_scale: float,
+    curvature_scale: float,
+    dispersion: float = 1.0,
+) -> LinearModel:
+    """The linear model that a fit with these constants releases on average, at coefficients of zero.
+
+    Its standard errors are those to expect; its estimates mean nothing.
+
+    Parameters
+    ----------
+    blocks, ridge, score_scale, curvature_scale, dispersion
+        As in `Released`; ``ridge`` has shape (p,).
+    curvature : ndarray, shape (p, p)
+        From `expected_curvature`.
+    """
+    prior = np.concatenate([block.prior**2 for block in blocks])
+    inverse = np.linalg.inv(curvature + np.diag(ridge))
+    middle = dispersion * curvature + np.diag(score_scale**2 + ridge**2 * prior)
+    return expected_equations(
+        blocks,
+        curvature,
+        products=inverse @ middle @ inverse,
+        score_scale=score_scale,
+        curvature_scale=curvature_scale,
+        dispersion=dispersion,
+    )
+
+
+def expected_equations(
+    blocks: tuple[TermBlock, ...],
+    curvature: FloatMatrix,
+    *,
+    products: FloatMatrix,
+    score_scale: float,
+    curvature_scale: float,
+    dispersion: float,
+) -> LinearModel:
+    """As `expected_model`, for any way to a score and a curvature.
+
+    Parameters
+    ----------
+    products : ndarray, shape (p, p)
+        Mean of (t - theta)(t - theta)'; of theta theta' for normal equations, where t is 0.
+    """
+    zero = np.zeros(len(curvature))
+    released = Released(
+        blocks=blocks,
+        centre=zero,
+        score=zero,
+        curvature=curvature,
+        score_scale=score_scale,
+        curvature_scale=curvature_scale,
+        dispersion=dispersion,
+        spread=np.diag(products),
+    )
+    return LinearModel(released, products=products)
+
+
+def estimate_parts(
+    curvature: FloatMatrix, rows: FloatMatrix, *, ridge: FloatVector, score_scale: float
+) -> FloatMatrix:
+    """Expected variance of ``rows @ t`` by source where no curvature is released, shape (k, 4).
+
+    Sampling and noise of the estimate; the other two are 0. What the ridge shrinks is not in it.
+    """
+    weights = np.linalg.solve(curvature + np.diag(ridge), rows.T)
+    sampling = np.einsum("ij,ij->j", weights, curvature @ weights)
+    noise = score_scale**2 * (weights**2).sum(axis=0)
+    return np.column_stack([sampling, noise, 0.0 * noise, 0.0 * noise])
+
+
+def classical_deviations(curvature: FloatMatrix, rows: FloatMatrix, dispersion: float = 1.0) -> FloatVector:
+    """Standard errors of a fit without privacy, shape (k,); infinite where nothing determines a function."""
+    values, vectors = np.linalg.eigh(curvature)
+    along = rows @ vectors
+    determined = values > np.finfo(np.float64).eps * len(values) * max(float(values[-1]), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(along == 0.0, 0.0, along**2 / np.where(determined, values, 0.0))
+    return np.asarray(np.sqrt(dispersion * terms.sum(axis=1)))
