@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -27,7 +28,9 @@ from dpglm.curator import Curator
 from dpglm.data import (
     BinaryResponse,
     Coding,
+    CountResponse,
     Design,
+    NumericResponse,
     RowEncoder,
     Schema,
     find_schema,
@@ -38,10 +41,11 @@ from dpglm.data import (
 from dpglm.errors import StoreError
 from dpglm.fitted import Fitted
 from dpglm.glm.families import Family
-from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties import Penalty, penalised_terms
 from dpglm.methods import Method, Problem
+from dpglm.methods.units import in_units
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import ApproximateEvent, Event, GaussianEvent
+from dpglm.privacy.composition import ApproximateEvent, Event, PerturbedEvent, PureEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.ledger import Ledger
 from dpglm.results.compare import compare
@@ -85,18 +89,26 @@ def fit(
         Public bounds and levels. Looked for here, then on the frame (:func:`dpglm.declare`), then in a file
         ``name.schema.yaml`` beside a data file.
     family : str or Family
-        ``"binomial"``.
+        ``"binomial"``, ``"gaussian"`` for a numeric response with declared bounds, or ``"poisson"`` for
+        counts with declared bounds ``[0, LARGEST]``: larger ones are read as the bound.
     penalty : str or Penalty
-        ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"`` or an object of
-        ``dpglm.penalties``.
+        ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"``, ``"l1/2"``, ``"lq"``,
+        ``"scad"``, ``"mcp"``, ``"group"`` (terms of the formula), or an object of ``dpglm.penalties``. Where
+        a curvature is released any penalty is applied to the released numbers afterwards, and another one
+        costs nothing: see `FitResult.refit`. Otherwise a convex one goes inside the objective, and the lasso
+        in place of one that is not convex.
     strength : float, "cv" or None
-        Penalty strength per row on the scaled coefficients. None: a default from the noise level that does
-        not look at the data (l2: no more than the ridge that privacy needs anyway). ``"cv"``, which is also
-        the default without privacy: 5 folds and the one-standard-error rule; only with ``privacy=None``.
+        Penalty strength per row on the scaled coefficients. None: BIC on released numbers, or, inside an
+        objective, a default from the noise level that does not look at the data (l2: no more than the ridge
+        that privacy needs anyway). ``"cv"``, which is also the default without privacy: 5 folds and the
+        one-standard-error rule; only with ``privacy=None``.
     privacy : float, (epsilon, delta), Privacy or None
         Required. A number asks for pure epsilon-DP. None fits without privacy and says so everywhere.
     goal : {"explain", "predict", "select"}
-        What the fit is for: a label in summary and report. All three run the same fit in this version.
+        ``"explain"``: half of the budget goes to the curvature at the estimate, which pays for standard
+        errors, intervals, tests, paths and refits, wherever a public rule expects it to pay (see
+        ``dpglm.methods.look.pays``); the summary says which way it went. The other two spend all of it on the
+        estimate.
     method : str or Method
         ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
     ledger : Ledger or path, optional
@@ -134,19 +146,27 @@ def fit(
         chosen_penalty = penalty_of(penalty, strength)
         require_choice("goal", goal, get_args(Goal))
         declared = find_schema(data, schema)
-        chosen = method_of(method, budget)
+        chosen_family = family_of(family)
+        chosen = method_of(method, budget, chosen_family)
         model = parse(formula, declared)
         coding = Coding.of(model, kind=chosen.coding)
         encoder = RowEncoder(model, coding)
-        response = BinaryResponse.of(declared, model.response)
+        response = _response(declared, model.response, chosen_family, coding)
+        if isinstance(response, CountResponse):
+            chosen_family = chosen_family.with_bound(response.high)
         source = open_source(data)
         source.require((model.response, *encoder.columns))
+        design = Design(source, declared, encoder, response)
+        public = budget is None or budget.relation == "replace-one"
         problem = Problem(
             geometry=coding,
-            family=family_of(family),
-            penalty=chosen_penalty,
+            family=chosen_family,
+            penalty=chosen_penalty.for_terms(penalised_terms(coding.terms, coding.penalised)),
             strength=strength_of(strength, chosen_penalty),
-            rows=declared.rows if budget is not None and budget.relation == "add-remove" else None,
+            rows=None if public else declared.rows,
+            goal=goal,
+            known_rows=declared.rows,
+            count_rows=design.row_count if public else None,
         )
         budget = naming_unit(budget, declared)
         plan = chosen.plan(problem, budget)
@@ -155,11 +175,15 @@ def fit(
         # Charge before reading: an interrupt from here on loses budget, never privacy.
         state = _charge(book, guarantee, f"{formula}  [{chosen.name}, {problem.penalty.name}]")
         step(2)
-        design = Design(source, declared, encoder, response)
-        estimate = chosen.solve(problem, plan, Curator(design, plan, noise).ask)
+        estimate = in_units(
+            chosen.solve(problem, plan, Curator(design, plan, noise).ask),
+            coding,
+            unit=response.unit,
+            shift=response.shift,
+        )
         step(3)
-        public_rows = design.row_count() if budget is None or budget.relation == "replace-one" else None
-        card = chosen.card(problem, plan)
+        public_rows = design.row_count() if public else None
+        card = {**chosen.card(problem, plan), **estimate.facts}
         return Fitted(
             formula=formula,
             family=problem.family.name,
@@ -184,11 +208,12 @@ def fit(
                 "rows_clipped": coding.clipping,
                 "random_source": "operating system" if noise.private else "seeded generator: NOT PRIVATE",
                 "response": model.response,
-                "response_levels": list(response.levels),
+                **_response_facts(response),
             },
             n_rows=public_rows,
             ledger=state,
             version=__version__,
+            released=estimate.released,
             row_map=_RowMap(declared, encoder),
         )
 
@@ -244,6 +269,24 @@ class _RowMap:
         )
 
 
+def _response(
+    declared: Schema, name: str, family: Family, coding: Coding
+) -> BinaryResponse | NumericResponse | CountResponse:
+    """The response that the family asks for; without an intercept nothing gives back a shift."""
+    if family.counts:
+        return CountResponse.of(declared, name)
+    if family.logistic:
+        return BinaryResponse.of(declared, name)
+    return NumericResponse.of(declared, name, centred=not coding.penalised.all())
+
+
+def _response_facts(response: BinaryResponse | NumericResponse | CountResponse) -> dict[str, Any]:
+    """What the report says of the response."""
+    if isinstance(response, BinaryResponse):
+        return {"response_levels": list(response.levels)}
+    return {"response_bounds": [response.low, response.high]}
+
+
 def _fitted(result: FitResult) -> Fitted:
     return Fitted(**{one.name: getattr(result, one.name) for one in fields(result)})
 
@@ -265,15 +308,20 @@ def _charge(ledger: Ledger | None, guarantee: Guarantee, what: str) -> LedgerSta
 
 
 def _spend(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tuple[SpendLine, ...]:
-    """A line per release, with its share of the epsilon (or of mu squared)."""
+    """A line per release: its price, and its share of the epsilons, or of mu squared where these add up."""
+    mus = [
+        event.total_mu if isinstance(event, PerturbedEvent) else getattr(event, "mu", None)
+        for _, event in costs
+    ]
+    total = math.fsum(mu**2 for mu in mus if mu is not None)
     lines = []
-    for release, event in costs:
-        if isinstance(event, GaussianEvent):
-            assert guarantee.mu is not None
-            lines.append(SpendLine(release, None, None, event.mu, (event.mu / guarantee.mu) ** 2))
-        else:
+    for (release, event), mu in zip(costs, mus, strict=True):
+        if isinstance(event, PureEvent | ApproximateEvent):
             delta = event.delta if isinstance(event, ApproximateEvent) else 0.0
             lines.append(SpendLine(release, event.epsilon, delta, None, event.epsilon / guarantee.epsilon))
+        else:
+            assert mu is not None
+            lines.append(SpendLine(release, None, None, mu, mu**2 / total))
     return tuple(lines)
 
 

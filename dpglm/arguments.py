@@ -97,10 +97,10 @@ def _short(value: object) -> str:
     return repr(value) if isinstance(value, float | str) else f"something of type {type(value).__name__}"
 
 
-def method_of(method: object, budget: Privacy | None) -> Method:
+def method_of(method: object, budget: Privacy | None, family: Family | None = None) -> Method:
     """A method by name, or the object itself."""
     if isinstance(method, str):
-        return auto(budget) if method == "auto" else methods[method]()
+        return auto(budget, family) if method == "auto" else methods[method]()
     if not isinstance(method, Method):
         raise _stranger("method", method, "method='auto'")
     return method

@@ -2,7 +2,8 @@
 
 from dpglm.methods.auto import auto
 from dpglm.methods.base import Estimate, Method, Problem, methods
+from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.objective import Objective
 
-__all__ = ["Estimate", "Method", "NonPrivate", "Objective", "Problem", "auto", "methods"]
+__all__ = ["Estimate", "Method", "Moments", "NonPrivate", "Objective", "Problem", "auto", "methods"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 from dpglm.curator import Plan
+from dpglm.errors import MethodError
+from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
+from dpglm.inference.released import Released
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import Registry
 from dpglm.releases import Release
@@ -35,6 +38,10 @@ class Geometry(Protocol):
     def penalised(self) -> BoolVector:
         """Which of the user's coefficients a penalty may touch."""
 
+    @property
+    def blocks(self) -> tuple[TermBlock, ...]:
+        """The coded columns as tables of cells."""
+
 
 class Ask(Protocol):
     """How a method gets at rows: through releases only."""
@@ -47,7 +54,9 @@ class Ask(Protocol):
 class Problem:
     """What is to be fitted, from public facts only.
 
-    ``strength`` is what the user gave: a number per row, "cv" or None. ``rows`` is a declared number of rows.
+    ``strength`` is what the user gave: a number per row, "cv" or None. ``rows`` is a declared number of rows,
+    for a strength per row where the table's own is private. ``known_rows`` is a declared number of rows, for
+    rules that plan. ``count_rows`` counts the table's own where that number is public.
     """
 
     geometry: Geometry
@@ -55,16 +64,58 @@ class Problem:
     penalty: Penalty
     strength: float | str | None = None
     rows: int | None = None
+    goal: str = "predict"
+    known_rows: int | None = None
+    count_rows: Callable[[], int] | None = None
+
+    def public_size(self) -> float | None:
+        """Number of rows where it is public, counted or declared, for BIC."""
+        if self.count_rows is not None:
+            return float(self.count_rows())
+        return None if self.known_rows is None else float(self.known_rows)
+
+    def require_strength(self) -> None:
+        """Refuse, before any row is read, a strength that a private fit cannot take.
+
+        Raises
+        ------
+        MethodError
+            Cross-validation, or a strength per row where the number of rows is private.
+        """
+        if self.strength == "cv":
+            raise MethodError(
+                "strength='cv' with a privacy budget",
+                expected="a strength that does not look at the data",
+                remedy="Leave strength out, or give a number that was chosen without these data.",
+            )
+        if self.strength is not None and self.rows is None and self.count_rows is None:
+            raise MethodError(
+                "a penalty per row under add-remove, where the number of rows is private",
+                expected="a public number of rows",
+                remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
+            )
+
+    def total_strength(self) -> float | None:
+        """The strength that the user gave, sum units; None if it is to be chosen."""
+        if self.strength is None:
+            return None
+        rows = self.rows if self.rows is not None else self.public_size()
+        assert rows is not None
+        return float(self.strength) * rows
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a method found: coded and user's coefficients, and which were selected."""
+    """What a method found: coded and user's coefficients, and which were selected.
+
+    ``released`` is what intervals are made of, where there is a curvature.
+    """
 
     coded: FloatVector
     estimates: FloatVector
     selected: BoolVector
     facts: Mapping[str, Any] = field(default_factory=dict)
+    released: Released | None = None
 
 
 class Method(ABC):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from dpglm.curator import Plan
 from dpglm.errors import MethodError
+from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.scaling import Scaling
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.releases import ExactMinimiser
@@ -41,6 +41,12 @@ class NonPrivate(Method):
                 "method='nonprivate' with a privacy budget",
                 expected="privacy=None",
                 remedy="Use method='auto' for a private fit, or say privacy=None.",
+            )
+        if not problem.penalty.convex:
+            raise MethodError(
+                f"penalty {problem.penalty.name!r} with privacy=None",
+                expected="a convex penalty: an exact minimiser is certified for these only",
+                remedy="Use penalty='l1', or a privacy budget: any penalty works on released numbers.",
             )
         if not isinstance(self.folds, int) or not 2 <= self.folds <= 1000:
             raise MethodError(

@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from dpglm.curator import Plan
 from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.none import NoPenalty
+from dpglm.inference.coefficients import coefficients
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.scaling import Scaling
+from dpglm.methods.bounded import bounded_alone
+from dpglm.methods.curve import curve
+from dpglm.methods.look import (
+    constants_of,
+    curvature_release,
+    guarantee_of,
+    look_card,
+    pays,
+    released_by,
+)
+from dpglm.methods.stretched import stretched, stretches, unstretched
+from dpglm.methods.tilted import tilted
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.perturbation import (
+from dpglm.privacy.calibration import (
     Calibration,
     free_ridge,
     gamma_rate,
     gaussian_scale,
     gaussian_scale_gdp,
-    perturbed_profile,
-    pure_curve,
 )
-from dpglm.releases import PerturbedMinimiser
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.releases import PerturbedMinimiser, ShortenedMinimiser
 from dpglm.typing import FloatVector
 
-# The solver stops at this norm of the score, sum units; or at this share of how far noise alone can carry the
-# coefficients, since rounding in the score grows with them, but never at more than this share of the noise.
-TOLERANCE = 1e-8
-TOLERANCE_SHARE = 1e-10
-NOISE_SHARE = 1e-6
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
 BLUR_SHARE = 0.01
 # Released coefficients within this many standard deviations of the blur of zero were zero before it.
 ZERO_WIDTH = 10.0
-CURVE_POINTS = 41
+# What a penalty that is not convex sets to zero in a lasso's result, as a share of the largest coefficient.
+THRESHOLD = 1.0 / 32.0
 
 
 @methods.register("objective", "objective_perturbation")
@@ -79,7 +91,19 @@ class Objective(Method):
                 expected="a number above 0 and below 1e100",
                 remedy="Leave ridge out for the default.",
             )
-        release, theorem = self._calibrated(problem, privacy)
+        problem.require_strength()
+        if self.ridge is None and self.coding == "centred" and pays(problem, privacy):
+            return self._look(problem, privacy)
+        release: PerturbedMinimiser | ShortenedMinimiser
+        inside = convex(problem.penalty)
+        if not problem.family.logistic:
+            release, theorem = bounded_alone(
+                problem, privacy, inside, ridge=self.ridge, centred=self.coding == "centred"
+            )
+        elif self.ridge is None and self.coding == "centred" and stretches(problem, privacy, inside):
+            release, theorem = stretched(problem, privacy, inside)
+        else:
+            release, theorem = self._calibrated(problem, privacy)
         guarantee = Guarantee(
             epsilon=privacy.epsilon,
             delta=privacy.delta,
@@ -90,9 +114,25 @@ class Objective(Method):
             rho=privacy.rho,
             theorem=theorem,
             assumptions=release.assumptions,
-            curve=_curve(release, privacy),
+            curve=curve((release,), privacy),
         )
         return Plan((release,), guarantee, privacy)
+
+    def _look(self, problem: Problem, privacy: Privacy) -> Plan:
+        """Two releases: an estimate without penalty, and the curvature at it."""
+        found = constants_of(problem, privacy)
+        smooth = replace(problem, strength=None)
+        estimate = tilted(
+            smooth,
+            NoPenalty(),
+            ridge=found.ridge,
+            law=found.law,
+            scale=found.score_scale,
+            price=found.price,
+            reach=found.reach,
+        )
+        releases = estimate, curvature_release(problem, found)
+        return Plan(releases, guarantee_of(privacy, releases, found.theorem), privacy)
 
     def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[PerturbedMinimiser, str]:
         """The release that just fits the budget, and the theorem that says so."""
@@ -101,15 +141,30 @@ class Objective(Method):
             mu = privacy.mu * math.sqrt(1.0 - BLUR_SHARE)
             ridge, found = self._composable(mu, relation)
             price = privacy.mu * math.sqrt(BLUR_SHARE)
-            return self._release(problem, ridge, "gaussian", found.scale, price, None), found.theorem
+            return self._alone(problem, ridge, "gaussian", found.scale, price), found.theorem
         epsilon = privacy.epsilon * (1.0 - BLUR_SHARE)
         ridge = self.ridge or free_ridge(epsilon, relation=relation)
         price = privacy.epsilon * BLUR_SHARE
         if privacy.delta == 0.0:
             rate = gamma_rate(epsilon, ridge, relation=relation)
-            return self._release(problem, ridge, "gamma", 1.0 / rate, price, None), "Theorem A1"
+            return self._alone(problem, ridge, "gamma", 1.0 / rate, price), "Theorem A1"
         found = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation)
-        return self._release(problem, ridge, "gaussian", found.scale, price, epsilon), found.theorem
+        return self._alone(problem, ridge, "gaussian", found.scale, price, epsilon), found.theorem
+
+    @staticmethod
+    def _alone(
+        problem: Problem, ridge: float, law: str, scale: float, price: float, claimed: float | None = None
+    ) -> PerturbedMinimiser:
+        """The estimate with its penalty inside, as the only release."""
+        return tilted(
+            problem,
+            convex(problem.penalty),
+            ridge=ridge,
+            law=law,
+            scale=scale,
+            price=price,
+            claimed=claimed,
+        )
 
     def _composable(self, mu: float, relation: Relation) -> tuple[float, Calibration]:
         """The least of three ridges whose noise is within 3 % of the Gaussian mechanism's (Theorem A2)."""
@@ -123,98 +178,84 @@ class Objective(Method):
         ridge = 2.0 * ideal**2 * (1.0 + 1e-6)
         return ridge, gaussian_scale_gdp(mu, ridge, relation=relation)
 
-    def _release(
-        self, problem: Problem, ridge: float, law: str, scale: float, price: float, claimed: float | None
-    ) -> PerturbedMinimiser:
-        """The release at this noise; ``price`` in epsilon (or mu) pays for the solver's residual."""
-        scaling = Scaling.of(problem.geometry)
-        size = len(scaling.lengths)
-        deviation = scale if law == "gaussian" else scale * math.sqrt(size + 1.0)
-        reach = deviation * math.sqrt(size) * max(1.0, 1.0 / ridge)
-        tolerance = max(TOLERANCE, min(TOLERANCE_SHARE * reach, NOISE_SHARE * deviation))
-        if problem.strength == "cv":
-            raise MethodError(
-                "strength='cv' with a privacy budget",
-                expected="a strength that does not look at the data",
-                remedy="Leave strength out, or give a number that was chosen without these data.",
-            )
-        if problem.strength is None:
-            # Sum units: the level that noise alone reaches in p coordinates.
-            strength = default_strength(problem, deviation, int(scaling.penalised.sum()))
-            rows: float | None = 1.0
-        else:
-            strength, rows = float(problem.strength), problem.rows
-        return PerturbedMinimiser(
-            family=problem.family,
-            ridge=ridge,
-            law="gaussian" if law == "gaussian" else "gamma",
-            scale=scale,
-            tolerance=tolerance,
-            blur_scale=2.0 * tolerance / ridge / price,
-            penalty=problem.penalty.with_strength(strength),
-            penalty_rows=rows,
-            mixing=scaling.mixing,
-            penalised=scaling.penalised,
-            claimed_epsilon=claimed,
-        )
-
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
-        (release,) = plan.releases
-        assert isinstance(release, PerturbedMinimiser)
         scaling = Scaling.of(problem.geometry)
-        coded = ask(release)
+        if len(plan.releases) == 2:
+            released = released_by(problem, plan, ask)
+            found = Contrasts(LinearModel(released), problem.geometry.user_from_coded)
+            fit = coefficients(
+                found, scaling, problem.penalty, problem.total_strength(), size=problem.public_size()
+            )
+            chosen = {"strength_sum": fit.strength}
+            return Estimate(fit.coded, fit.estimates, fit.selected, chosen, released)
+        (release,) = plan.releases
+        factor, coded = 1.0, ask(release)
+        facts: dict[str, Any] = {}
+        if isinstance(release, ShortenedMinimiser):
+            factor, coded = unstretched(coded)
+            facts["row_stretch"] = factor
+            release = release.minimiser
+        assert isinstance(release, PerturbedMinimiser)
         scaled = scaling.scaled(coded)
-        if release.penalty.l1_weight:
+        if release.penalty.selects and release.penalty.weight:
             # The minimiser had exact zeros; the blur moved them by a known amount. Post-processing.
-            deviation = release.blur_scale * scaling.spread()
+            deviation = factor * release.blur_scale * scaling.spread()
             if release.law == "gamma" or release.claimed_epsilon is not None:
                 deviation = deviation * math.sqrt(len(scaled) + 1.0)
             zero = scaling.penalised & (np.abs(scaled) <= ZERO_WIDTH * deviation)
             scaled = np.where(zero, 0.0, scaled)
-        return Estimate(scaling.coded(scaled), scaling.user(scaled), scaled != 0.0)
+        if not problem.penalty.convex:
+            scaled[scaling.penalised] = thresholded(problem.penalty, scaled[scaling.penalised])
+            facts |= {"penalty_applied": "as a lasso inside the objective, then by its own threshold"}
+        return Estimate(scaling.coded(scaled), scaling.user(scaled), scaled != 0.0, facts)
 
     def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
-        (release,) = plan.releases
+        release = plan.releases[0]
+        stretch: dict[str, Any] = {}
+        if isinstance(release, ShortenedMinimiser):
+            stretch = {"row_lengths": "measured first, rows stretched and the longest shortened"}
+            release = release.minimiser
         assert isinstance(release, PerturbedMinimiser)
         assert plan.privacy is not None
         law = {
             "gamma": "density proportional to exp(-|b| / scale)",
             "gaussian": "Gaussian, N(0, scale^2 I)",
         }
+        looked = look_card(plan)
+        ridge = np.unique(release.ridge)
         return {
-            "algorithm": "objective perturbation",
+            "algorithm": "objective perturbation" + (" and the curvature at its result" if looked else ""),
             "theorem": plan.guarantee.theorem,
             "released": "the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
             "sensitivity": release.sensitivity(plan.privacy.relation),
             "noise": law[release.law],
             "noise_scale": release.scale,
-            "ridge": release.ridge,
-            "strength_sum": None if release.penalty_rows != 1.0 else release.penalty.weight,
+            "ridge": float(ridge[0]) if len(ridge) == 1 else ", ".join(f"{value:.4g}" for value in ridge),
+            "strength_sum": None if looked or release.penalty_rows != 1.0 else release.penalty.weight,
+            "penalty_applied": "afterwards, to the released linear model"
+            if looked
+            else "inside the objective",
             "solver_residual": release.tolerance,
             "residual_noise_scale": release.blur_scale,
+            **stretch,
+            **looked,
         }
 
 
-def default_strength(problem: Problem, deviation: float, size: int) -> float:
-    """Penalty strength, sum units, that stops coordinates of pure noise: deviation * sqrt(2 log p).
+def thresholded(penalty: Penalty, scaled: FloatVector) -> FloatVector:
+    """The penalty's own prox on a lasso's result, its threshold a share of the largest coefficient.
 
-    Penalties without an L1 part get 0: the ridge that privacy needs is there anyway (Theorem B).
+    A lasso strong enough to stop noise lets in traces of what large coefficients were shrunk by. They are far
+    smaller than what carries a signal. Post-processing.
     """
-    if not problem.penalty.with_strength(1.0).l1_weight:
-        return 0.0
-    return deviation * math.sqrt(2.0 * math.log(max(size, 2)))
+    largest = float(np.max(np.abs(scaled), initial=0.0))
+    if largest == 0.0:
+        return scaled
+    bound = penalty.with_scale(np.ones(len(scaled)))
+    strength = bound.strength_max(np.full(len(scaled), THRESHOLD * largest))
+    return bound.with_strength(strength).prox(scaled, 1.0)
 
 
-def _curve(release: PerturbedMinimiser, privacy: Privacy) -> tuple[tuple[float, float], ...]:
-    """Points (epsilon, delta) that hold all at once, for plots of the guarantee."""
-    blur = privacy.epsilon * BLUR_SHARE
-    grid: FloatVector = np.linspace(0.0, 1.5 * privacy.epsilon, CURVE_POINTS)
-    if release.law == "gamma":
-        deltas = pure_curve(grid, privacy.epsilon)
-    elif privacy.mu is not None:
-        return ()  # a Gaussian guarantee is its own curve
-    else:
-        left = np.maximum(grid - blur, 0.0)
-        deltas = perturbed_profile(left, release.scale, release.ridge, relation=privacy.relation)
-        deltas = np.where(grid < blur, 1.0, deltas)
-    return tuple((float(e), float(d)) for e, d in zip(grid, deltas, strict=True) if d > 0.0)
+def convex(penalty: Penalty) -> Penalty:
+    """What goes inside an objective for a penalty: itself, or the lasso where it is not convex."""
+    return penalty if penalty.convex else L1()

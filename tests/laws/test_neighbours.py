@@ -33,6 +33,11 @@ ROWS = st.fixed_dictionaries(dict.fromkeys(SCHEMA, CELLS))
 TABLES = st.lists(ROWS, min_size=0, max_size=12)
 
 
+# Released numbers and what was computed from them; and what is a function of schema and formula.
+RELEASED = {"estimates", "selected_mask", "coded", "strength", "released", "contrasts", "verdicts"}
+RELEASED |= {"row_map", "user_from_coded"}
+
+
 def observed(rows: list[dict[str, Any]], relation: str) -> tuple[str, dict[str, Any]]:
     """All that a user can see of a fit, with the released numbers taken out, and the result."""
     frame = pd.DataFrame(rows, columns=list(SCHEMA), dtype=object)
@@ -55,10 +60,9 @@ def observed(rows: list[dict[str, Any]], relation: str) -> tuple[str, dict[str, 
                 return f"{type(error).__name__}: {error}", {}
     finally:
         logging.getLogger().removeHandler(handler)
-    public = {
-        name: value
-        for name, value in vars(fit).items()
-        if name not in ("estimates", "selected_mask", "coded", "row_map", "user_from_coded")
+    public = {name: value for name, value in vars(fit).items() if name not in RELEASED}
+    public["mechanism"] = {
+        name: value for name, value in fit.mechanism.items() if name not in ("strength_sum", "row_stretch")
     }
     assert np.isfinite(fit.estimates).all()
     shape = (fit.estimates.shape, fit.coded.shape, fit.selected_mask.shape)

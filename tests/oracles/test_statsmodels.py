@@ -12,7 +12,7 @@ import statsmodels.formula.api as smf
 from sklearn.linear_model import LogisticRegression
 
 import dpglm
-from dpglm.methods.scaling import Scaling
+from dpglm.inference.scaling import Scaling
 from dpglm.noise import NoiseSource
 
 FAIR = (
@@ -61,7 +61,7 @@ def test_no_penalty_equals_logit_on_fair_for_every_contrast(first: str) -> None:
     frame = dpglm.load_data("fair")
     formula = FAIR.format(first=first)
     # epsilon so large that the ridge that privacy needs, 2 / epsilon, is below rounding.
-    fit = dpglm.fit(formula, frame, penalty="none", privacy=1e12)
+    fit = dpglm.fit(formula, frame, penalty="none", privacy=1e12, goal="predict")
     peer = smf.logit(formula, as_peers_see_it(frame, "affair")).fit(disp=0, tol=1e-12, maxiter=100)
     # The schema declares levels 1..6; the frame holds 1.0..6.0, which is how patsy names them.
     assert list(fit.names) == [name.replace(".0]", "]") for name in peer.params.index]
@@ -69,10 +69,30 @@ def test_no_penalty_equals_logit_on_fair_for_every_contrast(first: str) -> None:
     np.testing.assert_allclose(fit.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["fair", "randhie"])
+@pytest.mark.usefixtures("noiseless")
+def test_without_noise_intervals_are_those_of_logit(name: str) -> None:
+    frame = dpglm.load_data(name)
+    formulas = {"fair": FAIR.format(first="C(occupation)"), "randhie": RANDHIE}
+    formula, response = formulas[name], {"fair": "affair", "randhie": "visit"}[name]
+    fit = dpglm.fit(formula, frame, penalty="none", privacy=(1e12, 1e-6))
+    peer = smf.logit(formula, as_peers_see_it(frame, response)).fit(disp=0, tol=1e-12, maxiter=100)
+    order = [name.replace("[T.1]", "").replace("[1]", "").replace(".0]", "]") for name in fit.names]
+    names = [name.replace(".0]", "]") for name in peer.params.index]
+    places = [names.index(name) for name in order]
+    errors = peer.bse.to_numpy()[places]
+    assert fit.bse.notna().all()
+    # The curvature is taken at the estimate, the ridge of 1e-3 is undone to first order.
+    np.testing.assert_allclose(fit.estimates, peer.params.to_numpy()[places], atol=1e-4 * errors.min())
+    np.testing.assert_allclose(fit.bse.to_numpy(), errors, rtol=1e-3)
+    np.testing.assert_allclose(np.sqrt(np.diag(fit.cov_params())), errors, rtol=1e-3)
+    assert np.nanmax(fit.tidy()["privacy_se"] / errors) < 1e-3
+
+
 @pytest.mark.usefixtures("noiseless")
 def test_no_penalty_equals_logit_on_randhie() -> None:
     frame = dpglm.load_data("randhie")
-    fit = dpglm.fit(RANDHIE, frame, penalty="none", privacy=(1e12, 1e-6))
+    fit = dpglm.fit(RANDHIE, frame, penalty="none", privacy=(1e12, 1e-6), goal="predict")
     peer = smf.logit(RANDHIE, as_peers_see_it(frame, "visit")).fit(disp=0, tol=1e-12, maxiter=100)
     estimates = pd.Series(fit.estimates, [name.replace("[T.1]", "").replace("[1]", "") for name in fit.names])
     np.testing.assert_allclose(estimates[peer.params.index], peer.params.to_numpy(), rtol=1e-6, atol=1e-6)

@@ -1,0 +1,232 @@
+"""Linear regression from one release of second moments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpglm.curator import Plan
+from dpglm.errors import MethodError
+from dpglm.glm.blocks import TermBlock
+from dpglm.inference.coefficients import coefficients
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.empirical import fitted_scales
+from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.printing import verdicts
+from dpglm.inference.released import Released
+from dpglm.inference.scaling import Scaling
+from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
+from dpglm.privacy.accounting import gdp_mu
+from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.releases import MomentSums, SecondMoments, Span
+from dpglm.typing import FloatVector
+
+# Shares of mu squared (of the squared sensitivity) under add-remove. X'X's noise multiplies coefficients,
+# X'y's does not; on two tables the error of coefficients is least, and flat, from .5 to .7 for X'X.
+SHARES = {"gram": 0.55, "cross": 0.39, "square": 0.05, "count": 0.01}
+# Declared scales are on the logit scale, whose latent standard deviation is pi / sqrt(3).
+LATENT = math.pi / math.sqrt(3.0)
+# The residual variance is at least this share of the response's.
+LEAST_RESIDUAL = 1e-6
+_LARGEST_SCALE = 1e100
+
+
+@methods.register("moments")
+@dataclass(frozen=True)
+class Moments(Method):
+    """Linear regression from X'X, X'y and y'y, each released once with noise.
+
+    The noisy normal equations ``X'y = X'X theta + noise`` are solved as a linear model whose error has a
+    known covariance: the noise of X'y, and that of X'X times theta. Coefficients are shrunk by a normal prior
+    whose scale is read off the release where ``learn_scale``, else declared. Without noise this is least
+    squares.
+
+    Parameters
+    ----------
+    learn_scale : bool
+        Whether the prior's scale for slopes, levels and other terms is the one that fits the release best.
+
+    References
+    ----------
+    Wang (2018), "Revisiting differentially private linear regression", UAI, for the release;
+    ``releases/moments.md`` for the theorems used.
+
+    Examples
+    --------
+    >>> Moments().name
+    'moments'
+    """
+
+    learn_scale: bool = True
+
+    name: ClassVar[str] = "moments"
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+        if privacy is None:
+            raise MethodError(
+                "method='moments' with privacy=None",
+                expected="a privacy budget",
+                remedy="Use method='nonprivate', or say privacy=(1.0, 1e-6).",
+            )
+        if problem.family.name != "gaussian":
+            raise MethodError(
+                f"family {problem.family.name!r} with method='moments'",
+                expected="family='gaussian': other families need more than second moments",
+                remedy="Leave method out.",
+            )
+        if problem.strength == "cv":
+            raise MethodError(
+                "strength='cv' with a privacy budget",
+                expected="a strength that does not look at the data",
+                remedy="Leave strength out, or give a number that was chosen without these data.",
+            )
+        release, mu = self._calibrated(problem, privacy)
+        guarantee = Guarantee(
+            epsilon=privacy.epsilon,
+            delta=privacy.delta,
+            definition=privacy.definition,
+            relation=privacy.relation,
+            unit=str(privacy.unit),
+            mu=mu,
+            rho=privacy.rho,
+            theorem="the Gaussian mechanism" if release.law == "gaussian" else "the K-norm mechanism",
+            assumptions=release.assumptions,
+        )
+        return Plan((release,), guarantee, privacy)
+
+    def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[SecondMoments, float | None]:
+        """The release that just fits the budget, and its mu."""
+        weights = _weights(privacy.relation)
+        span = Span(problem.geometry.blocks)
+        unit = SecondMoments(span, "gaussian", 1.0, **weights)
+        reach = unit.sensitivity(privacy.relation)
+        if privacy.delta == 0.0:
+            scale = min(reach / privacy.epsilon, _LARGEST_SCALE)
+            return replace(unit, law="gamma", scale=scale), None
+        mu = privacy.mu if privacy.mu is not None else gdp_mu(privacy.epsilon, privacy.delta)
+        return replace(unit, scale=reach / mu), mu
+
+    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+        (release,) = plan.releases
+        assert isinstance(release, SecondMoments)
+        sums = MomentSums.of(ask(release), release.size)
+        declared = _released(sums, release, problem.geometry.blocks)
+        coded = self._mean(declared)
+        released = replace(declared, dispersion=_dispersion(sums, release, coded, declared.dispersion))
+        scaling = Scaling.of(problem.geometry)
+        found = Contrasts(LinearModel(released), problem.geometry.user_from_coded)
+        if problem.penalty.name in ("none", "l2") and problem.strength is None:
+            estimates = scaling.user(scaling.scaled(coded))
+            if problem.penalty.name == "none":
+                printed = np.array([verdict.printed for verdict in verdicts(found)])
+                estimates = np.where(printed, found.estimates, estimates)
+                coded = scaling.coded(scaling.from_user(estimates))
+            return Estimate(coded, estimates, np.ones(len(coded), dtype=np.bool_), released=released)
+        total = _strength(problem, sums, release, released.dispersion)
+        fit = coefficients(found, scaling, problem.penalty, total)
+        facts = {}
+        if fit.strength is not None:
+            facts["strength"] = fit.strength * released.dispersion / _rows(sums, release)
+        return Estimate(fit.coded, fit.estimates, fit.selected, facts, released)
+
+    def _mean(self, released: Released) -> FloatVector:
+        """What least squares on the same rows most probably gives: no sampling error in the covariance."""
+        exact = replace(released, dispersion=0.0)
+        if self.learn_scale:
+            exact = fitted_scales(LinearModel(exact))
+        return LinearModel(exact).mean
+
+    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+        (release,) = plan.releases
+        assert isinstance(release, SecondMoments)
+        assert plan.privacy is not None
+        law = {
+            "gamma": "density proportional to exp(-|noise| / scale) on weighted moments",
+            "gaussian": "Gaussian, N(0, scale^2 I) on weighted moments",
+        }
+        return {
+            "algorithm": "linear regression from noisy second moments",
+            "theorem": plan.guarantee.theorem,
+            "released": "X'X, X'y, y'y and the number of rows that can be used, once",
+            "sensitivity": release.sensitivity(plan.privacy.relation),
+            "noise": law[release.law],
+            "noise_scale": release.scale,
+            "gram_deviation": release.deviation / release.gram_weight,
+            "cross_deviation": release.deviation / release.cross_weight,
+            "prior_scale": "fitted to the release" if self.learn_scale else "declared",
+        }
+
+
+def _strength(problem: Problem, sums: MomentSums, release: SecondMoments, dispersion: float) -> float | None:
+    """Penalty strength in sum units on the released loss, which is half the deviance."""
+    if problem.strength is None:
+        return None
+    return float(problem.strength) * _rows(sums, release) / dispersion
+
+
+def _weights(relation: Relation) -> dict[str, float]:
+    """Public weights of the four parts; under replace-one y'y and the count cost nothing up to these."""
+    shares = dict(SHARES)
+    if relation == "replace-one":
+        shares |= {"square": shares["cross"], "count": shares["gram"]}
+    return {f"{name}_weight": math.sqrt(share) for name, share in shares.items()}
+
+
+def _released(sums: MomentSums, release: SecondMoments, declared: tuple[TermBlock, ...]) -> Released:
+    """The linear model of the coded response, its dispersion at most the response's variance."""
+    variance = _response_variance(sums, release, declared)
+    scale = math.sqrt(variance) / LATENT
+    blocks = tuple(replace(block, prior=_prior(block, scale)) for block in declared)
+    return Released(
+        blocks=blocks,
+        centre=np.zeros(release.size),
+        score=sums.cross,
+        curvature=sums.gram,
+        score_scale=release.deviation / release.cross_weight,
+        curvature_scale=release.deviation / release.gram_weight,
+        dispersion=variance,
+        spread=np.concatenate([block.prior**2 for block in blocks]),
+    )
+
+
+def _prior(block: TermBlock, scale: float) -> FloatVector:
+    """Declared scales in standard deviations of the response; the intercept may be anywhere in its range."""
+    prior = scale * block.prior
+    if block.kind != "intercept":
+        return prior
+    least: FloatVector = 1.0 / np.abs(block.table[0])
+    return np.maximum(prior, least)
+
+
+def _rows(sums: MomentSums, release: SecondMoments) -> float:
+    """Number of rows, at least one standard deviation of its noise."""
+    return max(sums.count, release.deviation / release.count_weight, 1.0)
+
+
+def _response_variance(sums: MomentSums, release: SecondMoments, declared: tuple[TermBlock, ...]) -> float:
+    """Variance of the coded response, one standard deviation of its noise up; in (0, 1]."""
+    rows = _rows(sums, release)
+    noise = release.deviation / release.square_weight
+    intercept = next((block for block in declared if block.kind == "intercept"), None)
+    mean = 0.0
+    if intercept is not None:
+        mean = float(np.clip(sums.cross[intercept.start] / intercept.table[0, 0] / rows, -1.0, 1.0))
+    found = max(sums.square / rows - mean**2, 0.0) + noise / rows
+    return min(max(found, np.finfo(np.float64).tiny ** 0.5), 1.0)
+
+
+def _dispersion(sums: MomentSums, release: SecondMoments, coded: FloatVector, most: float) -> float:
+    """Residual variance of the coded response, one standard deviation of its noise up.
+
+    ``y'y - theta'X'X theta`` at a shrunk theta explains less than least squares does: it errs upwards.
+    """
+    noise = math.hypot(
+        release.deviation / release.square_weight,
+        release.deviation / release.gram_weight * float(coded @ coded),
+    )
+    left = max(sums.square - float(coded @ sums.gram @ coded), 0.0) + noise
+    return min(max(left / _rows(sums, release), LEAST_RESIDUAL * most), most)
