@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from dpglm.report.page import render
 from dpglm.report.plots import plot
 from dpglm.results.fit_result import FitResult
+from dpglm.results.refits import CoefficientPath
 from dpglm.results.store import save, write_atomically
 
 if TYPE_CHECKING:
@@ -29,15 +30,32 @@ class Fitted(FitResult):
     1
     """
 
-    def plot(self, kind: Literal["coef", "spend", "tradeoff"] = "coef", *, ax: Axes | None = None) -> Axes:
-        """Draw the coefficients, the spend or the trade-off curve with matplotlib.
+    def plot(
+        self,
+        kind: Literal["coef", "variance", "path", "spend", "tradeoff"] = "coef",
+        *,
+        ax: Axes | None = None,
+        path: CoefficientPath | None = None,
+    ) -> Axes:
+        """Draw a figure of the fit with matplotlib.
+
+        Parameters
+        ----------
+        kind : {"coef", "variance", "path", "spend", "tradeoff"}
+            Coefficients with their intervals; what makes these wide; coefficients along a path of penalty
+            strengths; the spend by release; the trade-off curve of the guarantee.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if not given.
+        path : CoefficientPath, optional
+            What ``"path"`` draws, if not ``fit.path()``.
 
         Raises
         ------
         MethodError
-            An unknown kind, or an ``ax`` that is not one of matplotlib's.
+            An unknown kind, an ``ax`` that is not one of matplotlib's, variances of a fit without standard
+            errors, or a path of a fit without a curvature.
         """
-        return plot(self, kind, ax=ax)
+        return plot(self, kind, ax=ax, path=path)
 
     def to_html(self, *, choices: Mapping[str, str] | None = None) -> str:
         """The privacy report: one self-contained HTML page.

@@ -8,7 +8,7 @@ from dpglm.report.section import Figure, Rows
 from dpglm.report.svg import Axis, Drawing, shortened
 from dpglm.report.wording import percent, shown
 from dpglm.results.fit_result import FitResult, LedgerState
-from dpglm.results.tidy import selected
+from dpglm.results.uncertainty import selected
 from dpglm.tables.number import budget, coefficient
 
 MOST_DOTS = 40  # coefficients drawn; the table lists more

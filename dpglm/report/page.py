@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from dpglm.errors import MethodError
+from dpglm.report.section import Section
 from dpglm.report.sections import SECTIONS, verdict
 from dpglm.report.wording import no_promise, shown
 from dpglm.results.fit_result import FitResult
@@ -14,6 +16,8 @@ from dpglm.tables.content import one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+MOST_BYTES = 300_000
 
 
 def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> str:
@@ -49,6 +53,17 @@ def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> st
     """
     answers = _answers(choices)
     made = [make(result, answers) for make in SECTIONS]
+    sections = [section for section in made if section is not None]
+    page = _drawn(result, answers, sections)
+    if len(page.encode()) > MOST_BYTES:
+        short = [
+            replace(one, content={**one.content, "json": None}) for one in sections if one.slug == "annex"
+        ]
+        page = _drawn(result, answers, [one for one in sections if one.slug != "annex"] + short)
+    return page
+
+
+def _drawn(result: FitResult, answers: Mapping[str, str], sections: list[Section]) -> str:
     template = _environment().get_template("page.html")
     return template.render(
         heading="Privacy report" if result.guarantee.private else "Report without privacy",
@@ -59,7 +74,7 @@ def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> st
         private=result.guarantee.private,
         reason=no_promise(result.guarantee),
         verdict=verdict(result, answers),
-        sections=[section for section in made if section is not None],
+        sections=sections,
     )
 
 

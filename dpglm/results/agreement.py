@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpglm.results.parsing import fault
+from dpglm.results.checks import fault
 from dpglm.results.record import FitRecord
 
 PRICE_SLACK = 1e-9  # rounding of sums of a few doubles
@@ -14,14 +14,16 @@ PRODUCT_SLACK = 1e-6  # of the summands' size: zeros of what was not selected ar
 
 
 def check_agreement(record: FitRecord) -> None:
-    """Compare the guarantee with the releases, and the estimates with the coded ones.
+    """Compare the guarantee with the releases, the estimates with the coded ones, the score with the centre.
 
     Raises
     ------
     StoreError
-        The releases cost more than the guarantee says, or the estimates are not those of ``coded``.
+        The releases cost more than the guarantee says, the estimates are not those of ``coded``, or the score
+        of a minimiser is not a ridge times the minimiser.
     """
     _prices(record)
+    _stationary(record)
     with np.errstate(over="ignore", invalid="ignore"):
         product = record.user_from_coded @ record.coded
         size = np.abs(record.user_from_coded) @ np.abs(record.coded)
@@ -38,3 +40,18 @@ def _prices(record: FitRecord) -> None:
     mu = math.hypot(*(line.mu for line in record.spend_lines if line.mu is not None))
     if promise.mu is not None and mu > promise.mu * (1.0 + PRICE_SLACK):
         fault("guarantee.mu below that of spend_lines", "releases that cost no more than promised")
+
+
+def _stationary(record: FitRecord) -> None:
+    """The released score of a minimiser is a ridge, >= 0 and one for each block, times the minimiser."""
+    released = record.released
+    if released is None or not released.centre.any():
+        return
+    for block in released.blocks:
+        centre, score = released.centre[block.columns], released.score[block.columns]
+        largest = int(np.argmax(np.abs(centre)))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            ridge = score[largest] / centre[largest] if centre.any() else 0.0
+            gap = np.abs(score - ridge * centre) <= PRODUCT_SLACK * np.abs(score[largest])
+        if not gap.all() or ridge < 0.0:
+            fault("a released score that is no ridge times the centre", "score = ridge * centre by block")

@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 from dpglm.errors import MethodError
 from dpglm.results.record import FitRecord
 from dpglm.results.summary import guarantee_notes, strength_text
+from dpglm.results.uncertainty import standard_errors
 from dpglm.tables.content import Column
 from dpglm.tables.number import ABSENT, budget, coefficient
 from dpglm.tables.table import Table
 
+BELOW = "(std err)"
+ERRORS = (
+    "In brackets: standard errors, noise included. They belong to the debiased estimates, which penalised "
+    "fits show in their summaries."
+)
 TOGETHER = "Each guarantee holds for its fit alone. What they cost together is for a ledger to say."
 
 
@@ -27,8 +33,8 @@ def compare(fits: FitRecord | Sequence[FitRecord] | Mapping[str, FitRecord], *mo
     Returns
     -------
     Table
-        A row per term in the order of first appearance. ``"-"``: not in this model; ``"0"``: in the model and
-        exactly zero.
+        A row per term in the order of first appearance, with standard errors below where a fit has any.
+        ``"-"``: not in this model, or no standard error; ``"0"``: in the model and exactly zero.
 
     Raises
     ------
@@ -41,20 +47,28 @@ def compare(fits: FitRecord | Sequence[FitRecord] | Mapping[str, FitRecord], *mo
     >>> women = dpglm.load_data("fair")
     >>> small = dpglm.fit("affair ~ age", women, penalty="l2", privacy=1.0, seed=1)
     >>> large = dpglm.fit("affair ~ age + religious", women, penalty="l2", privacy=1.0, seed=2)
-    >>> [row[0] for row in dpglm.compare([small, large]).rows]
+    >>> [row[0] for row in dpglm.compare([small, large]).rows if row[0] != "(std err)"]
     ['Intercept', 'age', 'religious']
     """
     named = _named((fits, *more) if more else fits)
     terms = list(dict.fromkeys(name for record in named.values() for name in record.names))
     estimates = [dict(zip(record.names, record.estimates, strict=True)) for record in named.values()]
+    errors = [dict(zip(record.names, standard_errors(record), strict=True)) for record in named.values()]
+    given = any(record.contrasts is not None for record in named.values())
+    rows: list[tuple[str, ...]] = []
+    for term in terms:
+        rows.append((term, *(coefficient(found.get(term)) for found in estimates)))
+        if given:
+            rows.append((BELOW, *(_bracketed(found.get(term)) for found in errors)))
     open_fits = [f"{label}: {record.alarm}" for label, record in named.items() if record.alarm]
     return Table(
         title="Fits side by side",
         columns=(Column("term", "left"), *(Column(label) for label in named)),
-        rows=tuple((term, *(coefficient(found.get(term)) for found in estimates)) for term in terms),
+        rows=tuple(rows),
         wide=tuple((label, _line(record)) for label, record in named.items()),
         notes=(
             *(f"{label}: {note}" for label, record in named.items() for note in guarantee_notes(record)),
+            *((ERRORS,) if given else ()),
             TOGETHER,
         ),
         alarm="; ".join(open_fits),
@@ -76,6 +90,11 @@ def _named(fits: object) -> dict[str, FitRecord]:
             remedy="Use dpglm.compare([fit1, fit2]).",
         )
     return named
+
+
+def _bracketed(error: float | None) -> str:
+    text = coefficient(error)
+    return text if text == ABSENT else f"({text})"
 
 
 def _line(record: FitRecord) -> str:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from dpglm.glm.penalties import Penalty
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results import tidy as frames
 from dpglm.results.prediction import Prediction, predict
 from dpglm.results.record import FitRecord, LedgerState, RowMap, SpendLine
+from dpglm.results.refits import CoefficientPath, path, refit, select
+from dpglm.results.restrictions import Restriction
 from dpglm.results.summary import summary
-from dpglm.results.uncertainty import covariance, intervals, p_values, standard_errors
+from dpglm.results.uncertainty import (
+    covariance,
+    intervals,
+    p_values,
+    selected,
+    standard_errors,
+)
+from dpglm.results.wald import WaldResult, wald_test
 from dpglm.tables.number import budget
 from dpglm.tables.table import Table
 
@@ -47,45 +57,88 @@ class FitResult(FitRecord):
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors: NaN, since no release pays for them yet.
+        """Standard errors of the debiased coefficients, noise of both releases included.
 
-        Classical ones need the Hessian of the private rows and forget the noise.
+        They belong to the estimates that no penalty or prior shrinks (column ``debiased`` of :meth:`tidy`),
+        for ``penalty="none"`` the coefficients themselves. NaN where a coefficient has no interval.
         """
         return self._series(standard_errors(self), "bse")
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values: NaN, for the same reason as :attr:`bse`."""
+        """Two-sided p-values of "the coefficient is zero", from the debiased estimates and :attr:`bse`."""
         return self._series(p_values(self), "pvalues")
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Interval ends, columns 0 (lower) and 1 (upper): NaN, for the same reason as :attr:`bse`.
+    def conf_int(self, level: float = 0.95, *, adjust: Literal["fcr"] | None = None) -> pd.DataFrame:
+        """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
+
+        Valid whatever was selected: the estimates exist before anything is. NaN where the released numbers
+        carry no useful interval; the foot of :meth:`summary` says why, and what repairs it.
 
         Parameters
         ----------
         level : float
             Coverage, between 0 and 1 (statsmodels asks for ``alpha = 1 - level`` instead).
+        adjust : {None, "fcr"}
+            ``"fcr"``: intervals for the selected coefficients alone, wide enough that the expected share of
+            them that miss is at most ``1 - level``; the others are NaN.
 
         Raises
         ------
         MethodError
-            ``level`` is not between 0 and 1.
+            ``level`` is not between 0 and 1, or an unknown ``adjust``.
+
+        References
+        ----------
+        .. [1] Benjamini and Yekutieli (2005), "False discovery rate-adjusted multiple confidence intervals
+           for selected parameters", JASA 100(469).
         """
         import pandas as pd
 
-        return frames.marked(pd.DataFrame(intervals(self, level), index=list(self.names)), self)
+        ends = intervals(self, level, adjust)
+        return frames.marked(pd.DataFrame(ends, index=list(self.names)), self)
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of the coefficients: NaN, for the same reason as :attr:`bse`."""
+        """Covariance of the debiased coefficients; NaN in rows and columns of those without an interval."""
         import pandas as pd
 
         names = list(self.names)
         return frames.marked(pd.DataFrame(covariance(self), index=names, columns=names), self)
 
+    def wald_test(self, restriction: Restriction) -> WaldResult:
+        """Test of linear restrictions on the coefficients, from released numbers: free, like everything here.
+
+        Parameters
+        ----------
+        restriction : str, sequence of str, mapping, array or pair of arrays
+            ``"age = educ, religious = 0"``; a name alone is restricted to 0. A mapping of expressions to
+            values. A matrix R, shape (k, p) or (p,), of restrictions to 0, or a pair (R, q).
+
+        Returns
+        -------
+        WaldResult
+            ``statistic``, ``df``, ``p_value``. NaN, with a ``reason``, where a restriction fails the rule by
+            which intervals are given.
+
+        Raises
+        ------
+        MethodError
+            What cannot be read, an unknown name, or restrictions that follow from each other.
+
+        Examples
+        --------
+        >>> import dpglm
+        >>> women = dpglm.load_data("fair")
+        >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="none", privacy=(4.0, 1e-6), seed=1)
+        >>> fit.wald_test("age = 0, religious = 0").df
+        2
+        """
+        return wald_test(self, restriction)
+
     @property
     def selected(self) -> tuple[str, ...]:
         """Names of the coefficients that the method selected and that are not exactly zero."""
-        return tuple(name for name, kept in zip(self.names, frames.selected(self), strict=True) if kept)
+        return tuple(name for name, kept in zip(self.names, selected(self), strict=True) if kept)
 
     @property
     def nonzero(self) -> tuple[str, ...]:
@@ -103,19 +156,23 @@ class FitResult(FitRecord):
             Rows with the formula's variables; the response is not needed.
         what : {"mean", "link", "class"}
             Expected response (a probability for a binomial fit), linear predictor, or more probable level.
-        interval : None
-            Intervals need the curvature release.
+        interval : float, optional
+            Coverage of intervals of the expected response or linear predictor, such as 0.95: noise of both
+            releases included, the spread of single responses not.
 
         Returns
         -------
         Series or ndarray, shape (k,)
             With the frame's index where it has one. NaN where a row cannot be predicted, never an error.
+        DataFrame
+            With ``interval``: columns prediction, conf_low and conf_high. The interval is around the debiased
+            prediction, which no penalty shrinks; NaN where it fails the rule by which intervals are given.
 
         Raises
         ------
         MethodError
-            An unknown ``what``, an interval, levels of a fit that is not binomial, or a result that lost its
-            map from rows to columns.
+            An unknown ``what``, an interval of a fit without a released curvature, levels of a fit that is
+            not binomial, or a result that lost its map from rows to columns.
 
         Examples
         --------
@@ -134,7 +191,9 @@ class FitResult(FitRecord):
         -------
         Table
             ``print()`` writes text, a notebook shows HTML; ``to_html()``, ``to_latex()``, ``to_markdown()``.
-            ``-`` marks what was not released. The first line of a fit without a guarantee says NOT PRIVATE.
+            For a penalised fit the column ``debiased`` holds the estimates that standard errors and intervals
+            belong to. ``-`` marks what was not released; the foot says why, and what repairs it. The first
+            line of a fit without a guarantee says NOT PRIVATE.
         """
         return summary(self)
 
@@ -149,8 +208,9 @@ class FitResult(FitRecord):
         Returns
         -------
         DataFrame
-            term, estimate, std_error, statistic, p_value, conf_low, conf_high, selected, sampling_se and
-            privacy_se; NaN where absent.
+            term, estimate, std_error, statistic, p_value, conf_low, conf_high, selected; then debiased, the
+            estimate that error, test and interval belong to; sampling_se, privacy_se and adjustment_se, whose
+            squares add up to that of std_error; and reason, why there is no interval. NaN where absent.
         """
         return frames.tidy(self, exponentiate=exponentiate)
 
@@ -166,8 +226,82 @@ class FitResult(FitRecord):
         """
         return frames.glance(self)
 
+    def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> Self:
+        """The same fit with another penalty or strength, from what was released: free, as often as you like.
+
+        Parameters
+        ----------
+        penalty : str or Penalty, optional
+            Any penalty, convex or not; None keeps the present one.
+        strength : float, optional
+            Per row where the number of rows is public, of the whole sum otherwise; None chooses by BIC.
+
+        Returns
+        -------
+        FitResult
+            With the same guarantee and spend; intervals stay, since they belong to unpenalised estimates.
+
+        Raises
+        ------
+        MethodError
+            The fit released no curvature, or an unknown penalty.
+
+        Examples
+        --------
+        >>> import dpglm
+        >>> women = dpglm.load_data("fair")
+        >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="none", privacy=(4.0, 1e-6), seed=1)
+        >>> fit.refit("l1/2").privacy == fit.privacy
+        True
+        """
+        return refit(self, penalty, strength)
+
+    def path(self, penalty: str | Penalty | None = None) -> CoefficientPath:
+        """Coefficients over 100 strengths of a penalty, from what was released: free.
+
+        Parameters
+        ----------
+        penalty : str or Penalty, optional
+            None is the fit's own, or "l1" if that does not select.
+
+        Returns
+        -------
+        CoefficientPath
+            ``strengths``, ``coefficients`` on the original scale, ``chosen`` by BIC, ``to_frame()``.
+
+        Raises
+        ------
+        MethodError
+            The fit released no curvature, or an unknown penalty.
+        """
+        return path(self, penalty)
+
+    def select(
+        self, rule: Literal["bic", "fdr"] = "bic", *, q: float = 0.1, penalty: str | Penalty | None = None
+    ) -> Self:
+        """A list of coefficients, from what was released: free.
+
+        Parameters
+        ----------
+        rule : {"bic", "fdr"}
+            The penalised fit of least BIC; or the coefficients whose tests Benjamini and Hochberg's procedure
+            rejects, fitted again without the others.
+        q : float
+            False discovery rate of ``"fdr"``.
+        penalty : str or Penalty, optional
+            For ``"bic"``; None is the fit's own, or "l1" if that does not select.
+
+        Raises
+        ------
+        MethodError
+            The fit released no curvature, or an unknown rule, rate or penalty.
+        """
+        return select(self, rule, q, penalty)
+
     def odds_ratios(self) -> pd.DataFrame:
-        """Odds ratios, columns term, odds_ratio, conf_low, conf_high, selected.
+        """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected.
+
+        The interval is around ``debiased``, which no penalty shrinks.
 
         Raises
         ------

@@ -9,14 +9,18 @@ import numpy as np
 from scipy.special import expit
 
 from dpglm.errors import MethodError
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.printing import verdicts
+from dpglm.results.absence import no_intervals
 from dpglm.results.record import FitRecord
-from dpglm.typing import BoolVector, FloatVector
+from dpglm.results.uncertainty import quantile
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-Prediction: TypeAlias = "pd.Series[Any] | NDArray[Any]"
+Prediction: TypeAlias = "pd.Series[Any] | pd.DataFrame | NDArray[Any]"
 What: TypeAlias = Literal["mean", "link", "class"]
 
 INVERSE_LINKS: dict[str, Callable[[FloatVector], FloatVector]] = {
@@ -26,19 +30,29 @@ INVERSE_LINKS: dict[str, Callable[[FloatVector], FloatVector]] = {
 }
 
 
-def predict(record: FitRecord, new: object, *, what: str, interval: object) -> Prediction:
+ROWS = 2048  # contrasts at once: a few matrices of p by this many doubles
+
+
+def predict(record: FitRecord, new: object, *, what: str, interval: float | None) -> Prediction:
     """One prediction per row of ``new``; see :meth:`FitResult.predict`."""
-    if interval is not None:
-        raise MethodError(
-            "interval asked for in predict",
-            expected="interval=None",
-            remedy="Leave interval out: intervals need the curvature release, which this fit does not have.",
-        )
+    reach = None if interval is None else quantile(interval)
     if what not in ("mean", "link", "class"):
         raise MethodError(
             f"what={what!r}" if isinstance(what, str) else f"what of type {type(what).__name__}",
             expected="'mean', 'link' or 'class'",
             remedy="Use what='mean' for probabilities, 'link' for the linear predictor, 'class' for levels.",
+        )
+    if reach is not None and what == "class":
+        raise MethodError(
+            "an interval for what='class'",
+            expected="what='mean' or 'link'",
+            remedy="Use what='mean': an interval of the probability of the second level.",
+        )
+    if reach is not None and record.contrasts is None:
+        raise MethodError(
+            f"an interval from a result without standard errors: {no_intervals(record)}",
+            expected="a fit with a released curvature",
+            remedy="Leave interval out.",
         )
     if what == "class" and record.link != "logit":
         raise MethodError(
@@ -59,9 +73,10 @@ def predict(record: FitRecord, new: object, *, what: str, interval: object) -> P
             remedy="Read the saved result with dpglm.load(path).",
         )
     rows, offset = record.row_map.coded(new)
+    rows = np.asarray(rows, dtype=np.float64)
     # New rows may be private too: no warning may tell that one of them is extreme.
     with np.errstate(all="ignore"):
-        eta = np.asarray(rows, dtype=np.float64) @ record.coded + offset
+        eta = rows @ record.coded + offset
         usable = np.isfinite(eta)
         eta = np.where(usable, eta, np.nan)
         values: NDArray[Any] = eta
@@ -69,7 +84,27 @@ def predict(record: FitRecord, new: object, *, what: str, interval: object) -> P
             values = INVERSE_LINKS[record.link](eta)
         elif what == "class":
             values = _classes(eta, usable, response_levels(record))
-    return _labelled(values, new, what)
+        if reach is None:
+            return _labelled(values, new, what)
+        centre, error = _contrasts(record, rows)
+        ends = [centre + offset + side * reach * error for side in (-1.0, 1.0)]
+        if what == "mean":
+            ends = [INVERSE_LINKS[record.link](end) for end in ends]
+    return _framed(values, ends, new)
+
+
+def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, FloatVector]:
+    """Debiased linear predictor of each row and its standard error, NaN where there is no interval."""
+    assert record.contrasts is not None
+    centre, error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    usable = np.flatnonzero(np.isfinite(rows).all(axis=1) & rows.any(axis=1))
+    for start in range(0, len(usable), ROWS):
+        places = usable[start : start + ROWS]
+        found = Contrasts(record.contrasts.model, rows[places])
+        kept = np.array([verdict.printed for verdict in verdicts(found)])
+        centre[places] = np.where(kept, found.estimates, np.nan)
+        error[places] = np.where(kept, found.deviations, np.nan)
+    return centre, error
 
 
 def response_levels(record: FitRecord) -> tuple[object, object]:
@@ -101,3 +136,11 @@ def _labelled(values: NDArray[Any], new: object, what: str) -> Prediction:
 
     index = getattr(new, "index", None)
     return pd.Series(values, index=index, name=what) if isinstance(index, pd.Index) else values
+
+
+def _framed(values: NDArray[Any], ends: list[FloatVector], new: object) -> pd.DataFrame:
+    import pandas as pd
+
+    index = getattr(new, "index", None)
+    columns = {"prediction": values, "conf_low": ends[0], "conf_high": ends[1]}
+    return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)

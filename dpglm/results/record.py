@@ -5,12 +5,18 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from dpglm.errors import StoreError
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.printing import Verdict, verdicts
+from dpglm.inference.released import Released
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.results.released_fields import locked, same
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 MAX_DEPTH = 32  # of nested lists and mappings in schema and mechanism; a schema needs 4
@@ -79,6 +85,7 @@ class FitRecord:
     n_rows: int | None  # only where the relation makes it public
     ledger: LedgerState | None
     version: str
+    released: Released | None = None  # what intervals and free refits are made of
     row_map: RowMap | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +108,9 @@ class FitRecord:
         object.__setattr__(self, "spend_lines", tuple(self.spend_lines))
         for name in ("schema", "mechanism"):
             object.__setattr__(self, name, plain(getattr(self, name), name))
+        if self.released is not None:
+            assert self.released.size == size, "one released coordinate per coefficient"
+            object.__setattr__(self, "released", locked(self.released))
 
     def __eq__(self, other: object) -> bool:
         """Equal in every field but the row map, arrays to the last bit, an absent number equal to itself."""
@@ -114,6 +124,31 @@ class FitRecord:
 
     def __hash__(self) -> int:
         return hash((self.formula, self.names, self.method, self.version))
+
+    @cached_property
+    def contrasts(self) -> Contrasts | None:
+        """The user's coefficients estimated from the released linear model; None without a curvature.
+
+        None, too, where numbers are so large or so small that arithmetic fails: an exception would be one
+        that depends on data.
+        """
+        if self.released is None:
+            return None
+        found = Contrasts(LinearModel(self.released), self.user_from_coded)
+        try:
+            with np.errstate(all="ignore"):
+                usable = np.isfinite(found.deviations) & np.isfinite(found.signal)
+        except (np.linalg.LinAlgError, ValueError, ArithmeticError):
+            return None
+        return found if usable.any() else None
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Whether each coefficient has an interval, and why not."""
+        if self.contrasts is None:
+            return (Verdict(False),) * len(self.names)
+        with np.errstate(all="ignore"):
+            return verdicts(self.contrasts)
 
     @property
     def private(self) -> bool:
@@ -165,5 +200,7 @@ def plain(value: object, name: str, *, depth: int = 0) -> Any:
 def _same(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if isinstance(one, Released) and isinstance(other, Released):
+        return same(one, other)
     # The text of a float is exact, and that of NaN equals itself.
     return repr(one) == repr(other) if isinstance(one, dict | LedgerState | float) else one == other

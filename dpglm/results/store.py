@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 from dpglm.errors import StoreError
 from dpglm.results.agreement import check_agreement
-from dpglm.results.document import FORMAT, FORMAT_VERSION, MAX_BYTES, fingerprint, to_json
+from dpglm.results.checks import fault
+from dpglm.results.document import FORMAT, MAX_BYTES, READABLE, fingerprint, to_json
 from dpglm.results.fit_result import FitResult
-from dpglm.results.parsing import fault, result_fields
+from dpglm.results.parsing import result_fields
 from dpglm.results.record import FitRecord
 
 __all__ = ["fingerprint", "from_json", "read", "save", "to_json", "writable", "write_atomically"]
@@ -135,10 +136,10 @@ def from_json(text: str) -> FitResult:
     if document.get("format") != FORMAT:
         fault("no format mark, or another one", f'"format": "{FORMAT}"')
     version = document.get("format_version")
-    if isinstance(version, bool) or version != FORMAT_VERSION:
+    if isinstance(version, bool) or version not in READABLE:
         raise StoreError(
             f"format_version {version}" if isinstance(version, int) else "no format_version",
-            expected=f"format_version {FORMAT_VERSION}",
+            expected=f"format_version {' or '.join(map(str, READABLE))}",
             remedy="Read the file with the version of dpglm that wrote it, or a later one.",
         )
     values = result_fields(document)

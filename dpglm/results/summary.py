@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import math
 
+from dpglm.results.absence import DEBIASED, PENALISED, gaps, no_intervals
 from dpglm.results.record import FitRecord, LedgerState
-from dpglm.results.tidy import selected
-from dpglm.results.uncertainty import intervals, p_values, standard_errors
+from dpglm.results.uncertainty import debiased, intervals, p_values, penalised, selected, standard_errors
 from dpglm.tables.content import Column, Fact
-from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, statistic
+from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, share, statistic
 from dpglm.tables.table import Table
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
-WHY_ABSENT = (
-    "Standard errors, tests and intervals are not in this version (-): "
-    "honest ones need a second private release."
-)
-NOT_COMPUTED = "Standard errors, tests and intervals are not computed in this version (-)."
+METHOD = "noise-aware GLS on the released curvature"
 
 
 def summary(record: FitRecord) -> Table:
     """Facts, coefficients and the guarantee in words; see :meth:`FitResult.summary`."""
     errors, ends = standard_errors(record), intervals(record, 0.95)
-    tests, kept = p_values(record), selected(record)
+    tests, kept, centre = p_values(record), selected(record), debiased(record)
+    apart = record.contrasts is not None and penalised(record)
     rows = tuple(
         (
             name,
             coefficient(record.estimates[j]),
+            *((coefficient(centre[j]),) if apart else ()),
             coefficient(errors[j]),
-            statistic(record.estimates[j] / errors[j]),
+            statistic(centre[j] / errors[j]),
             p_value(tests[j]),
             coefficient(ends[j, 0]),
             coefficient(ends[j, 1]),
@@ -36,16 +34,45 @@ def summary(record: FitRecord) -> Table:
         )
         for j, name in enumerate(record.names)
     )
+    headings = (HEADINGS[0], *(("debiased",) if apart else ()), *HEADINGS[1:])
     return Table(
         title=_title(record),
-        columns=(Column("term", "left"), *map(Column, HEADINGS), Column("selected")),
+        columns=(Column("term", "left"), *map(Column, headings), Column("selected")),
         rows=rows,
-        wide=(("Formula", record.formula),),
+        wide=(("Formula", record.formula), *interval_facts(record)),
         left=model_facts(record),
         right=privacy_facts(record),
-        notes=(*guarantee_notes(record), WHY_ABSENT if record.private else NOT_COMPUTED),
+        notes=(*guarantee_notes(record), *count_notes(record), *interval_notes(record)),
         alarm=record.alarm,
     )
+
+
+def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
+    """How intervals are made and which share of the budget pays for them; nothing without a curvature."""
+    if record.contrasts is None:
+        return ()
+    paid = sum(line.share for line in record.spend_lines if "curvature" in line.release)
+    price = f", {share(paid)} of the budget" if paid else ""
+    return (("Intervals", f"95 %, {METHOD}{price}"),)
+
+
+def count_notes(record: FitRecord) -> tuple[str, ...]:
+    """What becomes of counts beyond the declared bound, and what their variance is taken to be."""
+    bounds = record.mechanism.get("response_bounds")
+    if record.link != "log" or not isinstance(bounds, list):
+        return ()
+    high = f"{bounds[1]:,.10g}"
+    clipped = f"Counts above the declared bound of {high} are read as {high}"
+    if record.contrasts is None:
+        return (f"{clipped}.",)
+    return (f"{clipped}; standard errors take the variance of a count to be its mean.",)
+
+
+def interval_notes(record: FitRecord) -> tuple[str, ...]:
+    """What intervals belong to, which coefficients have none, and why."""
+    if record.contrasts is None:
+        return (f"No standard errors, tests and intervals (-): {no_intervals(record)}.",)
+    return (PENALISED if penalised(record) else DEBIASED, *gaps(record))
 
 
 def model_facts(record: FitRecord) -> tuple[Fact, ...]:

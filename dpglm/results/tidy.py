@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.results.absence import reason
 from dpglm.results.record import FitRecord
-from dpglm.results.uncertainty import intervals, p_values, standard_errors
+from dpglm.results.uncertainty import debiased, intervals, p_values, selected, shares, standard_errors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,22 +19,27 @@ def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
     """One row per coefficient; see :meth:`FitResult.tidy`."""
     import pandas as pd
 
-    errors, ends = standard_errors(record), intervals(record, 0.95)
+    errors, ends, parts = standard_errors(record), intervals(record, 0.95), shares(record)
+    centre = debiased(record)
     with np.errstate(over="ignore"):
         shown = np.exp if exponentiate else np.array
         estimates, low, high = shown(record.estimates), shown(ends[:, 0]), shown(ends[:, 1])
+        shown_centre = shown(centre)
     frame = pd.DataFrame(
         {
             "term": list(record.names),
             "estimate": estimates,
             "std_error": errors,
-            "statistic": record.estimates / errors,
+            "statistic": centre / errors,
             "p_value": p_values(record),
             "conf_low": low,
             "conf_high": high,
             "selected": selected(record),
-            "sampling_se": np.full(len(record.names), np.nan),
-            "privacy_se": np.full(len(record.names), np.nan),
+            "debiased": shown_centre,
+            "sampling_se": parts[:, 0],
+            "privacy_se": np.hypot(parts[:, 1], parts[:, 2]),
+            "adjustment_se": parts[:, 3],
+            "reason": [reason(verdict) for verdict in record.verdicts],
         }
     )
     return marked(frame, record)
@@ -79,7 +85,7 @@ def odds_ratios(record: FitRecord) -> pd.DataFrame:
             remedy="Use tidy(exponentiate=True) where ratios make sense.",
         )
     frame = tidy(record, exponentiate=True).rename(columns={"estimate": "odds_ratio"})
-    return marked(frame[["term", "odds_ratio", "conf_low", "conf_high", "selected"]], record)
+    return marked(frame[["term", "odds_ratio", "debiased", "conf_low", "conf_high", "selected"]], record)
 
 
 def spend(record: FitRecord) -> pd.DataFrame:
@@ -97,12 +103,6 @@ def spend(record: FitRecord) -> pd.DataFrame:
         }
     )
     return marked(frame, record)
-
-
-def selected(record: FitRecord) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which coefficients were selected and are not exactly zero, shape (p,)."""
-    chosen: np.ndarray[tuple[int], np.dtype[np.bool_]] = record.selected_mask & (record.estimates != 0.0)
-    return chosen
 
 
 def number(value: float | None) -> float:

@@ -95,6 +95,31 @@ def count(value: int | None) -> str:
     return ABSENT if value is None else f"{value:,}"
 
 
+def factor(value: float) -> str:
+    """By how much something has to grow: two significant digits, rounded up; ``"-"`` for no finite factor.
+
+    Examples
+    --------
+    >>> factor(1.0944), factor(12.3), factor(170.0), factor(float("inf"))
+    ('1.1', '13', '170', '-')
+    """
+    if not math.isfinite(value) or value <= 0.0:
+        return ABSENT
+    rounded = Context(prec=2, rounding=ROUND_CEILING).plus(Decimal(f"{value:.12g}"))
+    return _short_exponent(f"{float(rounded):.6g}")
+
+
+def share(value: float) -> str:
+    """A share of a budget as a whole percentage.
+
+    Examples
+    --------
+    >>> share(0.495), share(0.004)
+    ('50 %', '<1 %')
+    """
+    return "<1 %" if 0.0 < value < 0.005 else f"{100.0 * value:.0f} %"
+
+
 def _declared(value: float | None, rounding: str) -> str:
     """The shortest text that reads back as ``value``, or four digits rounded to the safe side."""
     if value is None or not math.isfinite(value):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dpglm.glm.blocks import TermBlock
+from dpglm.inference.released import Released
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
@@ -123,13 +125,128 @@ def open_fit() -> FitResult:
     )
 
 
-RESULTS = {"private": private_fit, "pure": pure_fit, "seeded": seeded_fit, "open": open_fit}
+INTERVAL_NAMES = (
+    "Intercept",
+    "C(job)[T.clerk]",
+    "C(job)[T.nurse]",
+    "C(job)[T.R&D <lab>]",
+    "age",
+    "religious",
+)
+
+
+def released() -> Released:
+    """A released linear model from round numbers: no noise was drawn."""
+    corner = np.array([[3.0, 0.0, 0.0], [-1.0, 8.0**0.5, 0.0], [-1.0, -(2.0**0.5), 6.0**0.5]]) / 12.0**0.5
+    corners = np.vstack([corner, -corner.sum(axis=0)])
+    norm = (0.25 + 2 * 2.0 / 4 + 0.75) ** 0.5
+    blocks = (
+        TermBlock("Intercept", "intercept", 0, 1, 0.125, np.array([[0.5 / norm]]), np.array([10.0 * norm])),
+        TermBlock("C(job)", "levels", 1, 4, 0.375, corners / norm, np.full(3, norm)),
+        TermBlock("age", "slope", 4, 5, 0.25, np.array([[2.0**0.5 / norm]]), np.array([4.5**0.5 * norm])),
+        TermBlock(
+            "religious", "slope", 5, 6, 0.25, np.array([[2.0**0.5 / norm]]), np.array([4.5**0.5 * norm])
+        ),
+    )
+    # 400 effective rows: shares of the four jobs, mean and mean square of the two slopes, both around 0.
+    shares = np.array([0.4, 0.3, 0.28, 0.02])
+    means = np.concatenate([[0.5], shares @ corners, [0.1 * 2.0**0.5, -0.05 * 2.0**0.5]]) / norm
+    curvature = np.outer(means, means)
+    curvature[1:4, 1:4] = (corners.T * shares) @ corners / norm**2
+    curvature[4:6, 4:6] = np.array([[0.14, 0.03], [0.03, 0.18]]) / norm**2
+    centre = np.array([-4.0, 0.75, -0.25, 0.5, -0.25, -3.0])
+    ridge = np.array([0.5, 2.0, 2.0, 2.0, 2.0, 2.0])
+    return Released(
+        blocks=blocks,
+        centre=centre,
+        score=ridge * centre,
+        curvature=np.round(400.0 * curvature, 6),  # the same on every machine
+        score_scale=6.5,
+        curvature_scale=1.625,
+        dispersion=1.0,
+        spread=6.5**2 / ridge**2,
+    )
+
+
+def user_from_coded(model: Released) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Jobs against the farmer's; age over 17 to 43, religious over 1 to 4; the intercept at 0 of both."""
+    matrix = np.zeros((6, 6))
+    constant, corners, slope = (model.blocks[k].table for k in (0, 1, 2))
+    matrix[0, 0] = constant[0, 0]
+    matrix[0, 1:4] = corners[0]
+    matrix[1:4, 1:4] = corners[1:] - corners[0]
+    matrix[4, 4], matrix[5, 5] = slope[0, 0] / 26.0, slope[0, 0] / 3.0
+    matrix[0, 4], matrix[0, 5] = -30.0 * matrix[4, 4], -2.5 * matrix[5, 5]
+    return matrix
+
+
+def interval_fit(**changes: Any) -> FitResult:
+    """With a released curvature: intervals for all but a rare level."""
+    model = released()
+    matrix = user_from_coded(model)
+    coded = np.array([-3.75, 0.5, -0.25, 0.125, 0.0, -3.0])
+    estimates = np.round(matrix @ coded, 9)
+    estimates[4] = 0.0
+    fields: dict[str, Any] = {
+        "formula": "affair ~ C(job) + age + religious",
+        "penalty": "l1/2",
+        "names": INTERVAL_NAMES,
+        "estimates": estimates,
+        "selected_mask": np.array([True, True, True, True, False, True]),
+        "coded": coded,
+        "user_from_coded": matrix,
+        "terms": (("Intercept", (0,)), ("C(job)", (1, 2, 3)), ("age", (4,)), ("religious", (5,))),
+        "spend_lines": (
+            SpendLine("perturbed minimiser", None, None, 0.2581234 * 0.495**0.5, 0.495),
+            SpendLine("solver residual", None, None, 0.2581234 * 0.01**0.5, 0.01),
+            SpendLine("curvature", None, None, 0.2581234 * 0.495**0.5, 0.495),
+        ),
+        "schema": {
+            "unit": "one woman",
+            "variables": {
+                "affair": {"levels": ["no", "yes"]},
+                "job": {"levels": ["farmer", "clerk", "nurse", "R&D <lab>"]},
+                "age": {"bounds": [17.0, 43.0]},
+                "religious": {"bounds": [1.0, 4.0]},
+            },
+        },
+        "released": model,
+    }
+    return private_fit(**(fields | changes))
+
+
+def dense_fit() -> FitResult:
+    """The fit with intervals, without a penalty: its coefficients are the debiased ones."""
+    fit = interval_fit()
+    assert fit.contrasts is not None
+    printed = np.array([verdict.printed for verdict in fit.verdicts])
+    estimates = np.where(printed, fit.contrasts.estimates, fit.contrasts.shrunk)
+    return interval_fit(
+        penalty="none",
+        strength=None,
+        estimates=estimates,
+        coded=np.linalg.solve(fit.user_from_coded, estimates),
+        selected_mask=np.ones(6, dtype=bool),
+    )
+
+
+RESULTS = {
+    "private": private_fit,
+    "pure": pure_fit,
+    "seeded": seeded_fit,
+    "open": open_fit,
+    "interval": interval_fit,
+    "dense": dense_fit,
+}
 
 
 def outputs() -> dict[str, str]:
     """What each golden file must hold, by file name."""
     tables: dict[str, Table] = {f"summary_{name}": make().summary() for name, make in RESULTS.items()}
     tables["compare"] = compare({"small": pure_fit(), "large": private_fit(), "open": open_fit()})
+    tables["compare_intervals"] = compare(
+        {"sparse": interval_fit(), "dense": dense_fit(), "small": pure_fit()}
+    )
     writers = {
         "txt": lambda table: f"{table}\n",
         "html": Table.to_html,

@@ -10,7 +10,7 @@ from dpglm.report.section import Section
 from dpglm.results.fit_result import FitResult
 from dpglm.results.store import fingerprint, to_json
 
-MOST_CHARACTERS = 60_000
+MOST_CHARACTERS = 60_000  # with all digits; a longer one is packed
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,15 @@ class Verbatim:
 
 
 def saved_result(result: FitResult, choices: Mapping[str, str]) -> Section:
-    """Fingerprint, and the JSON itself where it is short and may be published."""
+    """Fingerprint, and the JSON itself where it may be published; the page drops it where it is too long."""
     text = to_json(result)
-    short = len(text) <= MOST_CHARACTERS
+    packed = len(text) > MOST_CHARACTERS
+    if packed:
+        text = to_json(result, packed=True)
     content = {
         "private": result.guarantee.private,
         "fingerprint": fingerprint(result),
-        "json": Verbatim(text) if short and result.guarantee.private else None,
+        "packed": packed,
+        "json": Verbatim(text) if result.guarantee.private else None,
     }
     return Section("annex", "The saved result", content)

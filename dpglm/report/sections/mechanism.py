@@ -13,6 +13,11 @@ LABELS = {
     "algorithm": "Algorithm",
     "theorem": "Theorem",
     "released": "What was released",
+    "released_too": "Released too",
+    "curvature_sensitivity": "Sensitivity of the curvature, Frobenius",
+    "curvature_noise_scale": "Noise scale of the curvature",
+    "interval_method": "Intervals by",
+    "post_processing": "Computed afterwards",
     "sensitivity": "Sensitivity, Euclidean",
     "noise": "Law of the noise b",
     "noise_scale": "Noise scale",
@@ -24,10 +29,14 @@ LABELS = {
     "solver_residual": "Certified solver residual",
     "residual_noise_scale": "Noise that hides the residual",
     "response_levels": "Levels of the response",
+    "response_bounds": "Bounds of the response, beyond which it is clipped",
+    "gram_deviation": "Noise of X'X, standard deviation on the diagonal",
+    "cross_deviation": "Noise of X'y, standard deviation",
+    "prior_scale": "Scale of the prior that shrinks",
     "random_source": "Source of randomness",
     "coding": "Coding of categories",
 }
-CLAIMS = ("theorem", "sensitivity")  # not shown where nothing is promised
+CLAIMS = ("theorem", "sensitivity", "curvature_sensitivity")  # not shown where nothing is promised
 MOST_FACTS = 60
 
 COMMON_STEPS = (
@@ -46,6 +55,10 @@ LAST_STEPS = {
     "Theorem A2": "With Gaussian noise the log-ratio is bounded by that of two shifted Gaussians, point "
     "by point, when the ridge is large against the noise variance: the release is as private as the "
     "Gaussian mechanism.",
+    "Theorem C": "The slope of a row stays in an interval as long as the row’s norm, and a convex function "
+    "of it is largest at an end: the log-ratio is that of two shifted Gaussians (or the distance over the "
+    "scale), plus at most log(1 + R²/ridge) for the Jacobian. The privacy profile, shifted by that cost, "
+    "bounds the release.",
     "Theorem A2'": "For any ridge the Jacobian costs at most log(1 + R²/(4 ridge)); the rest of the "
     "log-ratio is that of two shifted Gaussians. The Gaussian privacy profile, shifted by that cost, "
     "therefore bounds the release.",
@@ -57,6 +70,16 @@ RESIDUAL_STEP = (
     "The solver stops at a certified residual, not at the exact minimum. Between neighbours the point it "
     "stops at moves by at most twice the residual over the ridge more than the minimum does, and a "
     "second, small noise hides that; its price is in the ledger."
+)
+TERMS_STEP = (
+    "Each term has a ridge of its own here: R² over the ridge is then the sum over terms of the largest "
+    "squared norm over the ridge."
+)
+CURVATURE_STEP = (
+    "The curvature is a second release, taken at the point that was released already. One row adds the outer "
+    "product of a row of bounded norm, times a weight that the loss bounds, so that its Frobenius norm is "
+    "bounded too; symmetric noise, equally strong in every direction of that norm, hides it. The two "
+    "releases compose."
 )
 
 
@@ -82,10 +105,13 @@ def _proof(result: FitResult) -> list[str]:
     if last is None:
         return []
     residual = [RESIDUAL_STEP] if "residual_noise_scale" in result.mechanism else []
+    curvature = "curvature_noise_scale" in result.mechanism
     return [
         *COMMON_STEPS,
         last,
+        *([TERMS_STEP] if curvature else []),
         *residual,
+        *([CURVATURE_STEP] if curvature else []),
         "Everything after the release works on released numbers only and costs nothing.",
     ]
 

@@ -1,4 +1,4 @@
-"""Model and results: released coefficients, and what selection under noise means."""
+"""Model and results: coefficients with intervals, how these are made, what selection under noise means."""
 
 from __future__ import annotations
 
@@ -6,17 +6,53 @@ import math
 from collections.abc import Mapping
 
 from dpglm.report.figures import coefficient_figure
+from dpglm.report.interval_figures import forest_figure, variance_figure
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import number, shown
+from dpglm.results.absence import RULE, mergeable, no_intervals
 from dpglm.results.fit_result import FitResult
-from dpglm.results.tidy import selected
-from dpglm.tables.number import ABSENT, coefficient, count
+from dpglm.results.priors import prior_scales
+from dpglm.results.summary import METHOD, interval_facts
+from dpglm.results.uncertainty import debiased, intervals, penalised, printed, selected, standard_errors
+from dpglm.tables.number import ABSENT, coefficient, count, factor
 
 MOST_ROWS = 250
+MOST_TERMS = 100
 
 
 def model_and_results(result: FitResult, choices: Mapping[str, str]) -> Section:
-    """Coefficient table with absent standard errors, dot plot, what "not selected" means."""
+    """Coefficients, intervals and their method, figures, what "not selected" means."""
+    private = result.guarantee.private
+    given = bool(printed(result).any())
+    chosen = int(selected(result).sum())
+    content = {
+        "private": private,
+        "facts": _facts(result),
+        "coefficients": _coefficients(result),
+        "left_out": max(0, len(result.names) - MOST_ROWS),
+        "odds": result.link == "logit",
+        "intervals": result.contrasts is not None,
+        "why_none": no_intervals(result) if private else "",
+        "penalised": penalised(result),
+        "figure": (forest_figure(result) if given else None) or coefficient_figure(result),
+        "variance": variance_figure(result) if given else None,
+        "moments": result.released is not None and not result.released.centre.any(),
+        "rule": RULE,
+        "gaps": _gaps(result),
+        "mergeable": any(
+            merge and not verdict.printed
+            for merge, verdict in zip(mergeable(result), result.verdicts, strict=True)
+        ),
+        "priors": _priors(result),
+        "sparse": chosen < len(result.names),
+        "chosen": chosen,
+        "total": len(result.names),
+        "dropped": [shown(name) for name in _terms_not_selected(result)][:MOST_TERMS],
+    }
+    return Section("model", "Model and results", content)
+
+
+def _facts(result: FitResult) -> list[tuple[str, str]]:
     facts = [
         ("Formula", shown(result.formula, 1000)),
         ("Family and link", f"{shown(result.family)}, {shown(result.link)}"),
@@ -27,48 +63,77 @@ def model_and_results(result: FitResult, choices: Mapping[str, str]) -> Section:
     facts += [("Method", shown(result.method)), ("Goal", shown(result.goal))]
     if result.n_rows is not None:
         facts.append(("Rows", count(result.n_rows)))
-    chosen = int(selected(result).sum())
-    sparse = chosen < len(result.names)
-    content = {
-        "private": result.guarantee.private,
-        "facts": facts,
-        "coefficients": _coefficients(result),
-        "left_out": max(0, len(result.names) - MOST_ROWS),
-        "figure": coefficient_figure(result),
-        "sparse": sparse,
-        "chosen": chosen,
-        "total": len(result.names),
-        "dropped": [shown(name) for name in _terms_not_selected(result)][:100],
-        "odds": _has_odds(result),
-    }
-    return Section("model", "Model and results", content)
+    for label, words in interval_facts(result):
+        facts.append((label, words if result.guarantee.private else f"95 %, {METHOD}"))
+    return facts
 
 
 def _coefficients(result: FitResult) -> Rows:
-    odds = _has_odds(result)
+    """Estimates, errors and intervals; without a curvature the errors are absent."""
+    odds, given = result.link == "logit", result.contrasts is not None
+    apart = given and penalised(result)
+    errors, ends, centre = standard_errors(result), intervals(result, 0.95), debiased(result)
+    headings = ["coefficient", "estimate", *(["debiased"] if apart else []), "std err"]
+    headings += ["lower", "upper"] if given else []
+    headings += ["odds ratio"] if odds else []
     rows = []
-    for name, value, chosen in zip(result.names, result.estimates, selected(result), strict=True):
-        ratio = ABSENT if name == "Intercept" else _ratio(float(value))
-        cells = (shown(name, 120), coefficient(float(value)), ABSENT)
-        rows.append(
-            (*cells, ratio, "yes" if chosen else "no") if odds else (*cells, "yes" if chosen else "no")
-        )
-    headings = ("coefficient", "estimate", "std err", "odds ratio", "selected")
-    return Rows(
-        "Coefficients, original scale",
-        headings if odds else headings[:3] + headings[4:],
-        tuple(rows[:MOST_ROWS]),
-        numeric=(1, 2, 3) if odds else (1, 2),
-    )
-
-
-def _has_odds(result: FitResult) -> bool:
-    return result.link == "logit"
+    for j, kept in enumerate(selected(result)[:MOST_ROWS]):
+        name, value = result.names[j], float(result.estimates[j])
+        cells = [shown(name, 120), coefficient(value)]
+        cells += [coefficient(centre[j])] if apart else []
+        cells.append(coefficient(errors[j]))
+        cells += [coefficient(ends[j, 0]), coefficient(ends[j, 1])] if given else []
+        if odds and name == "Intercept":
+            cells.append(ABSENT)
+        elif odds and given:
+            cells.append(_ratios(float(centre[j]), *ends[j].tolist()))
+        elif odds:
+            cells.append(_ratio(value))
+        rows.append((*cells, "yes" if kept else "no"))
+    caption = "Coefficients, original scale" + ("; lower and upper ends of 95 % intervals" if given else "")
+    numeric = tuple(range(1, len(headings)))
+    return Rows(caption, (*headings, "selected"), tuple(rows), numeric=numeric)
 
 
 def _ratio(value: float) -> str:
     """The odds ratio of a coefficient; exactly 1 where it is exactly 0."""
     return "1" if value == 0.0 else coefficient(math.exp(min(value, 709.0)))
+
+
+def _ratios(centre: float, low: float, high: float) -> str:
+    """An odds ratio and its interval."""
+    if not math.isfinite(centre):
+        return ABSENT
+    return f"{_ratio(centre)} ({_ratio(low)} to {_ratio(high)})"
+
+
+def _gaps(result: FitResult) -> Rows | None:
+    """Coefficients without an interval, the test that fails, and what repairs it."""
+    if result.contrasts is None:
+        return None
+    rows = [
+        (shown(name, 120), verdict.reason, factor(verdict.factor))
+        for name, verdict in zip(result.names, result.verdicts, strict=True)
+        if not verdict.printed
+    ]
+    grown = "rows or ε, times" if result.guarantee.private else "rows, times"
+    if not rows:
+        return None
+    first = f", the first {MOST_ROWS}" if len(rows) > MOST_ROWS else ""
+    caption = f"Coefficients without an interval{first}"
+    return Rows(caption, ("coefficient", "why", grown), tuple(rows[:MOST_ROWS]), numeric=(2,))
+
+
+def _priors(result: FitResult) -> Rows | None:
+    rows = prior_scales(result)
+    if not rows:
+        return None
+    return Rows(
+        "Declared prior scales, as standard deviations",
+        ("term", "of", "scale"),
+        tuple((shown(term, 120), what, scale) for term, what, scale in rows[:MOST_TERMS]),
+        numeric=(2,),
+    )
 
 
 def _terms_not_selected(result: FitResult) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from dpglm.report.page import render
 from tests.rooms.report.specimen import PAGES
 
-GOLDEN = ("pure", "approximate", "plain")
+GOLDEN = ("pure", "approximate", "plain", "intervals")
 
 
 def pages() -> dict[str, str]:

@@ -362,3 +362,91 @@ def test_what_is_said_of_the_whole_table_can_be_added_to_a_short_form():
     schema = Schema.of({"age": (18, 95)}, rows=5000, unit="one patient", title="ward 7")
     assert (schema.rows, schema.unit, schema.title) == (5000, "one patient", "ward 7")
     assert Schema.of(schema).rows == 5000
+
+
+effects = st.none() | st.floats(1e-3, 1e3)
+told_numerics = st.builds(
+    lambda low, width, place, spread, effect: Numeric(
+        low,
+        low + width,
+        mean=low + place * width,
+        sd=spread * width * (place * (1 - place)) ** 0.5,
+        effect=effect,
+    ),
+    st.integers(-1000, 1000),
+    st.integers(1, 1000),
+    st.floats(0.01, 0.99),
+    st.floats(0.01, 0.99),
+    effects,
+)
+told_categories = st.builds(
+    lambda weights, effect: Categorical(
+        range(len(weights)), shares=[weight / sum(weights) for weight in weights], effect=effect
+    ),
+    st.lists(st.integers(1, 1000), min_size=2, max_size=6),
+    effects,
+)
+
+
+@law
+@given(told_numerics | told_categories)
+def test_expectations_are_kept_in_dicts_yaml_json_and_pickles(variable: Numeric | Categorical) -> None:
+    schema = Schema({"x": variable})
+    assert Schema.from_dict(schema.to_dict()) == schema
+    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert hash(variable) == hash(copy.deepcopy(variable))
+
+
+@law
+@given(told_numerics | told_categories)
+def test_expectations_are_kept_in_a_file(tmp_path_factory: pytest.TempPathFactory, variable: Numeric) -> None:
+    path = tmp_path_factory.mktemp("schema") / "x.schema.yaml"
+    schema = Schema({"x": variable})
+    schema.to_yaml(path)
+    assert Schema.from_yaml(path) == schema
+
+
+def test_shares_may_be_given_by_level_in_any_order_and_rounded() -> None:
+    by_level = Schema.of({"x": {"levels": ["a", "b", 3], "shares": {3: 0.17, "a": 0.5, "b": 0.33}}})
+    assert by_level.variables["x"].shares == (0.5, 0.33, 0.17)
+    assert Categorical(["a", "b", "c"], shares=[0.333, 0.333, 0.333]).shares == (0.333, 0.333, 0.333)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"bounds": [0, 1], "effect": 0},
+        {"bounds": [0, 1], "effect": -1},
+        {"bounds": [0, 1], "effect": float("nan")},
+        {"bounds": [0, 1], "effect": float("inf")},
+        {"bounds": [0, 1], "effect": "large"},
+        {"bounds": [0, 1], "effect": True},
+        {"bounds": [0, 1], "mean": 1},
+        {"bounds": [0, 1], "mean": float("nan")},
+        {"bounds": [0, 1], "mean": "middle"},
+        {"bounds": [0, 1], "sd": 0},
+        {"bounds": [0, 1], "sd": 0.5},
+        {"bounds": [0, 1], "mean": 0.1, "sd": 0.31},
+        {"bounds": [0, 1], "shares": [0.5, 0.5]},
+        {"levels": ["a", "b"], "effect": [1]},
+        {"levels": ["a", "b"], "mean": 0.5},
+        {"levels": ["a", "b"], "shares": [0.5]},
+        {"levels": ["a", "b"], "shares": [1.0, 0.0]},
+        {"levels": ["a", "b"], "shares": [1.5, -0.5]},
+        {"levels": ["a", "b"], "shares": [0.5, 0.45]},
+        {"levels": ["a", "b"], "shares": [0.5, float("nan")]},
+        {"levels": ["a", "b"], "shares": ["half", "half"]},
+        {"levels": ["a", "b"], "shares": 0.5},
+        {"levels": ["a", "b"], "shares": "ab"},
+        {"levels": ["a", "b"], "shares": {"a": 0.5, "c": 0.5}},
+        {"levels": ["a", "b"], "shares": {"a": 1.0}},
+    ],
+    ids=str,
+)
+def test_a_wrong_expectation_is_told_with_its_column(entry: dict[str, object]) -> None:
+    with pytest.raises(SchemaError) as told:
+        Schema.of({"weight": entry})
+    assert str(told.value).startswith("Found: weight: ") or "weight" in str(told.value)
+    assert told.value.expected
+    assert told.value.remedy

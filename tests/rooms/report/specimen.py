@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dpglm.glm.blocks import TermBlock
+from dpglm.inference.released import Released
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
+from tests.golden.examples import interval_fit
 
 NAMES = (
     "Intercept",
@@ -220,6 +223,99 @@ def plain() -> FitResult:
     )
 
 
+def interval(**changes: Any) -> FitResult:
+    """The golden fit with a released curvature, on this page's guarantee and ledger."""
+    card = fit().mechanism | {
+        "released_too": "the sum of curvature times x x' at that point, with symmetric noise",
+        "curvature_sensitivity": 0.3535533905932738,
+        "curvature_noise_scale": 1.625,
+    }
+    promise = approximate(relation="replace-one")
+    fields: dict[str, Any] = {"guarantee": promise, "ledger": ledger(), "mechanism": card}
+    return interval_fit(**(fields | {"spend_lines": interval_fit().spend_lines} | changes))
+
+
+def simplex(count: int) -> np.ndarray:
+    """Corners of a centred simplex, one row each, columns orthonormal: Helmert's."""
+    table = np.zeros((count, count - 1))
+    for k in range(1, count):
+        table[:k, k - 1], table[k, k - 1] = -1.0, k
+        table[:, k - 1] /= (k * (k + 1.0)) ** 0.5
+    return table
+
+
+def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> FitResult:
+    """As many coefficients as the adult table has, all digits of every number in use; seed 3."""
+    generator = np.random.default_rng(3)
+    norm = (0.25 + 0.5 * slopes + sum(1.0 - 1.0 / count for count in levels)) ** 0.5
+    blocks = [TermBlock("Intercept", "intercept", 0, 1, 0.1, np.array([[0.5 / norm]]), np.array([10 * norm]))]
+    means, inner = [np.array([0.5 / norm])], [np.array([[0.25]]) / norm**2]
+    names, terms = ["Intercept"], [("Intercept", (0,))]
+    matrix_rows: list[tuple[int, int, np.ndarray]] = []
+    for k, count in enumerate(levels):
+        start = blocks[-1].stop
+        corners = simplex(count) / norm
+        shares = np.arange(count, 0.0, -1.0) ** 2 / np.sum(np.arange(count, 0.0, -1.0) ** 2)
+        label = f"C(factor_{k})"
+        blocks.append(
+            TermBlock(label, "levels", start, start + count - 1, 0.1, corners, np.full(count - 1, norm))
+        )
+        means.append(shares @ corners)
+        inner.append((corners.T * shares) @ corners)
+        names += [f"{label}[T.level number {level}]" for level in range(1, count)]
+        terms.append((label, tuple(range(start, start + count - 1))))
+        matrix_rows.append((start, start + count - 1, corners))
+    for k in range(slopes):
+        start, scale = blocks[-1].stop, 2.0**0.5 / norm
+        blocks.append(
+            TermBlock(f"x{k}", "slope", start, start + 1, 0.1, np.array([[scale]]), np.array([3 / scale]))
+        )
+        means.append(np.array([0.1 * scale]))
+        inner.append(np.array([[0.1 * scale**2]]))
+        names.append(f"x{k}")
+        terms.append((f"x{k}", (start,)))
+    size = len(names)
+    mean = np.concatenate(means)
+    curvature = np.outer(mean, mean)
+    matrix = np.zeros((size, size))
+    matrix[0, 0] = 0.5 / norm
+    for block, part in zip(blocks, inner, strict=True):
+        curvature[block.columns, block.columns] = part
+        if block.kind == "slope":
+            matrix[block.start, block.start] = block.table[0, 0] / 60.0
+            matrix[0, block.start] = -0.5 * block.table[0, 0]
+    for start, stop, corners in matrix_rows:
+        matrix[start:stop, start:stop] = corners[1:] - corners[0]
+        matrix[0, start:stop] = corners[0]
+    noise = generator.normal(size=(size, size))
+    ridge = np.full(size, 2.0)
+    centre = generator.normal(size=size)
+    released = Released(
+        blocks=tuple(blocks),
+        centre=centre,
+        score=ridge * centre,
+        curvature=6000.0 * curvature + (noise + noise.T) / 2.0,
+        score_scale=6.5,
+        curvature_scale=1.625,
+        dispersion=1.0,
+        spread=6.5**2 / ridge**2,
+    )
+    columns = {
+        f"factor_{k}": {"levels": [f"level number {j}" for j in range(n)]} for k, n in enumerate(levels)
+    }
+    return interval(
+        names=tuple(names),
+        estimates=matrix @ centre,
+        coded=centre,
+        user_from_coded=matrix,
+        selected_mask=np.ones(size, dtype=bool),
+        terms=tuple(terms),
+        released=released,
+        schema={"unit": "one person", "variables": columns},
+        formula="income ~ " + " + ".join(name for name, _ in terms[1:]),
+    )
+
+
 CHOICES = {
     "tuning": "Penalty strength left at its default, which does not look at data.",
     "formula": "Fixed in the study plan before the survey was read.",
@@ -231,6 +327,12 @@ PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
         {},
     ),
     "gaussian": (lambda: fit(guarantee=gaussian()), {}),
+    "intervals": (interval, CHOICES),
+    "intervals_seeded": (
+        lambda: interval(guarantee=replace(pure(), private=False, reason="seeded"), ledger=None),
+        {},
+    ),
+    "wide": (wide, {}),
     "seeded": (seeded, {}),
     "plain": (plain, CHOICES),
 }

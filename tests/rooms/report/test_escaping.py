@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpglm.report.page import render
 from dpglm.results.fit_result import FitResult, SpendLine
 from tests.rooms.report.reading import Element, Page
-from tests.rooms.report.specimen import NAMES, approximate, fit, ledger, pure, schema
+from tests.rooms.report.specimen import NAMES, approximate, fit, interval, ledger, pure, schema
 
 ATTACKS = (
     "<script>alert(1)</script>",
@@ -165,3 +165,17 @@ def test_the_law_would_see_an_unescaped_name() -> None:
     source = render(fit(guarantee=pure(unit="one woman")))
     broken = source.replace("one woman", "<b>one woman</b>", 1)
     assert skeleton(Page(broken).root) != skeleton(Page(source).root)
+
+
+@pytest.mark.parametrize("words", ATTACKS)
+def test_labels_of_a_released_model_stay_text(words: str) -> None:
+    model = interval().released
+    assert model is not None
+    blocks = tuple(replace(block, label=words) for block in model.blocks)
+    names = (words, *(f"{words}{k}" for k in range(1, 6)))
+    source = render(interval(names=names, released=replace(model, blocks=blocks), terms=((words, (1,)),)))
+    read = Page(source)
+    tags = Counter(element.tag for element in read.root.walk())
+    plain = Counter(element.tag for element in Page(render(interval(names=tuple("abcdef")))).root.walk())
+    assert set(tags) <= set(plain)
+    assert tags["svg"] == plain["svg"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from hypothesis import strategies as st
 
 from dpglm.errors import MethodError
 from dpglm.report.figures import MOST_DOTS, coefficient_figure, icon_array, ledger_figure, profile_figure
+from dpglm.report.interval_figures import forest_figure, variance_figure
 from dpglm.report.page import render
 from dpglm.report.plots import plot
 from dpglm.report.svg import Axis, shortened
 from dpglm.report.wording import chance, percent
 from tests.rooms.report.reading import Page
-from tests.rooms.report.specimen import PAGES, fit, gaussian, ledger, plain, pure, seeded
+from tests.rooms.report.specimen import PAGES, fit, gaussian, interval, ledger, plain, pure, seeded, wide
 
 FIGURES = {"icons", "tradeoff", "profile", "coefficients", "steps"}
 
@@ -43,6 +45,14 @@ def test_all_five_figures_are_on_a_page_with_a_ledger() -> None:
     read = Page(render(fit()))
     shown = {svg.attributes["aria-labelledby"].split("-")[0] for svg in read.root.all("svg")}
     assert shown == FIGURES
+
+
+def test_a_page_with_intervals_shows_them_their_parts_and_what_would_halve_them() -> None:
+    read = Page(render(interval()))
+    shown = {svg.attributes["aria-labelledby"].split()[0].removesuffix("-t") for svg in read.root.all("svg")}
+    assert shown == (FIGURES - {"coefficients"}) | {"forest", "variance", "width-n", "width-epsilon"}
+    seeded_page = Page(render(PAGES["intervals_seeded"][0]()))
+    assert not [e for e in seeded_page.root.walk() if e.attributes.get("id") == "width-epsilon-t"]
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
@@ -148,12 +158,67 @@ def test_an_empty_ledger_has_no_steps() -> None:
     Page(render(fit(ledger=ledger(entries=(), spent_epsilon=0.0, remaining_epsilon=3.0))))
 
 
-@pytest.mark.parametrize("kind", ["coef", "spend", "tradeoff"])
-def test_plots_are_drawn_on_the_axes_given(kind: Any) -> None:
+def test_bars_of_variance_fill_their_line_and_forests_span_their_intervals() -> None:
+    result = interval()
+    bars, forest = variance_figure(result), forest_figure(result)
+    assert bars is not None
+    assert forest is not None
+    for row in bars.twin.rows:
+        assert sum(float(cell.removesuffix(" %")) for cell in row[2:]) == pytest.approx(100.0, abs=0.2)
+    drawn = bars.drawing.__html__()
+    assert drawn.count("part-one") == len(bars.twin.rows) + 1  # and the legend
+    stems = re.findall(r'class="stem" x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)"', forest.drawing.__html__())
+    points = re.findall(r'class="point" cx="([\d.]+)"', forest.drawing.__html__())
+    whiskers = [(float(a), float(b)) for a, b in stems if a != b]
+    for (low, high), dot in zip(whiskers, points, strict=True):
+        assert (low + high) / 2.0 == pytest.approx(float(dot), abs=0.11)  # tenths of a unit
+    assert forest.drawing.__html__().count("point hollow") == 1
+
+
+def test_many_intervals_show_the_clearest_and_say_how_many() -> None:
+    forest = forest_figure(wide())
+    assert forest is not None
+    assert len(forest.twin.rows) == 40
+    assert "40 of 97" in forest.caption
+
+
+def test_no_intervals_no_figures_of_them() -> None:
+    assert variance_figure(fit()) is None
+    none = interval(released=replace(interval().released, curvature_scale=1e6))
+    assert none.bse.isna().all()
+    assert variance_figure(none) is None
+    assert "No coefficient has an interval." in Page(render(none)).visible
+
+
+@pytest.mark.parametrize("kind", ["coef", "variance", "path", "spend", "tradeoff"])
+@pytest.mark.parametrize("make", [fit, interval])
+def test_plots_are_drawn_on_the_axes_given(kind: Any, make: Any) -> None:
     figure, axes = subplots()
-    assert plot(fit(names=("$x_1$", *fit().names[1:])), kind, ax=axes) is axes
+    result = make(names=("$x_1$", *make().names[1:]))
+    if make is fit and kind in ("variance", "path"):
+        with pytest.raises(MethodError, match="curvature"):
+            plot(result, kind, ax=axes)
+        return
+    assert plot(result, kind, ax=axes) is axes
     assert axes.get_xlabel()
     figure.canvas.draw()
+
+
+def test_a_plot_of_coefficients_has_a_bar_for_each_interval() -> None:
+    _, axes = subplots()
+    result = interval()
+    plot(result, "coef", ax=axes)
+    ends = {tuple(np.round(line.get_xdata(), 9)) for line in axes.lines if len(line.get_xdata()) == 2}
+    wanted = {tuple(row) for row in np.round(result.conf_int().to_numpy()[1:], 9) if np.isfinite(row[0])}
+    assert wanted <= ends
+
+
+def test_a_path_given_is_the_path_drawn() -> None:
+    _, axes = subplots()
+    path = interval().path("mcp")
+    plot(interval(), "path", ax=axes, path=path)
+    assert "mcp" in axes.get_xlabel()
+    assert float(path.strengths[path.chosen]) in [line.get_xdata()[0] for line in axes.lines]
 
 
 def test_a_plot_without_privacy_is_marked_and_has_no_guarantee_to_draw() -> None:
@@ -164,7 +229,7 @@ def test_a_plot_without_privacy_is_marked_and_has_no_guarantee_to_draw() -> None
 
 
 def test_an_unknown_plot_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(MethodError, match="'coef', 'spend' or 'tradeoff'"):
+    with pytest.raises(MethodError, match="'coef', 'variance', 'path', 'spend' or 'tradeoff'"):
         plot(fit(), "nonsense")  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.curves import cumulative, privacy_profile, trade_off
 from dpglm.report.page import render
 from tests.rooms.report.reading import Element, Page
-from tests.rooms.report.specimen import approximate, fit, gaussian, ledger, plain, pure, seeded
+from tests.rooms.report.specimen import PAGES, approximate, fit, gaussian, ledger, plain, pure, seeded
 
 
 def page(guarantee: Guarantee) -> Page:
@@ -175,7 +175,7 @@ CLAIMS = re.compile(
 )
 
 
-@pytest.mark.parametrize("make", [seeded, plain])
+@pytest.mark.parametrize("make", [seeded, plain, PAGES["intervals_seeded"][0]])
 def test_a_result_without_privacy_claims_nothing_in_any_section(make: object) -> None:
     assert callable(make)
     read = Page(render(make()))
@@ -193,3 +193,11 @@ def test_the_search_for_claims_finds_them_where_they_belong() -> None:
     found = {match.group(0).lower() for match in CLAIMS.finditer(words)}
     assert {"ε", "at most", "theorem", "budget", "ana"} <= found
     assert "NOT PRIVATE" not in words
+
+
+def test_two_releases_have_a_step_of_the_proof_each() -> None:
+    words = Page(render(PAGES["intervals"][0]())).by_id("mechanism").words
+    assert "The curvature is a second release" in words
+    assert "Each term has a ridge of its own" in words
+    assert "second release, taken" not in Page(render(fit())).by_id("mechanism").words
+    assert "Frobenius" not in Page(render(PAGES["intervals_seeded"][0]())).visible

@@ -97,8 +97,11 @@ def test_an_unknown_kind_of_prediction_is_refused(what):
 
 
 def test_intervals_are_refused_before_rows_are_looked_at():
-    with pytest.raises(MethodError, match="curvature release"):
+    with pytest.raises(MethodError, match="released curvature"):
         fit().predict(None, interval=0.95)
+    for level in (0.0, 1.0, 95, True, "0.95"):
+        with pytest.raises(MethodError, match=r"level=0\.95"):
+            fit().predict(None, interval=level)
 
 
 def test_classes_are_for_binomial_fits():

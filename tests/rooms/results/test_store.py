@@ -1,6 +1,7 @@
 """A saved result reads back to the last bit; anything else is refused in three parts, and nothing is run."""
 
 import copy
+import dataclasses
 import json
 import math
 import os
@@ -14,7 +15,7 @@ from dpglm.errors import StoreError
 from dpglm.results import document
 from dpglm.results.fit_result import FitResult, SpendLine
 from dpglm.results.store import fingerprint, from_json, read, save, to_json, writable, write_atomically
-from tests.golden.examples import RESULTS, private_fit
+from tests.golden.examples import RESULTS, interval_fit, private_fit
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(max_size=8)
@@ -36,6 +37,8 @@ TREES = st.dictionaries(
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 DOCUMENT = json.loads(to_json(private_fit()))
 ENTRY = DOCUMENT["ledger"]["entries"][0]
+INTERVALS = json.loads(to_json(interval_fit()))
+MODEL = INTERVALS["released"]
 
 
 @st.composite
@@ -125,7 +128,8 @@ def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
     ("changes", "told"),
     [
         ({"format": "other"}, "format"),
-        ({"format_version": 2}, "format_version 2"),
+        ({"format_version": 3}, "format_version 3"),
+        ({"format_version": 1}, "not known"),
         ({"format_version": True}, "format_version"),
         ({"format_version": "1"}, "format_version"),
         ({"surprise": 1}, "not known"),
@@ -362,3 +366,153 @@ def refused(content, mentions):
     assert mentions in str(caught.value)
     assert caught.value.expected
     assert caught.value.remedy
+
+
+def test_version_1_is_read_as_it_was_without_a_released_model():
+    old = {key: value for key, value in DOCUMENT.items() if key != "released"} | {"format_version": 1}
+    result = from_json(json.dumps(old))
+    assert result == private_fit()
+    assert result.released is None
+    assert json.loads(to_json(result))["format_version"] == 2
+
+
+def test_what_was_released_reads_back_to_the_last_bit():
+    odd = interval_fit().released
+    curvature = odd.curvature.copy()
+    curvature[2, 1] = curvature[1, 2] = -0.0
+    curvature[0, 0] = np.nextafter(curvature[0, 0], 1.0)
+    result = interval_fit(released=dataclasses.replace(odd, curvature=curvature))
+    for text in (to_json(result), to_json(result, packed=True)):
+        again = from_json(text)
+        assert again == result
+        assert fingerprint(again) == fingerprint(result)
+        for name in ("centre", "score", "curvature", "spread"):
+            assert getattr(again.released, name).tobytes() == getattr(result.released, name).tobytes()
+        for block, other in zip(again.released.blocks, result.released.blocks, strict=True):
+            assert block.table.tobytes() == other.table.tobytes()
+            assert block.prior.tobytes() == other.prior.tobytes()
+        assert str(again.summary()) == str(result.summary())
+
+
+def test_released_models_that_differ_in_a_bit_are_not_equal():
+    fit, model = interval_fit(), interval_fit().released
+    assert fit == interval_fit(released=dataclasses.replace(model))
+    nudged = model.curvature.copy()
+    nudged[3, 3] = np.nextafter(nudged[3, 3], 0.0)
+    block = dataclasses.replace(model.blocks[1], label="other")
+    for changes in (
+        {"curvature": nudged},
+        {"score_scale": float(np.nextafter(model.score_scale, 0.0))},
+        {"blocks": (model.blocks[0], block, *model.blocks[2:])},
+        {"blocks": model.blocks[:-1]},
+    ):
+        assert fit != interval_fit(released=dataclasses.replace(model, **changes))
+    assert fit != interval_fit(released=None)
+    moved = interval_fit(released=dataclasses.replace(model, origin=np.zeros(6)))
+    assert fit != moved
+    assert moved != fit
+    assert from_json(to_json(moved)) == moved
+
+
+def test_a_released_model_is_copied_locked_and_made_symmetric():
+    model = interval_fit().released
+    skew = model.curvature.copy()
+    skew[0, 1] += 1.0
+    result = interval_fit(released=dataclasses.replace(model, curvature=skew))
+    skew[:] = 0.0
+    assert (result.released.curvature == result.released.curvature.T).all()
+    with pytest.raises(ValueError, match="read-only"):
+        result.released.curvature[0, 0] = 0.0
+
+
+def block(place, **changes):
+    """The released model with another block."""
+    blocks = [dict(one) for one in MODEL["blocks"]]
+    blocks[place] |= changes
+    return {"blocks": blocks}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"surprise": 1}, "not known"),
+        ({"centre": MODEL["centre"][:-1]}, "released centre of another length"),
+        ({"spread": [*MODEL["spread"], 1.0]}, "released spread of another length"),
+        ({"spread": [-1.0, *MODEL["spread"][1:]]}, "spread below 0"),
+        ({"curvature": MODEL["curvature"][:-1]}, "curvature of another length"),
+        ({"curvature": [*MODEL["curvature"][:-1], {"$float": "nan"}]}, "finite"),
+        ({"curvature": [*MODEL["curvature"][:-1], True]}, "curvature"),
+        ({"curvature": {"$doubles": "AAAA"}}, "cut short"),
+        ({"curvature": {"$doubles": "*"}}, "base64"),
+        ({"curvature": {"$doubles": 3}}, "curvature"),
+        ({"curvature": {"$doubles": "AAAAAAAA+H8="}}, "not finite"),
+        ({"curvature": {"$doubles": "AAAAAAAA8D8=", "places": [1] * 21}}, "not there"),
+        ({"curvature": {"$doubles": "AAAAAAAA8D8=", "places": [0] * 20}}, "another length"),
+        ({"curvature": {"$doubles": "AAAAAAAA8D8=", "more": []}}, "curvature"),
+        ({"origin": [1.0]}, "origin of another length"),
+        ({"origin": 0.0}, "origin"),
+        ({"score_scale": -1.0}, "score_scale"),
+        ({"score_scale": {"$float": "inf"}}, "score_scale"),
+        ({"curvature_scale": None}, "curvature_scale"),
+        ({"dispersion": 0.0}, "dispersion"),
+        ({"blocks": []}, "fewer columns"),
+        ({"blocks": MODEL["blocks"][:-1]}, "fewer columns"),
+        ({"blocks": MODEL["blocks"][1:]}, "follow each other"),
+        (block(2, start=3), "follow each other"),
+        (block(2, stop=4), "follow each other"),
+        (block(3, stop=2**40), "follow each other"),
+        (block(1, kind="other"), "with a table where it has none"),
+        (block(1, kind="spline"), "another kind"),
+        (block(1, table=None), "without one"),
+        (block(1, table=MODEL["blocks"][1]["table"][:-1]), "another shape"),
+        (block(1, table=[0.0] * 12), "no simplex"),
+        (block(1, table=[1.0] * 12), "no simplex"),
+        (block(2, table=[0.0]), "not 0"),
+        (block(2, table=[1.0, 2.0]), "another shape"),
+        (block(2, prior=[0.0]), "prior"),
+        (block(2, prior=[]), "prior"),
+        (block(2, kind="intercept"), "two blocks of an intercept"),
+        (block(0, label=3), "label"),
+        (block(0, bound=-1.0), "bound"),
+        ({"score": [*MODEL["score"][:-1], 1.0]}, "ridge times the centre"),
+        ({"score": [-value for value in MODEL["score"]]}, "ridge times the centre"),
+        ({"score": [MODEL["score"][0], 1.0, *MODEL["score"][2:]]}, "ridge times the centre"),
+    ],
+)
+def test_each_kind_of_damage_of_what_was_released_is_named(changes, told):
+    refused({**INTERVALS, "released": {**MODEL, **changes}}, mentions=told)
+
+
+@pytest.mark.parametrize("key", list(MODEL))
+def test_each_part_of_what_was_released_is_needed(key):
+    part = {name: value for name, value in MODEL.items() if name != key}
+    refused({**INTERVALS, "released": part}, mentions=key)
+
+
+@given(st.data())
+@settings(derandomize=True, deadline=None, max_examples=150)
+def test_a_released_model_damaged_anywhere_is_refused_or_shown(data):
+    damaged = copy.deepcopy(INTERVALS)
+    place, key = damaged["released"], data.draw(st.sampled_from(list(MODEL)))
+    while isinstance(place[key], dict | list) and place[key] and data.draw(st.integers(0, 3)):
+        place = place[key]
+        key = data.draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
+    place[key] = data.draw(SCALARS.map(document.encode) | st.just([]) | st.floats(-1e3, 1e3))
+    accepted_or_refused(json.dumps(damaged))
+
+
+def test_packed_text_is_short_exact_and_refuses_what_is_not_finite():
+    many = 60
+    values = np.linspace(0.1, 0.9, many) ** 3
+    result = private_fit(
+        names=tuple(f"x{j}" for j in range(many)),
+        estimates=values,
+        coded=values,
+        selected_mask=np.ones(many, dtype=bool),
+        user_from_coded=np.eye(many),
+        terms=(("x", (0,)),),
+    )
+    assert from_json(to_json(result, packed=True)) == result
+    assert len(to_json(result, packed=True)) < 0.75 * len(to_json(result))
+    with pytest.raises(StoreError, match="finite"):
+        to_json(dataclasses.replace(result, estimates=np.full(many, np.nan)), packed=True)

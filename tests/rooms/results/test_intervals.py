@@ -1,0 +1,279 @@
+"""Numbers of a result with a released curvature follow from each other, and from nothing else."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpglm.errors import MethodError
+from dpglm.inference.contrasts import Contrasts
+from dpglm.results.absence import gaps, mergeable, no_intervals
+from dpglm.results.compare import compare
+from dpglm.results.store import save
+from dpglm.results.usefulness import FACTORS, against_sampling, detectable, halving, rescaled, widths
+from dpglm.tables.number import factor
+from tests.golden.examples import (
+    INTERVAL_NAMES,
+    dense_fit,
+    guarantee,
+    interval_fit,
+    open_fit,
+    private_fit,
+    pure_fit,
+    released,
+)
+from tests.rooms.report.specimen import wide
+
+FIT, DENSE = interval_fit(), dense_fit()
+RARE = "C(job)[T.R&D <lab>]"
+GIVEN = [name for name in INTERVAL_NAMES if name != RARE]
+
+
+def test_only_the_rare_level_has_no_interval_and_every_column_says_so():
+    frame = FIT.tidy().set_index("term")
+    absent = ["std_error", "statistic", "p_value", "conf_low", "conf_high", "debiased", "sampling_se"]
+    assert frame.loc[RARE, absent].isna().all()
+    assert frame.loc[GIVEN, absent].notna().all(axis=None)
+    assert frame.loc[RARE, "reason"] == "too wide against the declared scale; n or epsilon x 1.6"
+    assert set(frame.loc[GIVEN, "reason"]) == {""}
+    assert FIT.cov_params().loc[RARE].isna().all()
+    assert FIT.cov_params().loc[GIVEN, GIVEN].notna().all(axis=None)
+
+
+def test_errors_are_made_of_their_parts_and_tests_of_the_debiased_estimates():
+    frame = FIT.tidy().set_index("term").loc[GIVEN]
+    parts = frame[["sampling_se", "privacy_se", "adjustment_se"]]
+    np.testing.assert_allclose((parts**2).sum(axis=1), frame["std_error"] ** 2, rtol=1e-12)  # sums of doubles
+    np.testing.assert_allclose(frame["statistic"], frame["debiased"] / frame["std_error"], rtol=1e-14)
+    np.testing.assert_allclose(
+        np.diag(FIT.cov_params().loc[GIVEN, GIVEN]), frame["std_error"] ** 2, rtol=1e-9
+    )
+    middle = FIT.conf_int(0.8).loc[GIVEN].mean(axis=1)
+    np.testing.assert_allclose(middle, frame["debiased"], rtol=1e-9)
+    outside = (frame["conf_low"] > 0) | (frame["conf_high"] < 0)
+    np.testing.assert_array_equal(outside, frame["p_value"] < 0.05)
+
+
+def test_penalised_coefficients_and_debiased_ones_are_told_apart():
+    headings = [column.heading for column in FIT.summary().columns]
+    assert headings == ["term", "coef", "debiased", "std err", "z", "P>|z|", "[0.025", "0.975]", "selected"]
+    plain = [column.heading for column in DENSE.summary().columns]
+    assert plain == ["term", "coef", "std err", "z", "P>|z|", "[0.025", "0.975]", "selected"]
+    np.testing.assert_allclose(DENSE.params[GIVEN], DENSE.tidy().set_index("term")["debiased"][GIVEN])
+    assert abs(DENSE.params[RARE]) < abs(FIT.contrasts.estimates[INTERVAL_NAMES.index(RARE)])  # shrunk
+
+
+def test_the_summary_says_how_what_it_cost_why_not_and_what_repairs_it():
+    text = " ".join(str(FIT.summary()).split())
+    assert "95 %, noise-aware GLS on the released curvature, 50 % of the budget" in text
+    assert "No interval (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.6)." in text
+    assert "by how much n or epsilon would have to grow" in text
+    assert "merge the level with another by declaration" in text
+    assert mergeable(FIT) == (False, True, True, True, False, False)
+
+
+def test_every_coefficient_without_an_interval_is_named_in_a_short_list():
+    many = interval_fit(released=dataclasses.replace(released(), curvature=released().curvature / 40.0))
+    lines = gaps(many)
+    assert sum(line.startswith("No interval") for line in lines) >= 1
+    named = [name for name in INTERVAL_NAMES if any(name in line for line in lines)]
+    assert named == [
+        name for name, verdict in zip(many.names, many.verdicts, strict=True) if not verdict.printed
+    ]
+
+
+def test_what_is_not_named_is_counted():
+    result = wide()
+    counted = 0
+    for line in gaps(result):
+        if line.startswith("No interval"):
+            more = re.search(r" and (\d+) more \(x [\d.]+( to x [\d.]+)?\)\.$", line)
+            named = line.count("[T.level number")
+            assert named == 8 or (named <= 9 and not more)
+            counted += named + (int(more.group(1)) if more else 0)
+    assert counted == sum(not verdict.printed for verdict in result.verdicts) > 9
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"goal": "predict"}, 'goal "explain"'),
+        ({"method": "output"}, 'method "objective"'),
+        ({"guarantee": guarantee(definition="pure", delta=0.0, mu=None)}, "privacy=(1, 1e-6)"),
+        ({}, "released curvature"),
+    ],
+)
+def test_a_fit_without_a_curvature_says_why(changes, told):
+    result = private_fit(**changes)
+    assert told in no_intervals(result)
+    assert told in " ".join(str(result.summary()).split())
+
+
+def test_a_fit_without_privacy_gives_its_own_reason_and_one_with_a_curvature_none():
+    assert "without privacy" in no_intervals(open_fit())
+    assert no_intervals(FIT) == ""
+    assert gaps(private_fit()) == ()
+
+
+def test_false_coverage_intervals_are_for_the_selected_list_and_wider():
+    plain, wider = FIT.conf_int(0.9), FIT.conf_int(0.9, adjust="fcr")
+    listed = [name for name in GIVEN if name in FIT.selected]
+    assert wider.drop(listed).isna().all(axis=None)
+    # 4 of 5 with an interval are selected: level 1 - 0.1 * 4 / 5.
+    np.testing.assert_allclose(wider.loc[listed], FIT.conf_int(0.92).loc[listed], rtol=1e-12)
+    assert (wider[1] - wider[0])[listed].gt((plain[1] - plain[0])[listed]).all()
+    pd.testing.assert_frame_equal(DENSE.conf_int(adjust="fcr"), DENSE.conf_int())
+    assert private_fit().conf_int(adjust="fcr").isna().all(axis=None)
+
+
+@pytest.mark.parametrize("adjust", ["bonferroni", "", True, 3])
+def test_an_unknown_adjustment_is_refused(adjust):
+    with pytest.raises(MethodError, match="fcr"):
+        FIT.conf_int(adjust=adjust)
+
+
+def test_odds_ratios_have_the_intervals_of_the_coefficients():
+    frame = FIT.odds_ratios().set_index("term")
+    np.testing.assert_allclose(frame[["conf_low", "conf_high"]], np.exp(FIT.conf_int()), rtol=1e-14)
+    assert np.isnan(frame.loc[RARE, "conf_low"])
+
+
+def test_compare_shows_errors_below_coefficients_only_where_somebody_has_some():
+    rows = compare([FIT, DENSE, pure_fit()]).rows
+    place = [row[0] for row in rows].index("religious")
+    error = f"({FIT.summary().rows[5][3]})"
+    assert rows[place + 1] == ("(std err)", error, error, "-")
+    assert "(std err)" not in [row[0] for row in compare([private_fit(), pure_fit()]).rows]
+
+
+def test_numbers_that_break_arithmetic_give_no_intervals_and_no_exception():
+    for scale in (1e300, 0.0):
+        odd = dataclasses.replace(released(), curvature=scale * released().curvature, score_scale=0.0)
+        odd = dataclasses.replace(odd, curvature_scale=0.0)
+        result = interval_fit(released=odd)
+        assert str(result.summary())
+        assert result.bse.isna().any()
+
+
+@pytest.mark.parametrize("means", ["epsilon", "n"])
+def test_at_factor_one_nothing_changes_and_more_is_never_worse(means):
+    found = widths(FIT, means)
+    now = FACTORS.index(1.0)
+    np.testing.assert_allclose(found[now], FIT.bse, rtol=1e-9)
+    kept = ~np.isnan(found[now])
+    assert (np.diff(found[:, kept], axis=0) < 0.0).all()
+    floor = FIT.tidy()["sampling_se"].to_numpy()[kept] if means == "epsilon" else 0.0
+    assert (found[-1, kept] > 0.95 * floor).all()
+
+
+def test_without_noise_rows_halve_the_width_at_four_and_with_noise_sooner():
+    quiet = dataclasses.replace(released(), score_scale=1e-6, curvature_scale=1e-9)
+    # 4 but for the adjustment for other terms, 3 % of the rare level's variance.
+    np.testing.assert_allclose(halving(widths(interval_fit(released=quiet), "n")), 4.0, rtol=5e-2)
+    noisy = halving(widths(FIT, "n"))
+    assert ((noisy > 1.9) & (noisy < 4.0))[~np.isnan(noisy)].all()
+    # Sampling alone is more than half of each width here: no epsilon halves it.
+    assert np.isinf(halving(widths(FIT, "epsilon"))[~np.isnan(noisy)]).all()
+
+
+def test_rescaling_rows_is_the_same_as_a_larger_curvature():
+    model, rows = FIT.contrasts.model, FIT.user_from_coded
+    larger = rescaled(model, 4.0, "n")
+    direct = dataclasses.replace(
+        model.released, curvature=4.0 * model.design, score=4.0 * model.released.score
+    )
+    told = Contrasts(larger, rows).parts
+    real = Contrasts(type(model)(direct, shrinkage=False), rows).parts
+    # The part of the curvature's noise is approximate: both releases move, the formula keeps their distance.
+    np.testing.assert_allclose(told[:, :2], real[:, :2], rtol=0.05)
+
+
+def test_detectable_effects_and_ratios():
+    np.testing.assert_allclose(detectable(FIT), 2.802 * FIT.bse, rtol=1e-12)
+    ratio = against_sampling(FIT)
+    assert (ratio[~np.isnan(ratio)] > 1.0).all()
+    assert [factor(value) for value in (1.01, 1.1, 99.1, np.inf, np.nan)] == ["1.1", "1.1", "100", "-", "-"]
+
+
+ALONE = """
+import sys, types
+package = types.ModuleType("dpglm")
+package.__path__ = [{folder!r}]  # rooms without the front door, which opens all of them
+sys.modules["dpglm"] = package
+import matplotlib
+matplotlib.use("Agg")
+from dpglm.report.page import render
+from dpglm.report.plots import plot
+from dpglm.results.compare import compare
+from dpglm.results.store import read
+result = read({path!r})
+assert str(result.summary()) == open({summary!r}, encoding="utf-8").read()
+result.tidy(), result.glance(), result.odds_ratios(), result.conf_int(adjust="fcr"), result.cov_params()
+assert result.wald_test("age = 0, religious = -1").p_value > 0.0
+compare([result, result.refit("mcp"), result.select("fdr")])
+for kind in ("coef", "variance", "path", "spend", "tradeoff"):
+    plot(result, kind)
+assert "Usefulness" in render(result)
+seen = ("dpglm.curator", "dpglm.releases", "dpglm.data", "dpglm.methods", "dpglm.api", "patsy")
+print([name for name in sys.modules if name.startswith(seen)])
+"""
+
+
+def test_a_loaded_result_needs_no_room_that_has_seen_data(tmp_path):
+    path, summary = tmp_path / "fit.json", tmp_path / "summary.txt"
+    save(FIT, path)
+    summary.write_text(str(FIT.summary()), encoding="utf-8")
+    folder = Path(__file__).parents[3] / "dpglm"
+    code = ALONE.format(folder=str(folder), path=str(path), summary=str(summary))
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+class Map:
+    """Coded rows as they are; offsets of a half."""
+
+    def coded(self, frame):
+        return np.asarray(frame, dtype=float), np.full(len(frame), 0.5)
+
+
+def predicting(**changes):
+    return dataclasses.replace(FIT, row_map=Map(), **changes)
+
+
+def test_the_interval_of_a_prediction_is_that_of_its_contrast():
+    rows = FIT.user_from_coded[[0, 1, 5]]
+    frame = predicting().predict(pd.DataFrame(rows, index=list("abc")), "link", interval=0.9)
+    assert list(frame) == ["prediction", "conf_low", "conf_high"]
+    assert list(frame.index) == list("abc")
+    np.testing.assert_allclose(frame["prediction"], rows @ FIT.coded + 0.5, rtol=1e-12)
+    ends = FIT.conf_int(0.9).iloc[[0, 1, 5]].to_numpy() + 0.5
+    np.testing.assert_allclose(frame[["conf_low", "conf_high"]], ends, rtol=1e-9)
+    mean = predicting().predict(rows, interval=0.9)
+    np.testing.assert_allclose(mean["conf_low"], 1.0 / (1.0 + np.exp(-ends[:, 0])), rtol=1e-9)
+
+
+def test_rows_that_fail_the_rule_or_cannot_be_predicted_have_no_interval():
+    rows = np.vstack([FIT.user_from_coded[3], np.full(6, np.nan), np.zeros(6), FIT.user_from_coded[5]])
+    frame = predicting().predict(rows, "link", interval=0.95)
+    assert frame["prediction"].isna().tolist() == [False, True, False, False]
+    assert (
+        frame["conf_low"].isna().tolist() == frame["conf_high"].isna().tolist() == [True, True, True, False]
+    )
+
+
+def test_many_rows_are_predicted_in_chunks_like_few(monkeypatch):
+    rows = np.vstack([FIT.user_from_coded] * 3)
+    whole = predicting().predict(rows, interval=0.95)
+    monkeypatch.setattr("dpglm.results.prediction.ROWS", 5)
+    pd.testing.assert_frame_equal(predicting().predict(rows, interval=0.95), whole)
+    assert predicting().predict(rows[:0], interval=0.95).empty
+
+
+def test_levels_have_no_interval():
+    with pytest.raises(MethodError, match="what='mean'"):
+        predicting().predict(FIT.user_from_coded, "class", interval=0.95)
