@@ -12,6 +12,7 @@ from dpglm.api import compare, fit, load, load_data
 from dpglm.data import Categorical, Numeric, Schema, declare
 from dpglm.fitted import Fitted
 from dpglm.glm import families, penalties
+from dpglm.planning import StudyPlan, plan
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.ledger import Ledger
@@ -27,6 +28,7 @@ __all__ = [
     "Numeric",
     "Privacy",
     "Schema",
+    "StudyPlan",
     "__version__",
     "compare",
     "declare",
@@ -37,4 +39,5 @@ __all__ = [
     "load_data",
     "methods",
     "penalties",
+    "plan",
 ]

@@ -11,6 +11,7 @@ import click
 
 from dpglm.api import fit as fit_model
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
+from dpglm.planning import plan as plan_fit
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.ledger import Ledger
 from dpglm.results.store import writable
@@ -98,6 +99,57 @@ def fit(
         click.echo(str(result.summary()))
         for path in written:
             click.echo(f"wrote {path}")
+
+
+@main.command()
+@click.argument("formula")
+@click.option(
+    "--schema", type=click.Path(path_type=Path), required=True, help="YAML file of public bounds and levels."
+)
+@click.option("--n", type=int, required=True, help="Expected number of rows.")
+@click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
+@click.option("--delta", help="delta, if not in --privacy: 1e-6.")
+@click.option(
+    "--relation", type=click.Choice(["replace-one", "add-remove"]), default="replace-one", show_default=True
+)
+@click.option("--unit", help="Who is protected, in words: 'one patient'.")
+@click.option("--family", default="binomial", show_default=True)
+@click.option("--penalty", default="l1", show_default=True)
+@click.option(
+    "--goal", type=click.Choice(["explain", "predict", "select"]), default="explain", show_default=True
+)
+@click.option("--method", default="auto", show_default=True)
+@click.option("--rate", type=float, help="Expected share of the response's second level; left out: declared.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of intervals.")
+def plan(
+    formula: str,
+    schema: Path,
+    n: int,
+    privacy: str,
+    delta: str | None,
+    relation: str,
+    unit: str | None,
+    family: str,
+    penalty: str,
+    goal: str,
+    method: str,
+    rate: float | None,
+    level: float,
+) -> None:
+    """Print what a fit of FORMULA can be expected to give; reads no data."""
+    study = plan_fit(
+        formula,
+        schema,
+        n=n,
+        privacy=_budget(privacy if delta is None else f"{privacy},{delta}", relation, unit),
+        family=family,
+        penalty=penalty,
+        goal=goal,
+        method=method,
+        rate=rate,
+        level=level,
+    )
+    click.echo(str(study.summary()))
 
 
 @main.group()

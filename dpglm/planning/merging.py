@@ -1,0 +1,231 @@
+"""Which rare levels to merge by declaration, so that what is left can be told apart from noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from dpglm.data import Categorical, Schema
+from dpglm.data.expected_rows import expected_shares
+from dpglm.data.factors import LevelFactor
+from dpglm.data.levels import label_of
+from dpglm.errors import DpglmError
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.printing import verdicts
+from dpglm.planning.study import Study
+from dpglm.tables.number import coefficient
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+# Pools that turn out too small once their levels are merged grow by one level, this many times.
+_ROUNDS: Final = 3
+
+
+@dataclass(frozen=True)
+class Merger:
+    """Levels of one variable to declare as one.
+
+    Attributes
+    ----------
+    variable : str
+        The column.
+    levels : tuple of str
+        Its levels to merge.
+    before, after : float
+        Expected standard error of the worst of them against the reference level, and of the merged one.
+    printed : bool
+        Whether the merged level will probably have an interval.
+
+    Examples
+    --------
+    >>> print(Merger("job", ("clerk", "nurse"), 0.9, 0.4, True))
+    merge levels clerk and nurse of job: expected standard error 0.4000 instead of 0.9000
+    """
+
+    variable: str
+    levels: tuple[str, ...]
+    before: float
+    after: float
+    printed: bool
+
+    def __str__(self) -> str:
+        words = f"{', '.join(self.levels[:-1])} and {self.levels[-1]}"
+        gain = f"expected standard error {coefficient(self.after)} instead of {coefficient(self.before)}"
+        still = "" if self.printed else ", which is still too much for an interval"
+        return f"merge levels {words} of {self.variable}: {gain}{still}"
+
+
+@dataclass(frozen=True)
+class _Main:
+    """The main effect of a factor: coefficients of its levels against the first one, shape (levels, p)."""
+
+    variable: str
+    rows: FloatMatrix
+
+
+def proposals(study: Study) -> tuple[Merger, ...]:
+    """Mergers of the rarest declared levels of each factor that has levels without an interval.
+
+    Pools are found on the study's own linear model, as weighted means of levels, and then computed again with
+    the levels merged. Factors without declared shares, with two levels or in an interaction are left alone,
+    and so are reference levels.
+    """
+    if study.equations is None:
+        return ()
+    pools = {main.variable: _pools(study, main) for main in _mains(study) if _worth(study, main.variable)}
+    pools = {name: found for name, found in pools.items() if found}
+    if not pools:
+        return ()
+    for _ in range(_ROUNDS):
+        merged = _merged(study, pools)
+        if merged is None:
+            return ()
+        found = tuple(_mergers(study, merged, pools))
+        grown = {name: _grown(study, name, lists, found) for name, lists in pools.items()}
+        if grown == pools:
+            break
+        pools = grown
+    return tuple(merger for merger in found if merger.after < merger.before)
+
+
+def without_shares(study: Study) -> tuple[str, ...]:
+    """Columns with three levels or more of which no shares are declared."""
+    variables = ((name, study.schema.variables[name]) for name in study.model.columns)
+    return tuple(
+        name
+        for name, variable in variables
+        if isinstance(variable, Categorical) and variable.shares is None and len(variable.levels) > 2
+    )
+
+
+def _worth(study: Study, name: str) -> bool:
+    variable = study.schema.variables[name]
+    return isinstance(variable, Categorical) and variable.shares is not None and len(variable.levels) > 2
+
+
+def _mains(study: Study) -> Iterator[_Main]:
+    """Main effects of columns that no other term uses."""
+    model = study.model
+    uses = [
+        {
+            name
+            for subterm in term.subterms
+            for usage in subterm.usages
+            for name in _columns(study, usage.factor)
+        }
+        for term in model.terms
+    ]
+    for term, used in zip(model.terms, uses, strict=True):
+        usages = term.subterms[0].usages
+        if len(term.subterms) != 1 or len(usages) != 1 or usages[0].table is None:
+            continue
+        factor = model.factors[usages[0].factor]
+        alone = sum(bool(used & others) for others in uses) == 1
+        if not isinstance(factor, LevelFactor) or not isinstance(factor.source, str) or not alone:
+            continue
+        against = usages[0].table - usages[0].table[0]
+        yield _Main(factor.source, against @ study.coding.user_from_coded[term.start : term.stop])
+
+
+def _columns(study: Study, factor: int) -> tuple[str, ...]:
+    return study.model.factors[factor].columns
+
+
+def _precision(study: Study, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:
+    """Standard errors of linear functions, and whether they will probably have an interval."""
+    assert study.equations is not None
+    found = Contrasts(study.equations, rows)
+    printed = np.array([verdict.printed for verdict in verdicts(found)], dtype=np.bool_)
+    return study.response.unit * found.deviations, printed
+
+
+def _pools(study: Study, main: _Main) -> list[list[int]]:
+    """Levels to merge, rarest first: each pool is the smallest that will probably have an interval."""
+    variable = study.schema.variables[main.variable]
+    assert isinstance(variable, Categorical)
+    shares = expected_shares(variable)
+    _, alone = _precision(study, main.rows[1:])
+    printed = np.concatenate([[True], alone])
+    order = [int(level) for level in np.argsort(shares, kind="stable") if level > 0]
+    # A frequent level that needs no merging is not spoilt by rare ones.
+    order = [level for level in order if not printed[level] or shares[level] < 1.0 / len(shares)]
+    pools: list[list[int]] = []
+    while order:
+        if printed[order[0]]:
+            order = order[1:]
+            continue
+        weighted = np.cumsum(shares[order, None] * main.rows[order], axis=0)
+        means = weighted / np.cumsum(shares[order])[:, None]
+        _, passed = _precision(study, means)
+        long_enough = np.flatnonzero(passed & (np.arange(len(order)) > 0))
+        count = int(long_enough[0]) + 1 if len(long_enough) else len(order)
+        if count == 1 or (not len(long_enough) and pools):
+            pools[-1:] = [[*(pools[-1] if pools else []), *order[:count]]]
+        else:
+            pools.append(order[:count])
+        order = order[count:]
+    return [pool for pool in pools if len(pool) > 1]
+
+
+def _merged(study: Study, pools: dict[str, list[list[int]]]) -> Study | None:
+    """The study with these levels merged; None where its formula names one of them."""
+    variables = dict(study.schema.variables)
+    for name, lists in pools.items():
+        variable = variables[name]
+        assert isinstance(variable, Categorical)
+        shares = expected_shares(variable)
+        places = {level: pool[0] for pool in lists for level in pool}
+        kept = [level for level in range(len(shares)) if places.get(level, level) == level]
+        new = {level: _joined(variable, lists, level) for level in kept}
+        total = dict.fromkeys(kept, 0.0)
+        for level, share in enumerate(shares):
+            total[places.get(level, level)] += float(share)
+        if len(kept) < 2:
+            return None
+        variables[name] = Categorical(
+            tuple(new.values()), effect=variable.effect, shares=tuple(total.values())
+        )
+    schema = Schema(variables, rows=study.schema.rows)
+    merged = replace(study, schema=schema)
+    try:
+        merged.forecast  # noqa: B018  # computed here, where a formula that names a level can be told
+    except DpglmError:
+        return None
+    return merged
+
+
+def _joined(variable: Categorical, lists: Sequence[Sequence[int]], level: int) -> str:
+    pool = next((pool for pool in lists if pool[0] == level), (level,))
+    return " or ".join(label_of(variable.levels[one]) for one in pool)
+
+
+def _mergers(study: Study, merged: Study, pools: dict[str, list[list[int]]]) -> Iterator[Merger]:
+    """What the mergers bring, by the two linear models."""
+    before = {main.variable: main for main in _mains(study)}
+    for main in _mains(merged):
+        old, new = study.schema.variables[main.variable], merged.schema.variables[main.variable]
+        assert isinstance(old, Categorical)
+        assert isinstance(new, Categorical)
+        for pool in pools.get(main.variable, ()):
+            place = new.labels.index(_joined(old, [pool], pool[0]))
+            errors, printed = _precision(merged, main.rows[place : place + 1])
+            single, _ = _precision(study, before[main.variable].rows[pool])
+            names = tuple(old.labels[level] for level in pool)
+            yield Merger(main.variable, names, float(single.max()), float(errors[0]), bool(printed[0]))
+
+
+def _grown(study: Study, name: str, lists: list[list[int]], found: Sequence[Merger]) -> list[list[int]]:
+    """The pools of one variable; those without an interval take up the next rarest level that is free."""
+    variable = study.schema.variables[name]
+    assert isinstance(variable, Categorical)
+    taken = {0, *(level for pool in lists for level in pool)}
+    order = np.argsort(expected_shares(variable), kind="stable")
+    free = [int(level) for level in order if int(level) not in taken]
+    failed = {merger.levels for merger in found if merger.variable == name and not merger.printed}
+    grown = []
+    for pool in lists:
+        again = tuple(variable.labels[level] for level in pool) in failed and len(free) > 1
+        grown.append([*pool, free.pop(0)] if again else pool)
+    return grown

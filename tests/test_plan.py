@@ -1,0 +1,324 @@
+"""Plans of studies: what they promise is close to what fits give, and they see no data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dpglm
+from benchmarks.real_tables import require
+from dpglm.cli import main
+from dpglm.data import Categorical, Coding, Numeric, RowEncoder, Schema, declared, parse
+from dpglm.data.expected_rows import expected_moments, expected_quantiles
+from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.linear_model import LinearModel
+
+FAIR = (
+    "affair ~ rate_marriage + age + yrs_married + children + religious + educ"
+    " + C(occupation) + C(occupation_husb)"
+)
+RANDHIE = "visit ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp"
+JOBS = {
+    "ill": ["no", "yes"],
+    "age": {"bounds": (18, 90), "mean": 50, "sd": 15},
+    "job": {
+        "levels": ["office", "care", "mine", "sea", "farm"],
+        "shares": [0.6, 0.37, 0.02, 0.007, 0.003],
+    },
+}
+BUDGET = (1.0, 1e-6)
+
+
+def knowing(schema: Schema, frame, names) -> Schema:  # a DataFrame
+    """The schema with what is true of these columns declared, as an earlier census would have it."""
+    found = dict(schema.variables)
+    for name in names:
+        variable, values = found[name], schema.variables[name].clean(frame[name])
+        if isinstance(variable, Numeric):
+            values = values[np.isfinite(values)]
+            found[name] = replace(variable, mean=float(values.mean()), sd=float(values.std()))
+        else:
+            counts = np.maximum(np.bincount(values[values >= 0], minlength=len(variable.levels)), 0.5)
+            found[name] = replace(variable, shares=tuple(counts / counts.sum()))
+    return replace(schema, variables=found)
+
+
+def ratios(formula: str, frame, schema: Schema, epsilon: float, family: str = "binomial"):
+    """Expected standard errors over the median of those of three seeded fits, without the intercept."""
+    model = parse(formula, schema)
+    budget = dpglm.Privacy(epsilon, 1e-6, relation="add-remove")
+    study = dpglm.plan(
+        formula,
+        knowing(schema, frame, (*model.columns, model.response)),
+        n=len(frame),
+        privacy=budget,
+        penalty="none",
+        family=family,
+    )
+    errors = []
+    for seed in range(3):
+        fit = dpglm.fit(
+            formula,
+            frame,
+            schema=schema,
+            privacy=budget,
+            penalty="none",
+            family=family,
+            seed=seed,
+            progress=False,
+        )
+        errors.append(Contrasts(LinearModel(fit.released), fit.user_from_coded).deviations)
+    return (study.std_error / np.median(errors, axis=0))[1:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize(("name", "formula"), [("fair", FAIR), ("randhie", RANDHIE)])
+def test_expected_standard_errors_are_those_of_fits_within_a_factor_of_two(
+    name: str, formula: str, epsilon: float
+) -> None:
+    frame = dpglm.load_data(name)
+    found = ratios(formula, frame, declared(frame), epsilon)
+    # In the fair data age and years of marriage nearly repeat each other: 2 of 16 coefficients.
+    assert np.mean((found > 0.5) & (found < 2.0)) >= 0.8
+    assert 0.7 < np.median(found) < 1.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("name", ["gusto", "adult"])
+def test_expected_standard_errors_hold_on_tables_with_rare_levels(name: str, epsilon: float) -> None:
+    table = require(name)
+    found = ratios(table.formula(), table.frame(), table.schema(), epsilon)
+    assert np.mean((found > 0.5) & (found < 2.0)) >= 0.65
+    assert 0.5 < np.median(found) < 2.0
+
+
+def test_a_gaussian_plan_is_in_units_of_the_response() -> None:
+    frame = dpglm.load_data("fair")
+    found = ratios("yrs_married ~ rate_marriage + religious + educ", frame, declared(frame), 4.0, "gaussian")
+    assert (found > 0.5).all()
+    assert (found < 2.0).all()
+
+
+def test_more_rows_or_budget_never_make_it_worse() -> None:
+    study = dpglm.plan("ill ~ age + job", JOBS, n=5000, privacy=BUDGET, penalty="none")
+    for over in ("n", "epsilon"):
+        curve = study.curve(over)
+        assert (np.diff(curve["median"]) < 0).all()
+        assert (np.diff(curve["worst"]) < 0).all()
+        assert (np.diff(curve["printed"]) >= 0).all()
+    # What is planned is on the curve.
+    at = study.curve("n", [5000]).iloc[0]
+    assert at["worst"] == pytest.approx(study.std_error[1:].max())
+
+
+def test_much_budget_gives_the_error_without_privacy() -> None:
+    study = dpglm.plan("ill ~ age", JOBS, n=100_000, privacy=(50.0, 1e-6), penalty="none")
+    assert study.relative_width == pytest.approx(1.0, abs=0.02)
+
+
+def test_parts_add_up_and_an_undetectable_effect_is_2_8_standard_errors() -> None:
+    study = dpglm.plan("ill ~ age + job", JOBS, n=5000, privacy=BUDGET, penalty="none")
+    tidy = study.tidy()
+    parts = tidy[["sampling_se", "privacy_se", "adjustment_se"]].to_numpy()
+    assert (parts**2).sum(axis=1) == pytest.approx(tidy["std_error"] ** 2)
+    assert tidy["detectable"].to_numpy() == pytest.approx(2.8 * tidy["std_error"].to_numpy())
+    assert list(tidy["reason"] == "") == list(tidy["printed"])
+
+
+def test_the_plan_releases_what_the_fit_releases() -> None:
+    frame = dpglm.load_data("fair")
+    study = dpglm.plan(FAIR, declared(frame), n=len(frame), privacy=BUDGET, penalty="none")
+    fit = dpglm.fit(FAIR, frame, privacy=BUDGET, penalty="none", seed=1, progress=False)
+    assert list(study.releases["release"]) == list(fit.spend["release"])
+    assert study.releases["noise_scale"][0] == fit.mechanism["noise_scale"]
+    assert study.releases["mu"].to_numpy() == pytest.approx(fit.spend["mu"].to_numpy())
+    assert study.guarantee.epsilon == fit.guarantee.epsilon
+
+
+def test_rare_levels_are_proposed_for_merging_and_frequent_ones_are_not() -> None:
+    study = dpglm.plan("ill ~ age + job", JOBS, n=10_000, privacy=BUDGET, penalty="none")
+    (merger,) = study.mergers
+    assert {"sea", "farm"} <= set(merger.levels) <= {"sea", "farm", "mine"}
+    assert merger.printed
+    assert merger.after < merger.before / 2
+    # The figure is that of a plan with the levels merged.
+    kept = [level for level in JOBS["job"]["levels"] if level not in merger.levels]
+    shares = dict(zip(JOBS["job"]["levels"], JOBS["job"]["shares"], strict=True))
+    merged = {
+        "levels": [*kept, "other"],
+        "shares": [*(shares[one] for one in kept), sum(shares[one] for one in merger.levels)],
+    }
+    again = dpglm.plan("ill ~ age + job", {**JOBS, "job": merged}, n=10_000, privacy=BUDGET, penalty="none")
+    place = again.names.index("job[T.other]")
+    assert again.std_error[place] == pytest.approx(merger.after, rel=0.05)  # chance correlations of rows
+    assert again.expected.printed[place]
+    assert str(merger) in str(study.summary().notes).lower()
+
+
+def test_without_shares_nothing_is_merged_and_the_summary_says_what_was_assumed() -> None:
+    schema = {**JOBS, "job": JOBS["job"]["levels"]}
+    study = dpglm.plan("ill ~ age + job", schema, n=300, privacy=BUDGET, penalty="none")
+    assert study.mergers == ()
+    assert not all(study.expected.printed)
+    notes = " ".join(study.summary().notes)
+    assert "Equal shares of levels are assumed for job" in notes
+    assert "orientation" in notes
+
+
+def test_a_level_named_in_the_formula_is_not_merged_away() -> None:
+    formula = "ill ~ age + C(job, Treatment(reference='farm'))"
+    assert dpglm.plan(formula, JOBS, n=10_000, privacy=BUDGET, penalty="none").mergers == ()
+
+
+def test_a_fit_without_curvature_is_planned_without_intervals() -> None:
+    study = dpglm.plan("ill ~ age", JOBS, n=5000, privacy=BUDGET, goal="predict")
+    assert not study.has_intervals
+    assert np.isnan(study.half_width).all()
+    assert np.isfinite(study.std_error).all()
+    assert "No intervals" in " ".join(study.summary().notes)
+
+
+def test_the_rate_is_the_declared_share_of_a_success() -> None:
+    schema = {**JOBS, "ill": {"levels": ["no", "yes"], "shares": [0.9, 0.1]}}
+    declared_rate = dpglm.plan("ill ~ age", schema, n=5000, privacy=BUDGET)
+    given = dpglm.plan("ill ~ age", JOBS, n=5000, privacy=BUDGET, rate=0.1)
+    assert declared_rate.std_error == pytest.approx(given.std_error)
+    even = dpglm.plan("ill ~ age", JOBS, n=5000, privacy=BUDGET)
+    assert (declared_rate.std_error > even.std_error).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (PrivacyError, {"privacy": None}),
+        (PrivacyError, {"privacy": -1.0}),
+        (MethodError, {"n": 0}),
+        (MethodError, {"n": 2.5}),
+        (MethodError, {"n": True}),
+        (MethodError, {"rate": 0.0}),
+        (MethodError, {"rate": "half"}),
+        (MethodError, {"level": 1.0}),
+        (MethodError, {"goal": "guess"}),
+        (MethodError, {"method": "nonprivate"}),
+        (FormulaError, {"formula": "ill ~ age - age.mean()"}),
+        (SchemaError, {"formula": "job ~ age"}),
+        (SchemaError, {"family": "gaussian"}),
+    ],
+)
+def test_refusals_are_those_of_a_fit(kind: type[DpglmError], words: dict[str, object]) -> None:
+    given = {"formula": "ill ~ age", "schema": JOBS, "n": 100, "privacy": 1.0, **words}
+    with pytest.raises(kind) as told:
+        dpglm.plan(given.pop("formula"), given.pop("schema"), **given)
+    assert "Expected:" in str(told.value)
+
+
+def test_a_budget_left_out_is_told() -> None:
+    with pytest.raises(PrivacyError, match="no privacy argument"):
+        dpglm.plan("ill ~ age", JOBS, n=100)
+
+
+@pytest.mark.parametrize(
+    ("over", "values"), [("p", None), ("n", []), ("n", [0]), ("epsilon", [float("nan")]), (3, None)]
+)
+def test_a_wrong_curve_is_refused(over: str, values: list[float] | None) -> None:
+    with pytest.raises(MethodError):
+        dpglm.plan("ill ~ age", JOBS, n=100, privacy=BUDGET).curve(over, values)
+
+
+def test_a_curve_over_epsilon_needs_a_budget_in_epsilon() -> None:
+    study = dpglm.plan("ill ~ age", JOBS, n=1000, privacy=dpglm.Privacy.gdp(0.3))
+    assert len(study.curve("n", [1000, 2000])) == 2
+    with pytest.raises(MethodError, match="mu or rho"):
+        study.curve("epsilon")
+
+
+def test_the_plot_shows_the_curve() -> None:
+    axes = dpglm.plan("ill ~ age", JOBS, n=1000, privacy=BUDGET).plot("epsilon", values=[1.0, 2.0])
+    assert axes.get_xlabel() == "epsilon"
+    assert [line.get_label() for line in axes.lines] == ["worst coefficient", "median", "planned"]
+    with pytest.raises(MethodError, match="ax of type"):
+        dpglm.plan("ill ~ age", JOBS, n=1000, privacy=BUDGET).plot(ax=3)
+
+
+def test_the_command_line_prints_the_summary(tmp_path) -> None:
+    path = tmp_path / "jobs.yaml"
+    Schema.of(JOBS).to_yaml(path)
+    words = ("ill ~ age + job", "--schema", str(path), "--n", "10000", "--penalty", "none")
+    one = CliRunner().invoke(main, ["plan", *words, "--privacy", "1", "--delta", "1e-6"])
+    two = CliRunner().invoke(main, ["plan", *words, "--privacy", "1,1e-6"])
+    assert one.exit_code == 0
+    assert one.output == two.output
+    shown = dpglm.plan("ill ~ age + job", JOBS, n=10_000, privacy=BUDGET, penalty="none").summary()
+    assert one.output.rstrip("\n") == str(shown)
+    bad = CliRunner().invoke(main, ["plan", *words, "--privacy", "1,1e-6", "--delta", "1e-6"])
+    assert bad.exit_code == 1
+    assert "Remedy:" in bad.output
+
+
+def test_expected_rows_have_the_declared_shares_and_spread() -> None:
+    schema = Schema.of(JOBS)
+    model = parse("ill ~ age + job", schema)
+    coding = Coding.of(model)
+    coded = expected_moments(schema, RowEncoder(model, coding))
+    found = coding.coded_from_user.T @ coded @ coding.coded_from_user
+    places = {name: place for place, name in enumerate(coding.names)}
+    mean, square = found[0, places["age"]], found[places["age"], places["age"]]
+    assert mean == pytest.approx(50, rel=0.01)  # rare levels weigh less than their number of rows
+    assert np.sqrt(square - mean**2) == pytest.approx(15, rel=0.02)
+    for level, share in zip(JOBS["job"]["levels"][1:], JOBS["job"]["shares"][1:], strict=True):
+        assert found[0, places[f"job[T.{level}]"]] == pytest.approx(share, rel=0.02)
+    assert np.linalg.eigvalsh(coded)[0] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd"), [(None, None), (1e-6, None), (0.5, 0.49), (0.99, 0.05), (None, 1e-9)]
+)
+def test_expected_numbers_stay_within_their_bounds(mean: float | None, sd: float | None) -> None:
+    values = expected_quantiles(Numeric(0, 1, mean=mean, sd=sd))
+    assert values.min() >= 0.0
+    assert values.max() <= 1.0
+    assert values.mean() == pytest.approx(0.5 if mean is None else mean, abs=0.01)
+    assert values.std() > 0.0
+
+
+def test_functions_of_one_column_are_as_dependent_as_they_are() -> None:
+    schema = {"y": [0, 1], "x": (0, 1), "z": (0, 1)}
+    alone = dpglm.plan("y ~ x + z", schema, n=5000, privacy=(10.0, 1e-6), penalty="none")
+    curved = dpglm.plan("y ~ x + I(x ** 2) + z", schema, n=5000, privacy=(10.0, 1e-6), penalty="none")
+    slope = [study.expected.classical[study.names.index("x")] for study in (alone, curved)]
+    assert slope[1] > 3.0 * slope[0]
+
+
+def test_a_declared_effect_changes_the_prior_of_the_released_model() -> None:
+    frame = dpglm.load_data("fair")
+    schema = declared(frame)
+    told = dict(schema.variables)
+    told["age"] = replace(told["age"], effect=0.5)
+    told["occupation"] = replace(told["occupation"], effect=2.5)
+    told["educ"] = replace(told["educ"], effect=6)
+    formula = "affair ~ np.log1p(educ) + age * religious + C(occupation)"
+    words = {"privacy": BUDGET, "penalty": "none", "seed": 1, "progress": False}
+    plain = dpglm.fit(formula, frame, **words)
+    changed = dpglm.fit(formula, frame, schema=replace(schema, variables=told), **words)
+    before = {block.label: block.prior for block in plain.released.blocks}
+    after = {block.label: block.prior for block in changed.released.blocks}
+    factor = {label: float(np.mean(after[label] / before[label])) for label in before}
+    assert factor.pop("np.log1p(educ)") == pytest.approx(2.0)
+    assert factor.pop("age") == pytest.approx(0.5 / 3.0)
+    assert factor.pop("C(occupation)") == pytest.approx(2.5)
+    # The interaction has the larger of its variables' effects, which is the undeclared one's.
+    assert set(factor) == {"Intercept", "religious", "age:religious"}
+    assert list(factor.values()) == pytest.approx([1.0, 1.0, 1.0])
+
+
+def test_levels_of_a_saved_schema_keep_their_shares() -> None:
+    schema = Schema.of(JOBS)
+    assert Schema.from_dict(schema.to_dict()) == schema
+    assert isinstance(schema.variables["job"], Categorical)
+    assert schema.variables["job"].shares == (0.6, 0.37, 0.02, 0.007, 0.003)
