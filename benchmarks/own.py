@@ -16,6 +16,8 @@ import patsy
 import dpglm
 from benchmarks.pieces import Pieces, user_rows
 from benchmarks.real_tables import table
+from dpglm.glm.penalties import penalties
+from dpglm.inference.path import sparse_path
 
 STATE: dict[str, Any] = {}
 
@@ -103,6 +105,19 @@ def template(schema: dpglm.Schema) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def path(columns: int, condition: float, penalty: str) -> dict[str, object]:
+    """A path of 100 strengths on a released quadratic, and the largest residual in parts of the gradient."""
+    random = np.random.default_rng(columns)
+    basis, _ = np.linalg.qr(random.normal(size=(columns, columns)))
+    matrix = (basis * np.geomspace(1.0, condition, columns)) @ basis.T
+    slopes = 2.0 * random.normal(size=columns) * (np.arange(columns) < columns // 10)
+    right = matrix @ slopes + np.sqrt(np.diag(matrix)) * random.normal(size=columns)
+    start = time.process_time()
+    found = sparse_path(matrix, right, penalties[penalty]())
+    spent = time.process_time() - start
+    return {"cpu": spent, "residual": float(found.residuals.max() / np.abs(right).max())}
+
+
 def own_design() -> dict[str, object]:
     """From the formula and the frame to coded rows: parsing, coding and all blocks."""
     return timed(lambda: Pieces.of(STATE["formula"], STATE["frame"], STATE["schema"]).design.row_count())
@@ -129,7 +144,7 @@ def main() -> None:
     """Answer one JSON line with one JSON line."""
     tasks: dict[str, Callable[..., dict[str, object]]] = {
         one.__name__: one
-        for one in (simulate, fit, solve, read_once, load, own_design, patsy_design, difference)
+        for one in (simulate, fit, solve, read_once, load, path, own_design, patsy_design, difference)
     }
     for line in sys.stdin:
         request = json.loads(line)

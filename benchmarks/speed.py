@@ -21,6 +21,19 @@ from benchmarks.real_tables import absence, available, table
 
 ROWS, COLUMNS, EPSILON = 100_000, 100, 1.0
 SEEDS = [0, 1, 2]
+# Penalty, coefficients, condition number of the curvature, CPU seconds allowed.
+PATHS: tuple[tuple[str, int, float, float | None], ...] = (
+    ("l1", 100, 10.0, 0.1),
+    ("l1", 100, 1e4, 0.1),
+    ("l1", 500, 1e4, 1.6),
+    ("group", 100, 1e4, None),
+    ("l1/2", 100, 10.0, 0.4),
+    ("l1/2", 100, 1e4, 0.4),
+    ("lq", 100, 10.0, 0.4),
+    ("scad", 100, 10.0, 0.4),
+    ("mcp", 100, 10.0, 0.4),
+    ("l1/2", 500, 10.0, None),
+)
 SCIENTIFIC = "import numpy, scipy.linalg, scipy.special"
 FORBIDDEN = (
     "pandas",
@@ -85,6 +98,19 @@ def design_lines(repeats: int) -> list[Line]:
         # A coded value is rounded to float32 once: 6e-8 of the row norm, a few times a column's range.
         lines.append(Line(f"design of {name}, difference from patsy", apart, 1e-5))
     return lines
+
+
+def path_lines(repeats: int) -> list[Line]:
+    """Paths of 100 strengths on the released quadratic: CPU seconds, and how exact they are."""
+    lines, left = [], 0.0
+    with Contestant(sys.executable, "own.py") as own:
+        for penalty, columns, condition, bar in PATHS:
+            task = {"columns": columns, "condition": condition, "penalty": penalty}
+            found = [own.ask("path", **task) for _ in range(repeats if columns <= 100 else 1)]
+            least = min(float(one["cpu"]) for one in found)
+            left = max(left, found[0]["residual"])
+            lines.append(Line(f"path of {penalty}, p = {columns}, condition {condition:.0e}, s", least, bar))
+    return [*lines, Line("paths, largest residual / largest gradient", left, 1e-10)]
 
 
 def import_lines(repeats: int) -> list[Line]:
@@ -165,11 +191,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer-python", help="interpreter of the environment with diffprivlib")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=("fit", "design", "import", "kdd"), action="append")
+    parser.add_argument("--only", choices=("fit", "design", "path", "import", "kdd"), action="append")
     arguments = parser.parse_args()
     parts: dict[str, Callable[[], list[Line]]] = {
         "fit": lambda: fit_lines(arguments.peer_python, arguments.repeats),
         "design": lambda: design_lines(arguments.repeats),
+        "path": lambda: path_lines(arguments.repeats),
         "import": lambda: import_lines(arguments.repeats),
         "kdd": lambda: kdd_lines(arguments.repeats),
     }
