@@ -31,6 +31,7 @@ benchmark: $(VENV)/.tests $(PEERS)/.installed
 golden: $(VENV)/.tests
 	$(BIN)/python -m tests.golden.regenerate
 	$(BIN)/python -m tests.golden.report_pages.regenerate
+	$(BIN)/python -m vignettes.pages
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -1,4 +1,4 @@
-"""The README and the vignettes run as they stand."""
+"""The README and the vignettes run as they stand, and print what they show."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import dpglm
-from vignettes import demo
+from vignettes import demo, pages
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_demo_prints_both_summaries_and_writes_both_reports(
+def test_the_demo_prints_intervals_and_writes_both_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(demo, "REPORTS", tmp_path / "reports")
@@ -25,21 +25,99 @@ def test_the_demo_prints_both_summaries_and_writes_both_reports(
         page = (tmp_path / "reports" / f"{name}.html").read_text(encoding="utf-8")
         assert "Privacy report" in page
         assert "NOT PRIVATE" not in page
-    assert printed.count("selected") >= 2
+    assert printed.count("[0.025") == 2
+    assert " ".join(printed.split()).count("50 % of the budget") == 2
 
 
-def test_every_python_block_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_python_block_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     ages = [20 + place % 70 for place in range(300)]
     pd.DataFrame(
         {"readmitted": ["no", "yes", "no"] * 100, "age": ages, "ward": ["A", "B", "C"] * 100}
     ).to_csv("patients.csv", index=False)
-    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 2
+    found = list(pages.blocks(README))
+    assert found
     scope: dict[str, object] = {}
-    for block in blocks:
-        exec(block, scope)
+    for block in found:
+        exec(block.code, scope)
     assert (tmp_path / "fair.html").exists()
+    assert "Merge levels sea and mine of job" in capsys.readouterr().out
     ledger = scope["ledger"]
     assert isinstance(ledger, dpglm.Ledger)
     assert ledger.spent.epsilon == 1.0
+
+
+def test_the_readme_shows_the_table_that_its_first_block_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(next(iter(pages.blocks(README))).code, {})
+    shown = re.search(r"```\n( +Differentially private .*?)```", README, flags=re.DOTALL)
+    assert shown is not None
+    # Facts, terms and the guarantee are the same every time; numbers, and which intervals there are, are not.
+    printed = capsys.readouterr().out
+    for part in (_facts, _terms, _guarantee):
+        assert part(shown[1]) == part(printed)
+
+
+def _facts(table: str) -> list[str]:
+    return table.partition("=\nterm")[0].replace("=", "").split()
+
+
+def _terms(table: str) -> list[str]:
+    rows = table.split("=\nterm")[1].split("\n=")[0].splitlines()[2:]
+    return [row.split("  ")[0] for row in rows]
+
+
+def _guarantee(table: str) -> list[str]:
+    return table[table.index("Differential privacy with") :].partition("numerics).")[0].split()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", pages.PAGES, ids=lambda path: path.stem)
+def test_a_vignette_runs_and_prints_what_it_shows(path: Path, tmp_path: Path) -> None:
+    page = path.read_text(encoding="utf-8")
+    printed = pages.outputs(path, tmp_path)
+    shown = list(pages.blocks(page))
+    assert any(block.text for block in shown)
+    for block, now in zip(shown, printed, strict=True):
+        if block.text is None:
+            assert now == "", f"{path.name}, line {block.line}: prints what the page does not show"
+        else:
+            assert pages.agrees(block.text, now), f"{path.name}, line {block.line}: now prints\n{now}"
+    for figure in re.findall(r"!\[[^]]+\]\(([^)]+)\)", page):
+        assert (path.parent / figure).is_file()
+        assert (tmp_path / figure).is_file()
+
+
+def test_every_vignette_with_a_seed_says_that_it_is_not_private() -> None:
+    assert len(pages.PAGES) >= 2
+    for path in pages.PAGES:
+        before, _, _ = path.read_text(encoding="utf-8").partition("seed=")
+        assert "**not private**" in " ".join(before.split()), path.name
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    root = Path(__file__).parent.parent
+    for path in (root / "README.md", root / "CONTRIBUTING.md", *pages.PAGES):
+        text = path.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("x  0.2500\n", "x 0.2501\n", True),
+        ("x  0.2500\n", "x 0.2530\n", False),
+        ("x -0.25\n", "x 0.25\n", False),
+        ("1,204 rows\n", "1204 rows\n", True),
+        ("12 of 17\n", "13 of 17\n", False),
+        ("95%\n", "NaN\n", False),
+        ("a 1\n", "b 1\n", False),
+    ],
+)
+def test_texts_agree_up_to_the_last_digit_and_no_further(shown: str, printed: str, same: bool) -> None:
+    assert pages.agrees(shown, printed) is same
