@@ -158,10 +158,12 @@ def fit(
         source.require((model.response, *encoder.columns))
         design = Design(source, declared, encoder, response)
         public = budget is None or budget.relation == "replace-one"
+        chosen_penalty = chosen_penalty.for_terms(penalised_terms(coding.terms, coding.penalised))
+        chosen_penalty.require_size(int(coding.penalised.sum()))
         problem = Problem(
             geometry=coding,
             family=chosen_family,
-            penalty=chosen_penalty.for_terms(penalised_terms(coding.terms, coding.penalised)),
+            penalty=chosen_penalty,
             strength=strength_of(strength, chosen_penalty),
             rows=None if public else declared.rows,
             goal=goal,

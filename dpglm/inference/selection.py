@@ -255,7 +255,7 @@ def false_coverage_intervals(
 
 
 def _check_rate(q: float) -> None:
-    if not 0.0 < q < 1.0:
+    if isinstance(q, bool) or not isinstance(q, int | float) or not 0.0 < q < 1.0:
         raise MethodError(
             f"q={q!r} as an error rate", expected="a number above 0 and below 1", remedy="Use q=0.1."
         )

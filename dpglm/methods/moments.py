@@ -127,7 +127,7 @@ class Moments(Method):
                 coded = scaling.coded(scaling.from_user(estimates))
             return Estimate(coded, estimates, np.ones(len(coded), dtype=np.bool_), released=released)
         total = _strength(problem, sums, release, released.dispersion)
-        fit = coefficients(found, scaling, problem.penalty, total)
+        fit = coefficients(found, scaling, problem.penalty, total, size=problem.public_size())
         facts = {}
         if fit.strength is not None:
             facts["strength"] = fit.strength * released.dispersion / _rows(sums, release)

@@ -84,7 +84,7 @@ def refit(record: Record, penalty: str | Penalty | None, strength: float | None)
 
 def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     """Coefficients over a grid of strengths; see :meth:`FitResult.path`."""
-    chosen = _penalty(record, "l1" if penalty is None and record.penalty in ("none", "l2") else penalty, None)
+    chosen = _penalty(record, "l1" if penalty is None and not _sparse(record) else penalty, None)
     if chosen.name == "none":
         raise MethodError("a path of penalty 'none'", expected="a penalty", remedy="Use path('l1').")
     scaling = _scaling(record)
@@ -99,7 +99,7 @@ def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
 def select(record: Record, rule: Literal["bic", "fdr"], q: float, penalty: str | Penalty | None) -> Record:
     """A list of coefficients by BIC or by false discovery rate; see :meth:`FitResult.select`."""
     if rule == "bic":
-        sparse = "l1" if penalty is None and record.penalty in ("none", "l2") else penalty
+        sparse = "l1" if penalty is None and not _sparse(record) else penalty
         return refit(record, sparse, None)
     if rule != "fdr":
         raise MethodError(
@@ -121,6 +121,11 @@ def select(record: Record, rule: Literal["bic", "fdr"], q: float, penalty: str |
     return _with(record, f"none; list by FDR at {q:g}", of_scaled(scaled, None, scaling, found))
 
 
+def _sparse(record: FitRecord) -> bool:
+    """Whether the fit's own penalty makes a path; a list by FDR has none."""
+    return record.penalty.split(";")[0] not in ("none", "l2")
+
+
 def _released(record: FitRecord, what: str) -> Contrasts:
     if record.contrasts is None:
         raise MethodError(
@@ -134,7 +139,7 @@ def _released(record: FitRecord, what: str) -> Contrasts:
 
 def _penalty(record: FitRecord, penalty: str | Penalty | None, strength: float | None) -> Penalty:
     """The penalty object with its strength."""
-    name = record.penalty if penalty is None else penalty
+    name = record.penalty.split(";")[0] if penalty is None else penalty
     chosen = penalties[name]() if isinstance(name, str) else name
     if not isinstance(chosen, Penalty):
         raise MethodError(
@@ -144,6 +149,7 @@ def _penalty(record: FitRecord, penalty: str | Penalty | None, strength: float |
         )
     penalised = np.array([term != "Intercept" for term in record.names], dtype=np.bool_)
     chosen = chosen.for_terms(penalised_terms(record.terms, penalised))
+    chosen.require_size(int(penalised.sum()))
     if strength is None:
         return chosen
     if chosen.strength is not None:
@@ -159,7 +165,7 @@ def _total(record: FitRecord, penalty: Penalty) -> float | None:
     """The strength in sum units: per row where the number of rows is public, else as given."""
     if penalty.strength is None:
         return None
-    return penalty.strength * (1 if record.n_rows is None else record.n_rows)
+    return penalty.strength * (_size(record) or 1.0)
 
 
 def _size(record: FitRecord) -> float | None:
@@ -176,7 +182,7 @@ def _scaling(record: FitRecord) -> Scaling:
 
 
 def _with(record: Record, penalty: str, found: Coefficients) -> Record:
-    rows = record.n_rows
+    rows = _size(record)
     per_row = None if found.strength is None or not rows else found.strength / rows
     return replace(
         record,

@@ -75,6 +75,25 @@ class Penalty(ABC):
         """
         return self
 
+    def require_size(self, size: int) -> None:
+        """Check that the penalty fits this many penalised coefficients.
+
+        Raises
+        ------
+        MethodError
+            Weights, scales or groups for another number of them.
+        """
+        try:
+            self.with_strength(1.0).with_scale(np.ones(size)).prox(np.zeros(size), 1.0)
+        except ValueError as error:
+            if isinstance(error, MethodError):
+                raise
+            raise MethodError(
+                f"options of the {self.name} penalty for another number of coefficients",
+                expected=f"one weight or scale for each of {size} penalised coefficients",
+                remedy="Count the coefficients without the intercept, or leave the option out.",
+            ) from None
+
     @property
     def selects(self) -> bool:
         """Whether a strength is large enough to set a coefficient exactly to zero."""
