@@ -22,7 +22,7 @@ from dpglm.data import Categorical, Schema
 from dpglm.data.expected_rows import expected_shares
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
-from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties import Penalty, penalised_terms
 from dpglm.methods import Method
 from dpglm.planning.study import Study
 from dpglm.planning.study_plan import StudyPlan
@@ -131,6 +131,8 @@ def plan(
             expected="family='binomial' or 'gaussian'",
             remedy="Plan for one of these.",
         )
+    terms = penalised_terms(study.coding.terms, study.coding.penalised)
+    chosen_penalty.for_terms(terms).require_size(int(study.coding.penalised.sum()))
     response = study.response
     outcome = declared.variables[response.name]
     if rate is None and chosen_family.logistic and isinstance(outcome, Categorical):
