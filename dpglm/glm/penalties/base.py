@@ -84,15 +84,18 @@ class Penalty(ABC):
             Weights, scales or groups for another number of them.
         """
         try:
-            self.with_strength(1.0).with_scale(np.ones(size)).prox(np.zeros(size), 1.0)
-        except ValueError as error:
-            if isinstance(error, MethodError):
-                raise
+            found = self.with_strength(1.0).with_scale(np.ones(size)).prox(np.zeros(size), 1.0)
+            fits = found.shape == (size,)
+        except MethodError:
+            raise
+        except ValueError:
+            fits = False
+        if not fits:
             raise MethodError(
                 f"options of the {self.name} penalty for another number of coefficients",
                 expected=f"one weight or scale for each of {size} penalised coefficients",
                 remedy="Count the coefficients without the intercept, or leave the option out.",
-            ) from None
+            )
 
     @property
     def selects(self) -> bool:
