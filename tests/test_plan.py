@@ -15,7 +15,7 @@ from dpglm.data import Categorical, Coding, Numeric, RowEncoder, Schema, declare
 from dpglm.data.expected_rows import expected_moments, expected_quantiles
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.empirical import interval_model
 
 FAIR = (
     "affair ~ rate_marriage + age + yrs_married + children + religious + educ"
@@ -71,20 +71,20 @@ def ratios(formula: str, frame, schema: Schema, epsilon: float, family: str = "b
             seed=seed,
             progress=False,
         )
-        errors.append(Contrasts(LinearModel(fit.released), fit.user_from_coded).deviations)
+        errors.append(Contrasts(interval_model(fit.released), fit.user_from_coded).deviations)
     return (study.std_error / np.median(errors, axis=0))[1:]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 @pytest.mark.parametrize(("name", "formula"), [("fair", FAIR), ("randhie", RANDHIE)])
-def test_expected_standard_errors_are_those_of_fits_within_a_factor_of_two(
+def test_expected_standard_errors_are_those_of_fits_within_a_factor_of_two_and_a_half(
     name: str, formula: str, epsilon: float
 ) -> None:
     frame = dpglm.load_data(name)
     found = ratios(formula, frame, declared(frame), epsilon)
     # In the fair data age and years of marriage nearly repeat each other: 2 of 16 coefficients.
-    assert np.mean((found > 0.5) & (found < 2.0)) >= 0.8
+    assert np.mean((found > 0.4) & (found < 2.5)) >= 0.8
     assert 0.7 < np.median(found) < 1.4
 
 
@@ -94,7 +94,7 @@ def test_expected_standard_errors_are_those_of_fits_within_a_factor_of_two(
 def test_expected_standard_errors_hold_on_tables_with_rare_levels(name: str, epsilon: float) -> None:
     table = require(name)
     found = ratios(table.formula(), table.frame(), table.schema(), epsilon)
-    assert np.mean((found > 0.5) & (found < 2.0)) >= 0.65
+    assert np.mean((found > 0.4) & (found < 2.5)) >= 0.7
     assert 0.5 < np.median(found) < 2.0
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import gammaincc
 
 from dpglm.inference.linear_model import LinearModel, positive_inverse
+from dpglm.inference.second_order import bent
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -32,6 +33,9 @@ class Contrasts:
     weights m = K^-1 h / h'K^-1 h, estimate m'z, variance m'(Omega + HTH)m - c'Tc. Without noise, K^-1 h is
     that of least squares whatever T: the sampling covariance is left out of K so that the estimate then is
     the one without a prior. Where there is noise it makes no difference worth naming.
+
+    The model is linear at t: its variances have a term of second order, see
+    `dpglm.inference.second_order`, which stands in the part of the curvature.
     """
 
     model: LinearModel
@@ -68,8 +72,22 @@ class Contrasts:
     def parts(self) -> FloatMatrix:
         """Variance by source, shape (k, 4), >= 0.
 
-        Sampling, noise of the estimate, noise of the curvature, adjustment for the other coefficients.
+        Sampling, noise of the estimate, noise and change of the curvature, adjustment for the other
+        coefficients.
         """
+        parts = self.first_order.copy()
+        private = parts[:, 1:].sum(axis=1)
+        parts[:, 2] += self._bent(private) * private
+        return parts
+
+    def _bent(self, private: FloatVector) -> FloatVector:
+        """The term of second order as a share of variances that are not sampling, shape (k,)."""
+        units = self._units
+        return np.array([bent(self.model, units[:, [j]], [[v]]) for j, v in enumerate(private)])
+
+    @cached_property
+    def first_order(self) -> FloatMatrix:
+        """`parts` of the linear model itself, shape (k, 4): the curvature stays as it is at t."""
         model, weights = self.model, self.weights
         seen = model.design @ weights
         return np.column_stack(
@@ -86,6 +104,11 @@ class Contrasts:
         """Variance of each estimate, shape (k,)."""
         return np.asarray(self.parts.sum(axis=1))
 
+    @cached_property
+    def linear_variances(self) -> FloatVector:
+        """Variance of each estimate in the linear model itself, shape (k,)."""
+        return np.asarray(self.first_order.sum(axis=1))
+
     @property
     def deviations(self) -> FloatVector:
         """Standard error of each estimate, shape (k,)."""
@@ -94,9 +117,9 @@ class Contrasts:
     @cached_property
     def covariance(self) -> FloatMatrix:
         """Covariance of the estimates, shape (k, k); its diagonal is `variances`."""
-        model, weights = self.model, self.weights
-        left = weights.T @ model.design - self.rows
-        return np.asarray(weights.T @ model.omega @ weights + (left * model.released.prior_variance) @ left.T)
+        linear, private = covariance_of(self.model, self.rows, self.weights)
+        share = np.sqrt(self._bent(np.diag(private)))
+        return linear + np.outer(share, share) * private
 
     @cached_property
     def noise_information(self) -> FloatVector:
@@ -126,7 +149,7 @@ class Contrasts:
     @cached_property
     def signal(self) -> FloatVector:
         """Information about each function in units of what noise alone would show, shape (k,)."""
-        return 1.0 / (self.variances * self.noise_information)
+        return 1.0 / (self.linear_variances * self.noise_information)
 
 
 def inverse_total(model: LinearModel, *, sampling: bool = True) -> FloatMatrix:
@@ -136,6 +159,15 @@ def inverse_total(model: LinearModel, *, sampling: bool = True) -> FloatMatrix:
     if not sampling:
         total = total - model.sampling
     return positive_inverse(total)
+
+
+def covariance_of(
+    model: LinearModel, rows: FloatMatrix, weights: FloatMatrix
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Covariance of ``weights.T @ z`` about ``rows @ theta``, and without sampling; shapes (k, k)."""
+    left = weights.T @ model.design - rows
+    linear = weights.T @ model.omega @ weights + (left * model.released.prior_variance) @ left.T
+    return np.asarray(linear), np.asarray(linear - weights.T @ model.sampling @ weights)
 
 
 @dataclass(frozen=True)
@@ -166,8 +198,8 @@ def joint(model: LinearModel, rows: FloatMatrix) -> tuple[FloatVector, FloatMatr
     solved = inverse_total(model, sampling=False) @ directions
     information = directions.T @ solved
     weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
-    left = weights.T @ model.design - rows
-    covariance = weights.T @ model.omega @ weights + (left * prior) @ left.T
+    covariance, private = covariance_of(model, rows, np.asarray(weights))
+    covariance = covariance + bent(model, np.asarray(units), private) * private
     estimates = weights.T @ model.response + model.released.known(rows)
     return np.asarray(estimates), 0.5 * (covariance + covariance.T)
 

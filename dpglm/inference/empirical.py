@@ -1,7 +1,8 @@
-"""Prior scales read off the released numbers: how large effects of one kind are, for point estimates.
+"""Prior scales read off the released numbers: how large effects of one kind are.
 
-Intervals rest on declared scales. A point estimate may learn from the release itself how far to shrink, and
-gains much where noise hides most coefficients.
+A point estimate may learn from the release itself how far to shrink, and gains much where noise hides most
+coefficients. Intervals rest on declared scales, but for one number: how far t may be from theta, which the
+noise of the curvature is multiplied by.
 """
 
 from __future__ import annotations
@@ -49,6 +50,19 @@ def fitted_scales(model: LinearModel) -> Released:
     released = model.released
     factors = _factors(model)
     return replace(released, blocks=tuple(_scaled(block, factors) for block in released.blocks))
+
+
+def interval_model(released: Released) -> LinearModel:
+    """The linear model that intervals rest on.
+
+    The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared
+    scales alone it errs upwards where most effects are small, and through the noise of the curvature makes
+    intervals up to 12 % wider; with learned scales alone, single large effects in rare levels were covered
+    .78 instead of .88 (``reports/coverage.md`` has the figures of the middle).
+    """
+    declared = LinearModel(released)
+    learned = LinearModel(fitted_scales(declared))
+    return LinearModel(released, gap=0.5 * (declared.products + learned.products))
 
 
 def _scaled(block: TermBlock, factors: dict[str, float]) -> TermBlock:

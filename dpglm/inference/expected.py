@@ -73,6 +73,7 @@ def expected_model(
     score_scale: float,
     curvature_scale: float,
     dispersion: float = 1.0,
+    bend: float = 1.0,
 ) -> LinearModel:
     """The linear model that a fit with these constants releases on average, at coefficients of zero.
 
@@ -80,7 +81,7 @@ def expected_model(
 
     Parameters
     ----------
-    blocks, ridge, score_scale, curvature_scale, dispersion
+    blocks, ridge, score_scale, curvature_scale, dispersion, bend
         As in `Released`; ``ridge`` has shape (p,).
     curvature : ndarray, shape (p, p)
         From `expected_curvature`.
@@ -95,6 +96,7 @@ def expected_model(
         score_scale=score_scale,
         curvature_scale=curvature_scale,
         dispersion=dispersion,
+        bend=bend,
     )
 
 
@@ -106,6 +108,7 @@ def expected_equations(
     score_scale: float,
     curvature_scale: float,
     dispersion: float,
+    bend: float = 0.0,
 ) -> LinearModel:
     """As `expected_model`, for any way to a score and a curvature.
 
@@ -124,8 +127,9 @@ def expected_equations(
         curvature_scale=curvature_scale,
         dispersion=dispersion,
         spread=np.diag(products),
+        bend=bend,
     )
-    return LinearModel(released, products=products)
+    return LinearModel(released, gap=products)
 
 
 def estimate_parts(

@@ -34,8 +34,8 @@ class LinearModel:
         Released and declared numbers.
     shrinkage : bool
         Whether cells of two factors are pulled towards independence first.
-    products : ndarray, shape (p, p), or None
-        Mean of (t - theta)(t - theta)', where it is known beforehand; None finds it.
+    gap : ndarray, shape (p, p), or None
+        Mean of (t - theta)(t - theta)', where it is known beforehand; None finds it under the declared prior.
 
     Notes
     -----
@@ -48,7 +48,7 @@ class LinearModel:
 
     released: Released
     shrinkage: bool = True
-    products: FloatMatrix | None = None
+    gap: FloatMatrix | None = None
 
     @cached_property
     def cells(self) -> Cells:
@@ -98,24 +98,21 @@ class LinearModel:
         return np.asarray(across.T @ middle @ across)
 
     @cached_property
-    def _settled(self) -> tuple[FloatVector, FloatMatrix, FloatMatrix]:
-        """Posterior mean of theta, the curvature's part of Omega, and Omega."""
+    def _settled(self) -> tuple[FloatVector, FloatMatrix]:
+        """Posterior mean of theta, and the mean of (t - theta)(t - theta)'."""
         released = self.released
         fixed = self.sampling + released.score_scale**2 * np.eye(released.size)
         precision = np.diag(1.0 / released.prior_variance)
         products = np.diag(np.minimum(released.prior_variance, released.spread))
-        if self.products is not None:
-            products = self.products
-        mean = released.centre
-        for _ in range(ROUNDS if self.products is None else 0):
-            noise = self.curvature_noise(products)
-            weighted = positive_inverse(fixed + noise) @ self.design
+        if self.gap is not None:
+            products = self.gap
+        for _ in range(ROUNDS if self.gap is None else 1):
+            weighted = positive_inverse(fixed + self.curvature_noise(products)) @ self.design
             covariance = positive_inverse(precision + self.design @ weighted)
             mean = covariance @ (weighted.T @ self.response)
-            gap = released.centre - mean
-            products = covariance + np.outer(gap, gap)
-        noise = self.curvature_noise(products)
-        return mean, noise, fixed + noise
+            if self.gap is None:
+                products = covariance + np.outer(released.centre - mean, released.centre - mean)
+        return mean, products
 
     @property
     def mean(self) -> FloatVector:
@@ -123,14 +120,19 @@ class LinearModel:
         return self._settled[0]
 
     @property
-    def noise(self) -> FloatMatrix:
-        """The part of ``omega`` that the noise of the curvature makes, shape (p, p)."""
+    def products(self) -> FloatMatrix:
+        """Mean of (t - theta)(t - theta)', shape (p, p)."""
         return self._settled[1]
 
-    @property
+    @cached_property
+    def noise(self) -> FloatMatrix:
+        """The part of ``omega`` that the noise of the curvature makes, shape (p, p)."""
+        return self.curvature_noise(self.products)
+
+    @cached_property
     def omega(self) -> FloatMatrix:
         """Covariance of the error e, shape (p, p)."""
-        return self._settled[2]
+        return self.sampling + self.released.score_scale**2 * np.eye(self.released.size) + self.noise
 
 
 def positive_inverse(matrix: FloatMatrix) -> FloatMatrix:

@@ -39,14 +39,16 @@ class Verdict:
 def verdicts(found: Contrasts) -> tuple[Verdict, ...]:
     """A verdict for each function; from released and declared numbers only.
 
-    The factor treats the standard error as falling like 1 / (n epsilon), which it does where noise dominates.
+    Standard errors here are those of the linear model itself, which is what the tests were measured with. The
+    factor treats the standard error as falling like 1 / (n epsilon), which it does where noise dominates.
     """
     scale = np.sqrt(found.prior)
-    share = found.parts[:, 3] / found.variances
+    deviations = np.sqrt(found.linear_variances)
+    share = found.first_order[:, 3] / found.linear_variances
     with np.errstate(divide="ignore"):
         tests = (
             ("noise hides its variation", np.sqrt(LEAST_SIGNAL / found.signal)),
-            ("too wide against the declared scale", found.deviations / (MOST_SHARE_OF_SCALE * scale)),
+            ("too wide against the declared scale", deviations / (MOST_SHARE_OF_SCALE * scale)),
             ("cannot be told from the other terms", np.sqrt(share / MOST_ADJUSTMENT)),
         )
     answers = []

@@ -41,6 +41,9 @@ class Released:
         Variance of the score per unit of curvature: 1 for binomial and Poisson, sigma^2 for gaussian.
     spread : ndarray, shape (p,)
         Variances of t - theta from which iteration starts.
+    bend : float
+        Bound on the curvature's rate of change along a linear predictor, as a share of the curvature, >= 0: 1
+        for binomial and Poisson, 0 for gaussian.
     origin : ndarray, shape (p,), or None
         Known part of the coefficients, which theta leaves out: the middle of a response's bounds, taken up by
         the intercept. None is zeros.
@@ -54,6 +57,7 @@ class Released:
     curvature_scale: float
     dispersion: float
     spread: FloatVector
+    bend: float
     origin: FloatVector | None = None
 
     @property

@@ -192,6 +192,7 @@ def released_by(problem: Problem, plan: Plan, ask: Ask) -> Released:
         curvature_scale=curvature_scale,
         dispersion=problem.family.dispersion,
         spread=score_scale**2 / ridge**2,
+        bend=problem.family.bend,
     )
 
 

@@ -13,7 +13,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.blocks import TermBlock
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.empirical import fitted_scales
+from dpglm.inference.empirical import fitted_scales, interval_model
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.printing import verdicts
 from dpglm.inference.released import Released
@@ -118,7 +118,7 @@ class Moments(Method):
         coded = self._mean(declared)
         released = replace(declared, dispersion=_dispersion(sums, release, coded, declared.dispersion))
         scaling = Scaling.of(problem.geometry)
-        found = Contrasts(LinearModel(released), problem.geometry.user_from_coded)
+        found = Contrasts(interval_model(released), problem.geometry.user_from_coded)
         if problem.penalty.name in ("none", "l2") and problem.strength is None:
             estimates = scaling.user(scaling.scaled(coded))
             if problem.penalty.name == "none":
@@ -190,6 +190,7 @@ def _released(sums: MomentSums, release: SecondMoments, declared: tuple[TermBloc
         curvature_scale=release.deviation / release.gram_weight,
         dispersion=variance,
         spread=np.concatenate([block.prior**2 for block in blocks]),
+        bend=0.0,
     )
 
 

@@ -15,7 +15,7 @@ from dpglm.glm.penalties.l1 import L1
 from dpglm.glm.penalties.none import NoPenalty
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.empirical import interval_model
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.bounded import bounded_alone
@@ -182,7 +182,7 @@ class Objective(Method):
         scaling = Scaling.of(problem.geometry)
         if len(plan.releases) == 2:
             released = released_by(problem, plan, ask)
-            found = Contrasts(LinearModel(released), problem.geometry.user_from_coded)
+            found = Contrasts(interval_model(released), problem.geometry.user_from_coded)
             fit = coefficients(
                 found, scaling, problem.penalty, problem.total_strength(), size=problem.public_size()
             )

@@ -37,7 +37,7 @@ class StudyPlan:
     """What ``dpglm.plan`` gives back; it never sees data and costs nothing.
 
     Standard errors are those to expect if columns are spread as declared and overlap as columns usually do:
-    an orientation, within a factor of two as a rule where shares, means and standard deviations are
+    an orientation, within a factor of 2.5 as a rule where shares, means and standard deviations are
     declared.
 
     Parameters

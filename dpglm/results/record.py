@@ -12,7 +12,7 @@ import numpy as np
 
 from dpglm.errors import StoreError
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.empirical import interval_model
 from dpglm.inference.printing import Verdict, verdicts
 from dpglm.inference.released import Released
 from dpglm.privacy.guarantee import Guarantee
@@ -134,9 +134,9 @@ class FitRecord:
         """
         if self.released is None:
             return None
-        found = Contrasts(LinearModel(self.released), self.user_from_coded)
         try:
             with np.errstate(all="ignore"):
+                found = Contrasts(interval_model(self.released), self.user_from_coded)
                 usable = np.isfinite(found.deviations) & np.isfinite(found.signal)
         except (np.linalg.LinAlgError, ValueError, ArithmeticError):
             return None

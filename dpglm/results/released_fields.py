@@ -30,6 +30,7 @@ def locked(released: Released) -> Released:
         curvature_scale=float(released.curvature_scale),
         dispersion=float(released.dispersion),
         spread=_locked(released.spread),
+        bend=float(released.bend),
         origin=None if released.origin is None else _locked(released.origin),
     )
 

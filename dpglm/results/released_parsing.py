@@ -29,6 +29,7 @@ RELEASED: Final[dict[str, Check]] = {
     "curvature_scale": amount,
     "dispersion": finite,
     "spread": numbers,
+    "bend": amount,
     "origin": maybe(numbers),
 }
 
@@ -62,6 +63,7 @@ def released(values: dict[str, Any], size: int) -> Released:
         curvature_scale=values["curvature_scale"],
         dispersion=values["dispersion"],
         spread=np.array(values["spread"]),
+        bend=values["bend"],
         origin=None if values["origin"] is None else np.array(values["origin"]),
     )
 

@@ -1,4 +1,4 @@
-"""Coverage for family="gaussian" on real rows: ``python -m reports.coverage.gaussian``.
+"""Coverage for family="gaussian" on real rows: ``python -m reports.coverage.gaussian``, then the page.
 
 The rows stay; responses are the fit of least squares, with |z| < 2 set to zero, plus residuals of other
 rows drawn with replacement. Bounds are declared a quarter wider than the code book's on both sides, so that
@@ -8,9 +8,12 @@ hardly any drawn response has to be clipped. Coverage is of that truth, for prin
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +23,7 @@ from dpglm.data import Coding, Design, NumericResponse, RowEncoder, Schema, open
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.empirical import interval_model
 from dpglm.inference.printing import verdicts
 from dpglm.methods import Moments, Problem
 from dpglm.methods.units import in_units
@@ -28,21 +31,23 @@ from dpglm.noise import SeededNoise
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.typing import FloatVector
+from reports.coverage.study import OUT
+from reports.coverage.tables import table
 
-TABLES = {
-    "adult": ("hours-per-week", ("fnlwgt", "education-num")),
-    "diabetes130": ("time_in_hospital", ("diag_1", "diag_2", "diag_3")),
-}
-CELLS: tuple[tuple[float, Relation], ...] = ((1.0, "add-remove"), (4.0, "add-remove"), (1.0, "replace-one"))
+# Formula and schema of the study's table of that name, with another of its columns as response.
+RESPONSES = {"adult": "hours-per-week", "diabetes130": "time_in_hospital"}
+CELLS: tuple[tuple[float, Relation], ...] = tuple(
+    (epsilon, relation) for relation in ("add-remove", "replace-one") for epsilon in (0.5, 1.0, 2.0, 4.0)
+)
+FILE = "gaussian.json"
 
 
 class Rows:
     """Coded rows in memory, with a response that is drawn again."""
 
     def __init__(self, name: str) -> None:
-        real = real_tables.table(name)
-        response, left_out = TABLES[name]
-        schema = real.schema()
+        loaded = table(name).load()
+        schema, response = loaded.schema, RESPONSES[name]
         wide = schema.variables[response]
         reach = 0.25 * (wide.high - wide.low)  # type: ignore[union-attr]  # declared with bounds
         variables = {
@@ -50,11 +55,12 @@ class Rows:
             response: replace(wide, low=wide.low - reach, high=wide.high + reach),
         }  # type: ignore[union-attr,call-arg]
         self.schema = Schema(variables)
-        terms = [real_tables.quoted(one) for one in variables if one not in (response, *left_out)]
-        model = parse(f"{real_tables.quoted(response)} ~ " + " + ".join(terms), self.schema)
+        other, terms = loaded.formula.split(" ~ ")
+        kept = [term for term in terms.split(" + ") if response not in term]
+        model = parse(f"{real_tables.quoted(response)} ~ " + " + ".join([*kept, other]), self.schema)
         self.coding = Coding.of(model)
         self.response = NumericResponse.of(self.schema, response)
-        source = open_source(real.frame())
+        source = open_source(loaded.frame)
         design = Design(source, self.schema, RowEncoder(model, self.coding), self.response)
         self.pieces = tuple(Piece(block.X, block.y, None) for block in design.blocks())
         self.X = np.concatenate([piece.X for piece in self.pieces], axis=1).astype(np.float64)
@@ -82,38 +88,56 @@ class Rows:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a line a cell."""
+    """Run the cells that are not on disk yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=300)
-    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--tables", default=",".join(RESPONSES))
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the results")
     options = parser.parse_args(arguments)
-    print("data         eps relation      printed        pooled  least  zero / non-zero  width  clipped")
+    path = options.out / FILE
+    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    done = {(one["table"], one["epsilon"], one["relation"]) for one in found}
     for name in options.tables.split(","):
-        if not real_tables.available(name):
-            print(f"{name}: {real_tables.absence(name)}")
-            continue
-        study(Rows(name), name, options.replications)
+        absence = table(name).absence()
+        missing = [cell for cell in CELLS if (name, *cell) not in done]
+        if absence is not None:
+            print(f"skipped: {name}: {absence}", file=sys.stderr)
+        elif missing:
+            truth = Truth(Rows(name), name)
+            for epsilon, relation in missing:
+                found.append(truth.study(epsilon, relation, options.replications))
+                print(found[-1], flush=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return 0
 
 
-def study(rows: Rows, name: str, replications: int) -> None:
-    """All cells of one table."""
-    X, y, coding = rows.X, rows.y, rows.coding
-    gram = np.linalg.pinv(X @ X.T, hermitian=True)
-    theta = gram @ (X @ y)
-    residuals = y - theta @ X
-    user = coding.user_from_coded
-    errors = np.sqrt(np.einsum("ij,jk,ik->i", user, gram, user) * residuals.var())
-    beta = user @ theta
-    beta[(np.abs(beta) < 2.0 * errors) & coding.penalised] = 0.0
-    mean = (coding.coded_from_user @ beta) @ X
-    keep = np.asarray(coding.penalised)
-    unit = rows.response.unit
-    for epsilon, relation in CELLS:
-        covered, printed, widths, clipped = [], [], [], []
+class Truth:
+    """Rows with coefficients and residuals that responses are drawn from."""
+
+    def __init__(self, rows: Rows, name: str) -> None:
+        self.rows, self.name = rows, name
+        X, y, self.coding = rows.X, rows.y, rows.coding
+        gram = np.linalg.pinv(X @ X.T, hermitian=True)
+        theta = gram @ (X @ y)
+        self.residuals = y - theta @ X
+        user = self.coding.user_from_coded
+        self.errors = np.sqrt(np.einsum("ij,jk,ik->i", user, gram, user) * self.residuals.var())
+        self.beta = user @ theta
+        self.beta[(np.abs(self.beta) < 2.0 * self.errors) & self.coding.penalised] = 0.0
+        self.mean = (self.coding.coded_from_user @ self.beta) @ X
+
+    def response(self, number: int) -> FloatVector:
+        """The response of a replication, not yet clipped: the same for every cell."""
+        generator = np.random.default_rng([number, 11])
+        return np.asarray(self.mean + generator.choice(self.residuals, size=len(self.mean)))
+
+    def study(self, epsilon: float, relation: Relation, replications: int) -> dict[str, Any]:
+        """One cell."""
+        rows, coding, unit = self.rows, self.coding, self.rows.response.unit
+        clipped, fits = [], []
         for number in range(replications):
-            generator = np.random.default_rng([number, 11])
-            drawn = mean + generator.choice(residuals, size=len(y))
+            drawn = self.response(number)
             clipped.append(np.mean(np.abs(drawn) > 1.0))
             rows.answer(np.clip(drawn, -1.0, 1.0))
             problem = Problem(coding, families["gaussian"](), penalties["none"](), goal="explain")
@@ -121,21 +145,30 @@ def study(rows: Rows, name: str, replications: int) -> None:
             ask = Curator(rows, plan, SeededNoise(number)).ask
             estimate = in_units(Moments().solve(problem, plan, ask), coding, unit=unit, shift=0.0)
             assert estimate.released is not None
-            found = Contrasts(LinearModel(estimate.released), user)
-            printed.append([verdict.printed for verdict in verdicts(found)])
-            covered.append(np.abs(found.estimates - unit * beta) <= 1.96 * found.deviations)
-            widths.append(found.deviations / (unit * errors))
-        given, hit, wide = (np.array(one)[:, keep] for one in (printed, covered, widths))
-        zero = (beta == 0.0)[keep]
-        often = given.mean(axis=0) >= 0.3
-        least = min((hit[given[:, j], j].mean() for j in np.flatnonzero(often)), default=float("nan"))
-        share = f"{given.mean():.2f} ({(given.mean(axis=0) > 0.5).sum()} of {keep.sum()})"
-        halves = f"{hit[:, zero][given[:, zero]].mean():.3f} / {hit[:, ~zero][given[:, ~zero]].mean():.3f}"
-        print(
-            f"{name:12} {epsilon:3g} {relation:12} {share}   {hit[given].mean():.3f}  {least:.3f}  {halves}"
-            f"  {np.median(wide[given]):.2f}  {np.mean(clipped):.4f}",
-            flush=True,
-        )
+            found = Contrasts(interval_model(estimate.released), coding.user_from_coded)
+            covered = np.abs(found.estimates - unit * self.beta) <= 1.96 * found.deviations
+            printed = np.array([verdict.printed for verdict in verdicts(found)])
+            fits.append((printed, covered, found.deviations / (unit * self.errors)))
+        keep = np.asarray(coding.penalised)
+        given, hit, width = (np.array([fit[part][keep] for fit in fits]) for part in range(3))
+        zero = (self.beta == 0.0)[keep]
+        often = np.flatnonzero(given.mean(axis=0) >= 0.3)
+        return {
+            "table": self.name,
+            "response": RESPONSES[self.name],
+            "epsilon": epsilon,
+            "relation": relation,
+            "replications": replications,
+            "coefficients": int(keep.sum()),
+            "usual": int((given.mean(axis=0) > 0.5).sum()),
+            "share": float(given.mean()),
+            "pooled": float(hit[given].mean()),
+            "least": min(float(hit[given[:, j], j].mean()) for j in often),
+            "zeros": float(hit[:, zero][given[:, zero]].mean()),
+            "nonzeros": float(hit[:, ~zero][given[:, ~zero]].mean()),
+            "width": float(np.median(width[given])),
+            "clipped": float(np.mean(clipped)),
+        }
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dpglm.data import Coding
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.empirical import interval_model
 from dpglm.inference.printing import verdicts
 from dpglm.methods import Objective, Problem
 from dpglm.methods.look import released_by
@@ -73,7 +73,7 @@ def private_fit(
     plan = Objective().plan(problem, privacy)
     released = released_by(problem, plan, Curator(rows.answered(y), plan, SeededNoise(seed)).ask)
     user = coding.user_from_coded
-    found = Contrasts(LinearModel(released), user)
+    found = Contrasts(interval_model(released), user)
     scale, curvature = released.score_scale, released.curvature
     floor = released.curvature_scale
     fitted = {

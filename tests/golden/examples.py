@@ -165,6 +165,7 @@ def released() -> Released:
         curvature_scale=1.625,
         dispersion=1.0,
         spread=6.5**2 / ridge**2,
+        bend=1.0,
     )
 
 

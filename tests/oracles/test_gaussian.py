@@ -15,7 +15,7 @@ from benchmarks.real_tables import quoted, require
 from dpglm.curator import Curator
 from dpglm.data import Coding, Design, NumericResponse, RowEncoder, Schema, open_source, parse
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.empirical import interval_model
 from dpglm.methods import Estimate, Method, Moments, NonPrivate, Problem
 from dpglm.methods.units import in_units
 from dpglm.noise import NoiseSource, SeededNoise
@@ -134,7 +134,7 @@ def test_without_noise_standard_errors_are_those_of_least_squares(
     found = pieces.fit(privacy, Silence())
     assert found.released is not None
     peer = smf.ols(formula, frame).fit()
-    contrasts = Contrasts(LinearModel(found.released), pieces.coding.user_from_coded)
+    contrasts = Contrasts(interval_model(found.released), pieces.coding.user_from_coded)
     # The declared prior on the other coefficients moves an estimate by less than a twentieth of its error.
     gap = np.abs(contrasts.estimates - peer.params.to_numpy())
     assert (gap < 0.05 * peer.bse.to_numpy()).all()
@@ -184,7 +184,7 @@ def test_intervals_cover_what_least_squares_gives_on_simulated_tables() -> None:
         relation = "add-remove" if seed % 2 else "replace-one"
         found = pieces.fit(dpglm.Privacy(1.0, 1e-6, relation=relation), SeededNoise(seed))  # type: ignore[arg-type]
         assert found.released is not None
-        contrasts = Contrasts(LinearModel(found.released), pieces.coding.user_from_coded)
+        contrasts = Contrasts(interval_model(found.released), pieces.coding.user_from_coded)
         hits += int((np.abs(contrasts.estimates - truth) < 1.96 * contrasts.deviations).sum())
     assert hits >= 260
 

@@ -28,6 +28,8 @@ class Family(ABC):
     link: ClassVar[str]
     slope_max: ClassVar[float | None]
     curvature_max: ClassVar[float | None]
+    # Bound on the third derivative as a share of the second: how fast the curvature bends.
+    bend: ClassVar[float]
     # Length of an interval that holds 0 and every slope of a row, whatever eta; None where there is none.
     slope_range: ClassVar[float | None] = None
     # Whether, in the margin, the slope is -a and the curvature a(1 - a) for an a in (0, 1).

@@ -30,6 +30,7 @@ class Binomial(Family):
     link: ClassVar[str] = "logit"
     slope_max: ClassVar[float | None] = 1.0
     curvature_max: ClassVar[float | None] = 0.25
+    bend: ClassVar[float] = 1.0
     slope_range: ClassVar[float | None] = 1.0
     logistic: ClassVar[bool] = True
 

@@ -55,6 +55,7 @@ class Poisson(Family):
     link: ClassVar[str] = "log"
     slope_max: ClassVar[float | None] = 1.0
     curvature_max: ClassVar[float | None] = 1.0
+    bend: ClassVar[float] = 1.0
     slope_range: ClassVar[float | None] = 1.0
     counts: ClassVar[bool] = True
 

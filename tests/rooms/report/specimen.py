@@ -299,6 +299,7 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
         curvature_scale=1.625,
         dispersion=1.0,
         spread=6.5**2 / ridge**2,
+        bend=1.0,
     )
     columns = {
         f"factor_{k}": {"levels": [f"level number {j}" for j in range(n)]} for k, n in enumerate(levels)

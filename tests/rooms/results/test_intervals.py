@@ -39,7 +39,7 @@ def test_only_the_rare_level_has_no_interval_and_every_column_says_so():
     absent = ["std_error", "statistic", "p_value", "conf_low", "conf_high", "debiased", "sampling_se"]
     assert frame.loc[RARE, absent].isna().all()
     assert frame.loc[GIVEN, absent].notna().all(axis=None)
-    assert frame.loc[RARE, "reason"] == "too wide against the declared scale; n or epsilon x 1.6"
+    assert frame.loc[RARE, "reason"] == "too wide against the declared scale; n or epsilon x 1.5"
     assert set(frame.loc[GIVEN, "reason"]) == {""}
     assert FIT.cov_params().loc[RARE].isna().all()
     assert FIT.cov_params().loc[GIVEN, GIVEN].notna().all(axis=None)
@@ -71,7 +71,7 @@ def test_penalised_coefficients_and_debiased_ones_are_told_apart():
 def test_the_summary_says_how_what_it_cost_why_not_and_what_repairs_it():
     text = " ".join(str(FIT.summary()).split())
     assert "95 %, noise-aware GLS on the released curvature, 50 % of the budget" in text
-    assert "No interval (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.6)." in text
+    assert "No interval (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.5)." in text
     assert "by how much n or epsilon would have to grow" in text
     assert "merge the level with another by declaration" in text
     assert mergeable(FIT) == (False, True, True, True, False, False)

@@ -1,0 +1,56 @@
+r"""What linearity leaves out: the curvature changes on the way from t to theta."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpglm.glm.blocks import TermBlock
+from dpglm.inference.linear_model import LinearModel
+from dpglm.typing import FloatMatrix
+
+
+def bent(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float:
+    r"""Mean square of the term of second order, as a share of the variance of first order.
+
+    Where noise and ridge leave d ~ N(0, v) between t and theta along one function, linear predictors of two
+    rows move apart by s d, s the widest over the declared domain. The curvature bends by at most ``bend``
+    times that, so the estimate is off by ``bend s d^2 / 2`` at most, with mean square
+    3/4 (bend s v)^2. Sampling errors do not count: without noise t is the maximum likelihood estimate, and
+    the estimate is t.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Its blocks are the declared domain.
+    units : ndarray, shape (p, k)
+        Coded coefficients per unit of each function.
+    covariance : array_like, shape (k, k)
+        Of the estimates of the functions, sampling left out.
+
+    Returns
+    -------
+    float
+        At least 0; ``3/4 (bend s)^2 v`` for one function. The same for functions that span the same space.
+    """
+    moved = units @ np.asarray(covariance, dtype=np.float64) @ units.T
+    width = sum(np.sqrt(max(_widest(block, moved), 0.0)) for block in model.released.blocks)
+    return float(0.75 * (model.released.bend * width) ** 2)
+
+
+def _widest(block: TermBlock, moved: FloatMatrix) -> float:
+    """Largest variance of what a difference of two rows in this block adds to their predictors."""
+    inside = moved[block.columns, block.columns]
+    match block.kind:
+        case "intercept" | "slope":  # moved from nothing; from one end of the range to the other
+            return float(block.table[0, 0] ** 2 * inside[0, 0])
+        case "levels":
+            among = block.table @ inside @ block.table.T
+            own = np.diag(among)
+            return float((own[:, None] + own - 2.0 * among).max())
+        case "other":
+            return 4.0 * block.bound * float(np.linalg.eigvalsh(inside)[-1])
+        case unreachable:
+            assert_never(unreachable)
