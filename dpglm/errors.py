@@ -28,11 +28,21 @@ class DpglmError(Exception):
     """
 
     def __init__(self, found: str, *, expected: str, remedy: str) -> None:
-        self.found, self.expected, self.remedy = found, expected, remedy
-        super().__init__(f"Found: {found}\nExpected: {expected}\nRemedy: {remedy}")
+        self.found, self.expected, self.remedy = map(_visible, (found, expected, remedy))
+        super().__init__(f"Found: {self.found}\nExpected: {self.expected}\nRemedy: {self.remedy}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.found, self.expected, self.remedy)
+
+
+def _visible(text: str) -> str:
+    """``text`` with control and direction characters as escapes: a name must not drive the terminal."""
+    return "".join(
+        letter
+        if letter.isprintable() or letter in "\n\u200c\u200d"  # line breaks, and joiners of letters
+        else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
 
 
 def _rebuild(kind: type[DpglmError], found: str, expected: str, remedy: str) -> DpglmError:

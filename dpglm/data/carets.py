@@ -37,6 +37,8 @@ def refuse(problem: str, formula: str, span: Span, *, expected: str, remedy: str
     right = min(len(formula), left + 2 * _MARGIN + 12) if len(formula) > 2 * _MARGIN else len(formula)
     shown = ("..." if left else "") + formula[left:right] + ("..." if right < len(formula) else "")
     shift = start - left + (3 if left else 0)
+    # One for one, so that the carets stand where they should: an escape sequence would drive the terminal.
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in shown)
     carets = "^" * max(1, min(end, right + 1) - start)
     found = f"{problem}\n    {shown}\n    {' ' * shift}{carets}"
     return FormulaError(found, expected=expected, remedy=remedy)

@@ -89,6 +89,12 @@ def _one_line(formula: str) -> str:
             expected=f"at most {MOST_CHARACTERS:,}",
             remedy="Use fewer or shorter terms.",
         )
+    if not formula.isascii() and any("\ud800" <= letter <= "\udfff" for letter in formula):
+        raise FormulaError(
+            "a formula with half a character (a lone surrogate)",
+            expected="text of whole characters",
+            remedy="Write the formula anew, or rename the column that its text was taken from.",
+        )
     return "".join(" " if letter in "\n\r\f\v\t" else letter for letter in formula).rstrip()
 
 
@@ -135,13 +141,7 @@ def _sides(text: str) -> tuple[Any, Any]:
     except RecursionError:
         raise
     except Exception:  # the tokenizer's own errors differ from one Python version to the next
-        raise refuse(
-            "This cannot be split into terms.",
-            text,
-            (0, len(text)),
-            expected=_SYNTAX,
-            remedy="Look for an open quote, an open bracket or an odd character.",
-        ) from None
+        raise _unsplit(text) from None
     if tree.type != "~" or len(tree.args) != 2:
         raise refuse(
             "There is no response.",
@@ -169,6 +169,16 @@ def _from_patsy(error: Any, text: str) -> FormulaError:
     return refuse(problem, text, span, expected=_SYNTAX, remedy="Mend the formula at the caret.")
 
 
+def _unsplit(text: str) -> FormulaError:
+    return refuse(
+        "This cannot be split into terms.",
+        text,
+        (0, len(text)),
+        expected=_SYNTAX,
+        remedy="Look for an open quote, an open bracket or an odd character.",
+    )
+
+
 def _read_terms(
     text: str, tree: Any, reader: Reader
 ) -> tuple[list[Any], tuple[Expression, ...], dict[str, Reading]]:
@@ -182,6 +192,10 @@ def _read_terms(
         terms = ModelDesc.from_formula(root).rhs_termlist
     except PatsyError as error:
         raise _from_patsy(error, text) from None
+    except RecursionError:
+        raise
+    except Exception:  # patsy normalises white space by assertions of its own: y ~ %
+        raise _unsplit(text) from None
     readings: dict[str, Reading] = {}
     kept, offsets = [], []
     for term in terms:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Categorical", "Numeric", "Schema", "Variable"]
 
 _SETTINGS: Final = ("title", "unit", "rows")
+_MOST_ROWS: Final = 10**15  # exact as a double, and so is what is computed from it
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Schema:
     Raises
     ------
     SchemaError
-        If a name is not a text, a declaration is none, or ``rows`` is not a positive whole number.
+        If a name is not a text, a declaration is none, or ``rows`` is no whole number from 1 to 10**15.
 
     Examples
     --------
@@ -76,10 +77,10 @@ class Schema:
                     remedy=f"Use dpglm.Schema.of({{{name!r}: ...}}) for the short forms.",
                 )
         whole = isinstance(self.rows, int | np.integer) and not isinstance(self.rows, bool)
-        if self.rows is not None and not (whole and self.rows >= 1):
+        if self.rows is not None and not (whole and 1 <= self.rows <= _MOST_ROWS):
             raise SchemaError(
                 f"rows: {shown(self.rows)}",
-                expected="a public, approximate number of rows, a whole number of at least 1",
+                expected="a public, approximate number of rows, a whole number from 1 to 10**15",
                 remedy="Write rows: 5000, or leave it out.",
             )
         for setting, value in (("unit", self.unit), ("title", self.title)):
@@ -92,6 +93,8 @@ class Schema:
         object.__setattr__(self, "variables", MappingProxyType(dict(self.variables)))
         if self.rows is not None:
             object.__setattr__(self, "rows", int(self.rows))
+        if self.unit == "":
+            object.__setattr__(self, "unit", None)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Schema.from_dict, (self.to_dict(),)

@@ -23,6 +23,7 @@ _SCALARS: Final = {
         "-+0123456789.",
     ),
 }
+_TAGS: Final = frozenset({None, "tag:yaml.org,2002:str"})  # the others make objects, or numbers without bound
 _BARE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _YAML_WORDS: Final = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"})
 
@@ -32,7 +33,7 @@ def read_yaml(path: str | os.PathLike[str]) -> object:
 
     Unlike YAML 1.1, ``yes``, ``no``, ``on`` and ``off`` are texts (they are levels more often than truth
     values); so are the numbers ``010``, ``1_0``, ``12:30`` and ``0x10``, which are 8, 10, 750 and 16 there.
-    Aliases, merge keys and a key that occurs twice are refused.
+    Aliases, tags but ``!!str``, merge keys and a key that occurs twice are refused.
 
     Raises
     ------
@@ -68,11 +69,13 @@ def parse_yaml(text: bytes | str) -> object:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """The safe loader with the scalars of YAML 1.2, without aliases, merge and repeated keys."""
+        """The safe loader with the scalars of YAML 1.2, without aliases, tags, merge and repeated keys."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 raise yaml.YAMLError("aliases (*name) are not read: write the entry out")
+            if getattr(self.peek_event(), "tag", None) not in _TAGS:  # type: ignore[no-untyped-call]
+                raise yaml.YAMLError("tags (!name) are not read: write the value as it is")
             return super().compose_node(parent, index)
 
         def flatten_mapping(self, node: Any) -> None:

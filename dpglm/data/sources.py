@@ -137,6 +137,7 @@ class CsvSource(Source):
     def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
         self._path, self._chunk_rows = path, chunk_rows
         self._header = read_header(path)
+        _refuse_twins(self._header)
         self.column_names = tuple(name for name in self._header if name)
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
@@ -199,6 +200,18 @@ def open_source(data: object) -> Source:
             remedy="Rename or drop the repeated column.",
         )
     return source
+
+
+def _refuse_twins(header: Sequence[str]) -> None:
+    """Tell repeated names of a text file by their places: without a header line they are a row's values."""
+    count = Counter(name for name in header if name)
+    places = [str(place) for place, name in enumerate(header, 1) if count[name] > 1]
+    if places:
+        raise SchemaError(
+            f"more than one column of the same name, among columns {', '.join(places[:20])}",
+            expected="a first line of column names, all different",
+            remedy="Rename or drop the repeated column; a file without column names needs such a line.",
+        )
 
 
 def _source_of(data: object) -> Source:

@@ -46,7 +46,7 @@ class SyntaxReader:
         # bracket, which keeps leading blanks from mattering.
         blanks = " " * len(before.encode())
         try:
-            return ast.parse(f"({blanks}{text})", mode="eval").body
+            found = ast.parse(f"({blanks}{text})", mode="eval").body
         except SyntaxError as error:
             at = (error.offset or 2) - 2 - (len(blanks) - len(before))
             at = min(max(at, span[0]), max(span[0], span[1] - 1))
@@ -65,6 +65,23 @@ class SyntaxReader:
                 expected=ALLOWED,
                 remedy="Write it shorter, with fewer parentheses.",
             ) from None
+        if not text.isascii():
+            self._refuse_lookalikes(found)
+        return found
+
+    def _refuse_lookalikes(self, tree: ast.expr) -> None:
+        """Refuse names that Python reads as others: a ligature or a wide letter would mean another column."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name | ast.Attribute):
+                read = node.id if isinstance(node, ast.Name) else node.attr
+                written = self._text(node)
+                if written != read and not (isinstance(node, ast.Attribute) and written.endswith(read)):
+                    self.fail(
+                        node,
+                        f"This name would be read as {read!r}.",
+                        expected="letters that stand for themselves",
+                        remedy=f'Write {read}, or Q("...") around the name of a column.',
+                    )
 
     def span(self, node: ast.expr | ast.keyword) -> Span:
         """Where a node stands in the formula."""

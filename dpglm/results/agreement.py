@@ -19,10 +19,12 @@ def check_agreement(record: FitRecord) -> None:
     Raises
     ------
     StoreError
-        The releases cost more than the guarantee says, the estimates are not those of ``coded``, or the score
-        of a minimiser is not a ridge times the minimiser.
+        The releases cost more than the guarantee says, a result made without privacy says that it is private,
+        the estimates are not those of ``coded``, or the score of a minimiser is not a ridge times the
+        minimiser.
     """
     _prices(record)
+    _promise(record)
     _stationary(record)
     with np.errstate(over="ignore", invalid="ignore"):
         product = record.user_from_coded @ record.coded
@@ -40,6 +42,15 @@ def _prices(record: FitRecord) -> None:
     mu = math.hypot(*(line.mu for line in record.spend_lines if line.mu is not None))
     if promise.mu is not None and mu > promise.mu * (1.0 + PRICE_SLACK):
         fault("guarantee.mu below that of spend_lines", "releases that cost no more than promised")
+
+
+def _promise(record: FitRecord) -> None:
+    """A promise has no reason against it, and its noise came from the operating system."""
+    promise = record.guarantee
+    source = record.mechanism.get("random_source", "")
+    seeded = isinstance(source, str) and source.endswith("NOT PRIVATE")
+    if promise.private and (promise.reason or seeded or record.method == "nonprivate"):
+        fault("a private guarantee of a fit that was made without privacy", "private: false, and the reason")
 
 
 def _stationary(record: FitRecord) -> None:

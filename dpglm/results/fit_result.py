@@ -20,6 +20,7 @@ from dpglm.results.uncertainty import (
     standard_errors,
 )
 from dpglm.results.wald import WaldResult, wald_test
+from dpglm.tables.content import one_line
 from dpglm.tables.number import budget
 from dpglm.tables.table import Table
 
@@ -326,7 +327,7 @@ class FitResult(FitRecord):
     def __repr__(self) -> str:
         kept = f"epsilon={budget(self.guarantee.epsilon)}, delta={budget(self.guarantee.delta)}"
         facts = ", ".join((repr(self.formula), self.family, self.penalty, self.method, self.alarm or kept))
-        return f"<{type(self).__name__} {facts}>"
+        return one_line(f"<{type(self).__name__} {facts}>")
 
     def _repr_html_(self) -> str:
         return self.summary().to_html()

@@ -18,6 +18,8 @@ from dpglm.results.fit_result import FitResult
 from dpglm.results.parsing import result_fields
 from dpglm.results.record import FitRecord
 
+MOST_BRACKETS = 2**20  # names of coefficients hold some too
+
 __all__ = ["fingerprint", "from_json", "read", "save", "to_json", "writable", "write_atomically"]
 
 
@@ -123,6 +125,9 @@ def from_json(text: str) -> FitResult:
         fault(f"{type(text).__name__} instead of text", "JSON text")
     if len(text) > MAX_BYTES:
         fault("text that is too long", f"at most {MAX_BYTES} bytes")
+    if text.count("[") + text.count("{") > MOST_BRACKETS:
+        # Each list or mapping takes a hundred bytes of memory for two of text.
+        fault("text with too many lists", f"at most {MOST_BRACKETS} brackets")
     try:
         document = json.loads(
             text, object_pairs_hook=_no_twins, parse_float=_no_overflow, parse_constant=_no_constant

@@ -10,6 +10,8 @@ from dpglm.tables.content import TableContent
 ESCAPES = str.maketrans(
     {"<": "&lt;", ">": "&gt;", "&": "&amp;"} | {char: f"\\{char}" for char in "\\`*_{}[]#!|~$^"}
 )
+# What GitHub makes a link of although nobody marked it as one.
+AUTOLINK = re.compile(r":(?=//)|(?<=[wW]{3})\.|@")
 LIST_MARK = re.compile(r"^(\d*)([-+=.)])")
 
 
@@ -37,7 +39,7 @@ def escape(text: str) -> str:
     >>> print(escape("C(job)[a|b]"))
     C(job)\\[a\\|b\\]
     """
-    return text.translate(ESCAPES)
+    return AUTOLINK.sub(r"\\\g<0>", text.translate(ESCAPES))
 
 
 def _paragraph(text: str) -> str:

@@ -128,7 +128,7 @@ def test_markdown_rows_have_as_many_cells_as_columns(a, b, note):
 @LAW
 def test_markdown_reads_back_as_the_text(text):
     escaped = markdown.escape(text)
-    read = re.sub(r"\\([\\`*_{}\[\]#!|~$^])", r"\1", escaped)
+    read = re.sub(r"\\([\\`*_{}\[\]#!|~$^:.@])", r"\1", escaped)
     assert read.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == text
 
 

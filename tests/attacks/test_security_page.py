@@ -1,0 +1,41 @@
+"""SECURITY.md names every attack that is tried, and only such."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+HEADINGS = (
+    "Who is who",
+    "What is promised",
+    "What is not promised",
+    "Numerics and randomness",
+    "How to report",
+    "Supported versions",
+    "Attacks tried",
+)
+
+
+def attacks_in(file: Path) -> set[str]:
+    """Names of the tests of a file, as the page writes them."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    path = file.relative_to(ROOT).as_posix()
+    return {
+        f"{path}::{node.name}"
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+
+
+def test_every_test_of_the_page_exists_and_every_attack_is_on_the_page() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py::\w+)`", PAGE)
+    assert len(named) == len(set(named)), "a test with two rows"
+    there = set().union(*(attacks_in(ROOT / name.partition("::")[0]) for name in named))
+    assert set(named) <= there
+    attacks = set().union(*map(attacks_in, (ROOT / "tests" / "attacks").glob("test_*.py")))
+    assert attacks <= set(named)
+    assert attacks_in(ROOT / "tests" / "browser" / "test_injection.py") <= set(named)
+    assert {f"## {heading}" for heading in HEADINGS} <= set(PAGE.splitlines())
