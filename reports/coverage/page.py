@@ -35,7 +35,8 @@ The bars are a pooled coverage of {pooled} or more of what is printed, and {sing
 coefficient that is printed in 30 % of the replications or more. Constants of the procedure were chosen
 on the tables marked *seen*. `adult_hours` has the rows of `adult` and most of its columns: a new
 response, not a new population. On `diabetes130` the unit is the encounter, not the patient, and which
-codes keep a level of their own was read off the file.
+codes keep a level of their own was read off the file. A cell in which a coefficient is below the bar at 300
+replications is continued to 1,000.
 """
 
 READING = """\
