@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from dpglm.errors import BudgetExceeded, LedgerError
 from dpglm.privacy.budget import Privacy
@@ -71,21 +71,34 @@ class Book:
         Raises
         ------
         LedgerError
-            The lines mean nothing, or do not hold the line (position, hash) that was ``seen`` before.
+            The lines mean nothing, hold charges that the budget never covered, or do not hold the line
+            (position, hash) that was ``seen`` before.
         """
         if seen is not None and (len(lines) <= seen[0] or lines[seen[0]].hash != seen[1]):
             raise behind(name, "what this object read from it before")
         try:
             budget, dataset = _opening(lines[0])
-            return cls(
+            book = cls(
                 budget, dataset, tuple(entry(line) for line in lines[1:]), tuple(line.hash for line in lines)
             )
-        except (ValueError, KeyError, TypeError):
+            book._require_covered()
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise LedgerError(
                 f"ledger file {name!r} has lines that say nothing about a budget",
                 expected=f"lines of format {FORMAT}",
                 remedy=RESTORE,
             ) from None
+        return book
+
+    def _require_covered(self) -> None:
+        """ValueError for charges that no ledger would have taken: a file written by other hands."""
+        charged = [entry for entry in self.entries if entry.status == "charged"]
+        for e in charged:
+            known = self.budget.unit in ("one row", e.unit) and e.relation == self.budget.relation
+            if not known or (self.budget.mu is not None and e.mu is None):
+                raise ValueError
+        if not self.filter.covered:
+            raise ValueError
 
     @cached_property
     def filter(self) -> PrivacyFilter:
@@ -151,8 +164,8 @@ def entry_line(cost: Balance, guarantee: Charge, *, what: str, status: Status) -
 
 
 def entry(line: Line) -> Entry:
-    """The charge or refusal in a line; ValueError, KeyError or TypeError where there is none."""
-    said = json.loads(line.content)
+    """The charge or refusal in a line; an error that ``Book.of`` knows where there is none."""
+    said = _fields(line)
     epsilon, delta = float(said["epsilon"]), float(said["delta"])
     mu = None if said["mu"] is None else float(said["mu"])
     if said["status"] not in ("charged", "refused") or not all(
@@ -161,14 +174,14 @@ def entry(line: Line) -> Entry:
         raise ValueError
     return Entry(
         index=line.position,
-        when=said["when"],
-        what=said["what"],
+        when=_words(said["when"]),
+        what=_words(said["what"]),
         status=said["status"],
         epsilon=epsilon,
         delta=delta,
         mu=mu,
-        relation=said["relation"],
-        unit=said["unit"],
+        relation=_words(said["relation"]),
+        unit=_words(said["unit"]),
         hash=line.hash,
     )
 
@@ -190,12 +203,28 @@ def behind(name: str, than: str) -> LedgerError:
 
 
 def _opening(line: Line) -> tuple[Privacy, str]:
-    said = json.loads(line.content)
+    said = _fields(line)
     mu = None if said["mu"] is None else float(said["mu"])
-    budget = Privacy(
-        float(said["epsilon"]), float(said["delta"]), said["relation"], said["unit"], said["definition"], mu
-    )
-    return budget, str(said["dataset"])
+    relation, unit, definition = (_words(said[name]) for name in ("relation", "unit", "definition"))
+    # Privacy checks relation and definition.
+    budget = Privacy(float(said["epsilon"]), float(said["delta"]), relation, unit, definition, mu)  # type: ignore[arg-type]
+    return budget, _words(said["dataset"])
+
+
+def _fields(line: Line) -> dict[str, Any]:
+    """The fields of a line, all of them texts or null, none of them twice."""
+    pairs = json.loads(line.content, object_pairs_hook=list)
+    said = dict(pairs)
+    if len(said) < len(pairs) or not all(isinstance(value, str | None) for value in said.values()):
+        raise ValueError
+    return said
+
+
+def _words(text: object) -> str:
+    """Text as a ledger writes it: on one line, and nothing in it that a screen would obey."""
+    if isinstance(text, str) and text.isprintable():
+        return text
+    raise ValueError
 
 
 def _canonical(**fields: str | None) -> str:

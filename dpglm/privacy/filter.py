@@ -103,6 +103,14 @@ class PrivacyFilter:
             return Balance(_below(left), _below(EXACT.subtract(_decimal(self.budget.delta), delta)), None)
         return self._at(_below(EXACT.subtract(_square(self.budget.mu), square), root=True))
 
+    @property
+    def covered(self) -> bool:
+        """Whether the budget covers the costs taken so far; what it admitted, it covers."""
+        epsilon, delta, square = self._sums
+        if self.budget.mu is not None:
+            return square <= _square(self.budget.mu)
+        return epsilon <= _decimal(self.budget.epsilon) and delta <= _decimal(self.budget.delta)
+
     def admits(self, cost: Balance) -> bool:
         """Whether the budget covers one more ``cost``."""
         epsilon, delta, square = self._sums
@@ -140,8 +148,8 @@ class PrivacyFilter:
                     remedy=f"Use privacy=dpglm.Privacy(..., {name}={kept!r}), the ledger's own: amounts for "
                     "different neighbours do not add up.",
                 )
-        epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
-        mu = None if guarantee.mu is None else float(guarantee.mu)
+        epsilon, delta = _plain(guarantee.epsilon), _plain(guarantee.delta)
+        mu = None if guarantee.mu is None else _plain(guarantee.mu)
         sound = 0 <= epsilon < math.inf and 0 <= delta < 1 and (mu is None or 0 < mu < math.inf)
         if not sound or (epsilon == 0 and delta == 0):
             raise PrivacyError(
@@ -177,6 +185,14 @@ class PrivacyFilter:
 def _mu(cost: Balance) -> float:
     assert cost.mu is not None, "a GDP budget takes only costs with mu"
     return cost.mu
+
+
+def _plain(number: float) -> float:
+    """``number`` as a double; infinite where it is a whole number too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def _decimal(number: float) -> Decimal:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpglm.errors import LedgerError
+from dpglm.privacy.one_name import require_one_name
 
 if TYPE_CHECKING:
     import sqlite3
 
 FORMAT = "dpglm-ledger/1"
 APPLICATION_ID = 0x6470676C  # "dpgl": tells this file from any other SQLite database
+LONGEST = 2**20  # bytes of a line: more than any ledger writes, and no more memory than that
 BUSY_SECONDS = 120.0  # a charge holds the file for milliseconds; waiting is always better than failing
 TABLES = (
     "CREATE TABLE entries (position INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL)",
@@ -122,6 +124,7 @@ class Journal:
         LedgerError
             The file cannot be read, is no ledger, or was tampered with.
         """
+        require_one_name(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
             connection.execute("BEGIN")  # one snapshot for all the checks
             return _checked(connection, self.path.name)
@@ -137,6 +140,7 @@ class Journal:
         LedgerError
             The file cannot be read or written, is no ledger, or was tampered with.
         """
+        require_one_name(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
             _begin(connection)
             lines = _checked(connection, self.path.name)
@@ -178,6 +182,7 @@ def _connection(file: Path, mode: str, *, named: Path) -> Iterator[sqlite3.Conne
         connection = sqlite3.connect(
             f"{file.as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
         )
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone stops at the drive's cache
         yield connection
@@ -219,6 +224,12 @@ def _checked(connection: sqlite3.Connection, name: str) -> tuple[Line, ...]:
             f"{name!r} is an SQLite file but no ledger (or an empty file)",
             expected=f"a file of format {FORMAT}, made by dpglm.Ledger(path, budget=...)",
             remedy="Give the ledger's own path. If this was the ledger, put back its last good copy.",
+        )
+    if connection.execute("PRAGMA journal_mode").fetchone() != ("delete",):
+        raise _tampered(
+            name,
+            "its journal mode was changed, or a -wal file was put beside it",
+            "one file, no write-ahead log",
         )
     statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
     if statements != {*TABLES, *TRIGGERS}:

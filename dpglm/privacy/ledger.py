@@ -84,6 +84,8 @@ class Ledger:
         self._seen: tuple[int, str] | None = None
         asked = None if budget is None else Privacy.of(budget)
         name = None if dataset is None else _public("dataset", dataset)
+        if asked is not None:
+            _public("unit", asked.unit, exactly=True)
         if asked is not None and not os.path.lexists(self.path):
             self._journal.create(opening_line(asked, name or _public("dataset", self.path.stem)))
         elif not os.path.lexists(self.path):
@@ -169,10 +171,12 @@ class Ledger:
             The guarantee is not private, or speaks of another relation or unit than the budget, or has no
             mu under a Gaussian-DP budget. Nothing is written.
         LedgerError
-            The file was tampered with or cannot be written, or ``what`` is empty, too long or unprintable.
+            The file was tampered with or cannot be written, or ``what`` or the unit is empty, too long or
+            unprintable.
         """
         text = _public("what", what)
         cost = PrivacyFilter(self.budget).cost(guarantee, owner=self.dataset)
+        _public("unit", guarantee.unit, exactly=True)
         seen, refusals = self._seen, list[BudgetExceeded]()
 
         def compose(lines: tuple[Line, ...]) -> str:
@@ -268,10 +272,10 @@ def _absolute(path: object) -> Path:
     )
 
 
-def _public(name: str, text: object) -> str:
-    """Public words on one line, or a LedgerError that does not repeat them."""
+def _public(name: str, text: object, *, exactly: bool = False) -> str:
+    """Public words on one line, or a LedgerError that does not repeat them; ``exactly``: as they are."""
     words = " ".join(text.split()) if isinstance(text, str) else ""
-    if words and len(words) <= WHAT_MAX and words.isprintable():
+    if words and len(words) <= WHAT_MAX and words.isprintable() and (words == text or not exactly):
         return words
     raise LedgerError(
         f"{name} that is no text, empty, unprintable or too long",
