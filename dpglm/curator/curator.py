@@ -38,7 +38,7 @@ class Curator:
         PermitError
             The release is not the next one of the plan; no row was read.
         """
-        self._permit.use(release)
+        self._permit.use(release)  # proof: order
         # Overflow warnings would tell about rows; the arithmetic is finite for coded rows.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # proof: silence
             return release.run(self._rows, at, self._noise)

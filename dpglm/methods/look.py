@@ -207,7 +207,7 @@ def guarantee_of(privacy: Privacy, releases: tuple[PerturbedMinimiser, Curvature
         mu=privacy.mu,
         rho=privacy.rho,
         theorem=theorem,
-        assumptions=releases[0].assumptions,  # the curvature's are among them
+        assumptions=tuple(dict.fromkeys(text for release in releases for text in release.assumptions)),
         curve=curve(releases, privacy),
     )
 

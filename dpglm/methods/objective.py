@@ -201,7 +201,7 @@ class Objective(Method):
             # The minimiser had exact zeros; the blur moved them by a known amount. Post-processing.
             deviation = factor * release.blur_scale * scaling.spread()
             if release.law == "gamma" or release.claimed_epsilon is not None:
-                deviation = deviation * math.sqrt(len(scaled) + 1.0)
+                deviation = deviation * math.sqrt(2.0)
             zero = scaling.penalised & (np.abs(scaled) <= ZERO_WIDTH * deviation)
             scaled = np.where(zero, 0.0, scaled)
         if not problem.penalty.convex:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from dpglm.typing import FloatVector
 
 # The solver stops at this norm of the score, sum units; or at this share of how far noise alone can carry the
 # coefficients, since rounding in the score grows with them, but never at more than this share of the noise.
-TOLERANCE = 1e-8
+TOLERANCE = 1e-7
 TOLERANCE_SHARE = 1e-10
 NOISE_SHARE = 1e-6
 # A row's squared slope is this, at most, on average.
@@ -64,13 +65,13 @@ def tilted(
         rows: float | None = 1.0
     else:
         strength, rows = float(problem.strength), problem.rows
-    return PerturbedMinimiser(
+    found = PerturbedMinimiser(
         family=problem.family,
         ridge=ridge,
         law="gaussian" if law == "gaussian" else "gamma",
         scale=scale,
         tolerance=tolerance,
-        blur_scale=2.0 * tolerance / least / price,
+        blur_scale=1.0,
         penalty=penalty.with_strength(strength),
         penalty_rows=rows,
         mixing=scaling.mixing,
@@ -78,6 +79,7 @@ def tilted(
         claimed_epsilon=claimed,
         reach=reach,
     )
+    return replace(found, blur_scale=found.blur_for(price))
 
 
 def default_strength(

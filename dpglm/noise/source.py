@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
+from dpglm.noise.exact import FINE, WIDTH, Whole, laplace_cells, normal_cells
 from dpglm.typing import FloatVector
 
-# Each Gaussian is the scaled sum of this many draws: a double holds 53 bits, and the low bits of a single
-# transformed draw would tell which values are reachable (Mironov 2012).
-DRAWS_PER_NORMAL = 4
+# Draws that a seeded source makes at a time.
+_AHEAD = 2**10
 
 
 class NoiseSource(ABC):
@@ -32,17 +31,27 @@ class NoiseSource(ABC):
         """The next ``count`` random bytes."""
 
     def uniform(self, size: int) -> FloatVector:
-        """Uniform draws on (0, 1], shape (size,), of 63 random bits each: small ones keep full precision."""
-        words = np.frombuffer(self.bytes(8 * size), dtype="<u8") >> np.uint64(1)
-        return np.asarray((words.astype(np.float64) + 0.5) * 2.0**-63, dtype=np.float64)
+        """Uniform draws on (0, 1], shape (size,), within a share of 2^-52 of real ones, however small."""
+        words = np.frombuffer(self.bytes(16 * size), dtype="<u8").reshape(2, size) >> np.uint64(1)
+        high, low = words.astype(np.float64) * 2.0**-63
+        return np.asarray(high + (low + 2.0**-64) * 2.0**-63, dtype=np.float64)
 
     def normal(self, size: int, *, scale: float) -> FloatVector:
-        """Independent N(0, scale^2) draws, shape (size,)."""
-        count = size * DRAWS_PER_NORMAL
-        signs = 2.0 * (np.frombuffer(self.bytes(count), dtype=np.uint8) & 1) - 1.0
-        magnitudes = -ndtri(0.5 * self.uniform(count))
-        draws = (signs * magnitudes).reshape(DRAWS_PER_NORMAL, size)
-        return np.asarray(scale * draws.sum(axis=0) / np.sqrt(DRAWS_PER_NORMAL), dtype=np.float64)
+        """Independent N(0, scale^2) draws, shape (size,), each within a share of 2^-50 of a real one."""
+        cells, places = self._normal_cells(size)
+        return np.asarray((cells + (places + 0.5) * 2.0**-FINE) * (scale / WIDTH), dtype=np.float64)
+
+    def whole_normal(self, size: int) -> Whole:
+        """Integer parts of independent N(0, 2^80) draws, shape (size,): floor, not truncation."""
+        cells, places = self._normal_cells(size)
+        return (cells << 16) | (places >> (FINE - 16))
+
+    def whole_laplace(self, size: int) -> Whole:
+        """Integers of probability proportional to exp(-abs(k) / 2^40), shape (size,)."""
+        return laplace_cells(self.bytes, size)
+
+    def _normal_cells(self, size: int) -> tuple[Whole, Whole]:
+        return normal_cells(self.bytes, size)
 
     def gamma_norm(self, size: int, *, rate: float) -> FloatVector:
         """A vector with density proportional to exp(-rate * norm), shape (size,).
@@ -69,6 +78,8 @@ class OsNoise(NoiseSource):
 class SeededNoise(NoiseSource):
     """The same laws from a seed, for tests and simulations: whoever knows the seed knows the noise.
 
+    Draws are made many at a time and kept for later calls, which no private source may do.
+
     Parameters
     ----------
     seed : int
@@ -79,6 +90,15 @@ class SeededNoise(NoiseSource):
 
     def __init__(self, seed: int) -> None:
         self._generator = np.random.Generator(np.random.PCG64(seed))
+        self._kept: tuple[Whole, Whole] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def bytes(self, count: int) -> bytes:
         return self._generator.bytes(count)
+
+    def _normal_cells(self, size: int) -> tuple[Whole, Whole]:
+        cells, places = self._kept
+        if len(cells) < size:
+            more = normal_cells(self.bytes, max(size, _AHEAD))
+            cells, places = np.concatenate([cells, more[0]]), np.concatenate([places, more[1]])
+        self._kept = cells[size:], places[size:]
+        return cells[:size], places[:size]

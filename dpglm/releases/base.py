@@ -13,6 +13,12 @@ from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
 from dpglm.typing import FloatVector
 
+# What a guarantee takes for granted, in the words that travel with it.
+CHOSEN = "bounds, levels, formula and penalty strength were chosen without looking at these data"
+SUMS = "rounding moves a sum over rows by at most a ten-thousandth of a row (proved up to 10^7 rows)"
+CERTIFICATE = "the solver's certificate, in double precision, is right to within its tolerance"
+IDEAL_NOISE = "noise of the K-norm mechanism is computed in double precision (idealized numerics)"
+
 
 class Rows(Protocol):
     """Bounded rows, as the data room makes them: coded, of norm at most 1, in blocks."""
@@ -50,7 +56,13 @@ class Release(ABC):
     """
 
     name: ClassVar[str]
-    assumptions: ClassVar[tuple[str, ...]]
+    # All that any claim of this release takes for granted; the proof lists the same.
+    premises: ClassVar[tuple[str, ...]]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the claim of this very release takes for granted."""
+        return self.premises
 
     @abstractmethod
     def sensitivity(self, relation: Relation) -> float:

@@ -10,12 +10,12 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
-from dpglm.noise import NoiseSource
+from dpglm.noise import NoiseSource, add_normal
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
-from dpglm.releases.base import Release, Rows, WorstCase
-from dpglm.releases.span import Span
+from dpglm.releases.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
+from dpglm.releases.span import Span, from_coordinates, to_coordinates
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.
@@ -37,7 +37,7 @@ class Curvature(Release):
         With slopes in an interval of length 1 that holds 0, and a bound on its curvature of at most 1.
     scale : float
         Gaussian: E is the projection of a symmetric matrix with variance ``scale**2`` on the diagonal and
-        half of that off it. Gamma: E has density exp(-|E|_F / scale) on the span.
+        half of that off it, added on a grid. Gamma: E has density exp(-|E|_F / scale) on the span.
     law : {"gaussian", "gamma"}
     span : Span
         Public; its blocks are those of the rows.
@@ -61,10 +61,11 @@ class Curvature(Release):
     what: Literal["curvature", "score"] = "curvature"
 
     name: ClassVar[str] = "curvature"
-    assumptions: ClassVar[tuple[str, ...]] = (
-        "bounds, levels, formula and noise scale were chosen without looking at these data",
-        "the noise is computed in double precision (idealized numerics)",
-    )
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
 
     def __post_init__(self) -> None:
         curvature_max = self.family.curvature_max
@@ -104,12 +105,19 @@ class Curvature(Release):
         """The sum at the released point ``at``, projected, plus noise on the span; shape (p * p,)."""
         assert at is not None, "a curvature is taken at a released point"
         assert rows.size == self.span.size == len(at), "rows, point and span have the same columns"
-        total = self.span.project(self._sum(rows, at))  # proof: projection
-        return np.asarray((total + self._noise(noise)).ravel(), dtype=np.float64)
+        total = self._sum(rows, at)
+        if self.law == "gaussian":
+            flat = add_normal(
+                to_coordinates(total), scale=self.scale, sensitivity=self.weight_max, noise=noise
+            )  # proof: lattice
+            found = self.span.project(from_coordinates(flat, rows.size))  # proof: projection
+        else:
+            found = self.span.project(total) + self._noise(noise)
+        return np.asarray(found.ravel(), dtype=np.float64)
 
     def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
         """The weighted sum, in double precision, in one read."""
-        width = max(64, _ENTRIES // max(rows.size, 1))
+        width = min(max(64, _ENTRIES // max(rows.size, 1)), 4096)
         total = np.zeros((rows.size, rows.size))
         for block in rows.blocks():
             for first in range(0, block.y.shape[0], width):
@@ -130,16 +138,10 @@ class Curvature(Release):
         return np.minimum(weights, self.weight_max)
 
     def _noise(self, noise: NoiseSource) -> FloatMatrix:
-        """Symmetric noise that is isotropic on the span in Frobenius norm."""
+        """Symmetric noise on the span of density exp(-norm / scale), isotropic in Frobenius norm."""
         size = self.span.size
-        symmetric = np.zeros((size, size))
-        draws = noise.normal(size * (size + 1) // 2, scale=1.0)
-        symmetric[np.diag_indices(size)] = draws[:size]
-        symmetric[np.triu_indices(size, 1)] = draws[size:] / math.sqrt(2.0)
-        symmetric = np.triu(symmetric) + np.triu(symmetric, 1).T
+        symmetric = from_coordinates(noise.normal(size * (size + 1) // 2, scale=1.0), size)
         direction = self.span.project(symmetric)  # proof: isotropic
-        if self.law == "gaussian":
-            return self.scale * direction
         # The norm of noise with density exp(-|E| / scale) in as many dimensions as the span has.
         radius = np.linalg.norm(noise.gamma_norm(self.span.dimension, rate=1.0 / self.scale))  # proof: radius
         return np.asarray(direction * (radius / np.linalg.norm(direction)), dtype=np.float64)

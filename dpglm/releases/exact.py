@@ -53,7 +53,7 @@ class ExactMinimiser(Release):
     tolerance: float = 1e-8
 
     name: ClassVar[str] = "exact minimiser"
-    assumptions: ClassVar[tuple[str, ...]] = ()
+    premises: ClassVar[tuple[str, ...]] = ()
 
     def sensitivity(self, relation: Relation) -> float:
         return math.inf

@@ -11,7 +11,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.noise import NoiseSource
+from dpglm.noise import NoiseSource, add_laplace, add_normal, laplace_price
 from dpglm.optim import BlockLoss, minimise
 from dpglm.optim.rows import Piece
 from dpglm.privacy.bounded import bounded_shift
@@ -25,7 +25,7 @@ from dpglm.privacy.composition import (
     PureEvent,
 )
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
-from dpglm.releases.base import Release, Rows, WorstCase
+from dpglm.releases.base import CERTIFICATE, CHOSEN, Release, Rows, WorstCase
 from dpglm.releases.reach import WithinReach
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -58,9 +58,12 @@ class PerturbedMinimiser(Release):
     scale : float
         Noise scale, sum units of the score.
     tolerance : float
-        Certified Euclidean norm of the smallest subgradient at the solver's answer, sum units.
+        Certified Euclidean norm of the smallest subgradient at the solver's answer, sum units; rounding in
+        the certificate may be as large again.
     blur_scale : float
-        Scale of the noise, of the same law, that hides what the solver left over.
+        Scale of the noise that hides what the solver left over, added on a grid: the standard deviation of
+        Gaussian noise where the claim composes and ``law`` is Gaussian, else the scale of independent
+        Laplace noise.
     penalty : Penalty
         Convex, on the scaled coefficients gamma.
     penalty_rows : float or None
@@ -106,10 +109,7 @@ class PerturbedMinimiser(Release):
     reach: float | None = None
 
     name: ClassVar[str] = "perturbed minimiser"
-    assumptions: ClassVar[tuple[str, ...]] = (
-        "bounds, levels, formula and penalty strength were chosen without looking at these data",
-        "the solver's certificate and the noise are computed in double precision (idealized numerics)",
-    )
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE)
 
     def __post_init__(self) -> None:
         if not self.penalty.convex:
@@ -156,6 +156,14 @@ class PerturbedMinimiser(Release):
         return float(np.min(self.ridge))  # proof: convexity
 
     @property
+    def moved(self) -> float:
+        """How far neighbours' answers lie apart at most where their minimisers are the same.
+
+        Twice the tolerance for each: once for the residual, once for rounding in it and in the tilt.
+        """
+        return 2.0 * 2.0 * self.tolerance / self.least_ridge  # proof: residual
+
+    @property
     def _reach(self) -> float:
         """x' P^-1 x at most, for rows within ``reach`` and of norm at most 1."""
         return min(1.0 / self.least_ridge, math.inf if self.reach is None else self.reach)
@@ -171,19 +179,21 @@ class PerturbedMinimiser(Release):
                 expected="a public number of rows",
                 remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
             )
-        moved = 2.0 * self.tolerance / self.least_ridge  # proof: residual
         rate = 1.0 / self.scale
         tilt: Event
         if self.law == "gamma":
             tilt = PureEvent(self._pure(rate, relation))
         elif self.claimed_epsilon is None:
             tilt = self._composable(relation)
-            return (self.name, tilt), ("solver residual", GaussianEvent(moved / self.blur_scale))
+            return (self.name, tilt), ("solver residual", GaussianEvent(self.moved / self.blur_scale))
         else:
             at, reach = [self.claimed_epsilon], None if self.reach is None else self._reach
             delta = perturbed_profile(at, self.scale, self.least_ridge, relation=relation, reach=reach)
             tilt = ApproximateEvent(self.claimed_epsilon, float(delta[0]))  # proof: profile
-        return (self.name, tilt), ("solver residual", PureEvent(moved / self.blur_scale))  # proof: blur
+        # Rows of norm sqrt(p) at most in the sum of absolute values.
+        distance, size = self.moved * math.sqrt(len(self.mixing)), len(self.mixing)
+        price = laplace_price(distance, self.blur_scale, size)  # proof: blur
+        return (self.name, tilt), ("solver residual", PureEvent(price))
 
     def _pure(self, rate: float, relation: Relation) -> float:
         if self.family.logistic:
@@ -200,10 +210,30 @@ class PerturbedMinimiser(Release):
         uniform = np.ndim(self.ridge) == 0
         return PerturbedEvent(1.0 / self.scale, self._reach, relation, uniform)  # proof: staged
 
+    def blur_for(self, price: float) -> float:
+        """The ``blur_scale`` at which hiding the solver's residual costs ``price``, in epsilon or in mu.
+
+        Raises
+        ------
+        MethodError
+            A price below what rounding to the grid costs.
+        """
+        if self.law == "gaussian" and self.claimed_epsilon is None:
+            return self.moved / price
+        size = len(self.mixing)
+        left = price - laplace_price(0.0, 1.0, size)
+        if not left > 0.0:
+            raise MethodError(
+                f"a share of {price:.3g} of epsilon for the solver's residual",
+                expected=f"more than {laplace_price(0.0, 1.0, size):.1g}",
+                remedy="Spend a larger epsilon.",
+            )
+        return laplace_price(self.moved * math.sqrt(size), 1.0, 0) / left
+
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Draw the tilt, minimise to the certificate, blur; shape (p,), coded coefficients."""
         assert at is None, "a minimiser is not evaluated at a point"
-        tilt = self._draw(noise, rows.size, self.scale)  # proof: fresh
+        tilt = self._draw(noise, rows.size)  # proof: fresh
         if np.ndim(self.ridge):
             assert self.reach is not None, "checked on construction"
             rows = WithinReach(rows, np.asarray(self.ridge), self.reach)  # proof: reach
@@ -219,15 +249,14 @@ class PerturbedMinimiser(Release):
         )
         # A point without its certificate never leaves: zeros take its place, in silence.
         centre = minimum.theta if minimum.certified else np.zeros(rows.size)  # proof: certificate
-        blur_law = self.law if self.claimed_epsilon is None else "gamma"
-        return centre + self._draw(noise, rows.size, self.blur_scale, blur_law)
+        if self.law == "gaussian" and self.claimed_epsilon is None:
+            return add_normal(centre, scale=self.blur_scale, sensitivity=self.moved, noise=noise)
+        return add_laplace(centre, scale=self.blur_scale, noise=noise)
 
-    def _draw(
-        self, noise: NoiseSource, size: int, scale: float, law: Literal["gamma", "gaussian"] | None = None
-    ) -> FloatVector:
-        if (law or self.law) == "gaussian":
-            return noise.normal(size, scale=scale)
-        return noise.gamma_norm(size, rate=1.0 / scale)
+    def _draw(self, noise: NoiseSource, size: int) -> FloatVector:
+        if self.law == "gaussian":
+            return noise.normal(size, scale=self.scale)
+        return noise.gamma_norm(size, rate=1.0 / self.scale)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.noise import NoiseSource
+from dpglm.noise import NoiseSource, add_normal
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
-from dpglm.releases.base import Release, Rows, WorstCase
-from dpglm.releases.span import Span
+from dpglm.releases.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
+from dpglm.releases.span import Span, from_coordinates, to_coordinates
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -95,10 +95,11 @@ class SecondMoments(Release):
     count_weight: float
 
     name: ClassVar[str] = "second moments"
-    assumptions: ClassVar[tuple[str, ...]] = (
-        "bounds, levels and formula were chosen without looking at these data",
-        "sums and noise are computed in double precision (idealized numerics)",
-    )
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
 
     def __post_init__(self) -> None:
         for name in ("scale", "gram_weight", "cross_weight", "square_weight", "count_weight"):
@@ -147,7 +148,15 @@ class SecondMoments(Release):
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Sum, perturb, project; shape (p (p + 1) / 2 + p + 2,), see :meth:`MomentSums.of`."""
         assert at is None, "moments are not evaluated at a point"
-        exact, added = self._sums(rows), self._noise(noise)
+        exact = self._sums(rows)
+        if self.law == "gaussian":
+            least = min(self.sensitivity("add-remove"), self.sensitivity("replace-one"))
+            flat = add_normal(
+                self._weighted(exact), scale=self.scale, sensitivity=least, noise=noise
+            )  # proof: lattice
+            found = self._unweighted(flat)
+            return replace(found, gram=self.span.project(found.gram)).packed()
+        added = self._noise(noise)
         gram = self.span.project(exact.gram)  # proof: projection
         return MomentSums(
             gram + added.gram,
@@ -155,6 +164,21 @@ class SecondMoments(Release):
             exact.square + added.square,
             exact.count + added.count,
         ).packed()
+
+    def _weighted(self, sums: MomentSums) -> FloatVector:
+        """The sum of phi, in orthonormal coordinates."""
+        parts = [self.gram_weight * to_coordinates(sums.gram), self.cross_weight * sums.cross]
+        return np.concatenate([*parts, [self.square_weight * sums.square, self.count_weight * sums.count]])
+
+    def _unweighted(self, flat: FloatVector) -> MomentSums:
+        """The inverse of `_weighted`."""
+        entries = self.size * (self.size + 1) // 2
+        return MomentSums(
+            from_coordinates(flat[:entries] / self.gram_weight, self.size),
+            flat[entries:-2] / self.cross_weight,
+            float(flat[-2]) / self.square_weight,
+            float(flat[-1]) / self.count_weight,
+        )
 
     def _sums(self, rows: Rows) -> MomentSums:
         """The exact sums over all rows."""
@@ -171,26 +195,14 @@ class SecondMoments(Release):
         return MomentSums(gram, cross, square, count)
 
     def _noise(self, noise: NoiseSource) -> MomentSums:
-        """Noise in the units of the sums, X'X's part inside the span."""
+        """Noise of density exp(-norm / scale) in the units of the sums, X'X's part inside the span."""
         entries = self.size * (self.size + 1) // 2
         flat = noise.normal(entries + self.size + 2, scale=1.0)  # proof: fresh
-        upper = np.where(np.equal(*np.triu_indices(self.size)), 1.0, math.sqrt(0.5)) * flat[:entries]
-        found = MomentSums.of(np.concatenate([upper, flat[entries:]]), self.size)
-        gram = self.span.project(found.gram)  # proof: isotropic
-        factor = self.scale
-        if self.law == "gamma":
-            # A direction uniform on the sphere of the space that noise lives in, and a norm that is Gamma.
-            norm = math.sqrt(
-                float((gram**2).sum()) + float(found.cross @ found.cross) + found.square**2 + found.count**2
-            )
-            radius = np.linalg.norm(noise.gamma_norm(self.dimension, rate=1.0 / self.scale))  # proof: radius
-            factor = float(radius) / norm if norm > 0.0 else 0.0
-        return MomentSums(
-            gram * (factor / self.gram_weight),
-            found.cross * (factor / self.cross_weight),
-            found.square * factor / self.square_weight,
-            found.count * factor / self.count_weight,
-        )
+        gram = self.span.project(from_coordinates(flat[:entries], self.size))  # proof: isotropic
+        # A direction uniform on the sphere of the space that noise lives in, and a norm that is Gamma.
+        direction = np.concatenate([to_coordinates(gram), flat[entries:]])
+        radius = np.linalg.norm(noise.gamma_norm(self.dimension, rate=1.0 / self.scale))  # proof: radius
+        return self._unweighted(direction * (radius / np.linalg.norm(direction)))
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """A row against none, or two rows at the angle that moves most; in one column there is no angle."""

@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.noise import NoiseSource
+from dpglm.noise import NoiseSource, add_normal
 from dpglm.optim.rows import Block, Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
-from dpglm.releases.base import Release, Rows, WorstCase
+from dpglm.releases.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, Release, Rows, WorstCase
 from dpglm.releases.minimiser import FAR, PerturbedMinimiser
 from dpglm.typing import FloatBlock, FloatVector
 
@@ -84,7 +84,11 @@ class ShortenedMinimiser(Release):
     most: float = 10.0
 
     name: ClassVar[str] = "perturbed minimiser on shortened rows"
-    assumptions: ClassVar[tuple[str, ...]] = PerturbedMinimiser.assumptions
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, IDEAL_NOISE)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.premises if self.minimiser.law == "gamma" else (CHOSEN, CERTIFICATE)
 
     def __post_init__(self) -> None:
         good = {
@@ -125,8 +129,7 @@ class ShortenedMinimiser(Release):
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Measure, stretch and shorten, minimise; shape (p + 1,): c, and coefficients of shortened rows."""
         assert at is None, "a minimiser is not evaluated at a point"
-        sums = self._sums(rows)
-        measured = sums + self._noise(noise, len(sums))  # proof: fresh
+        measured = self._hidden(self._sums(rows), noise)  # proof: fresh
         factor = self.factor(measured, 0 if self.count_rows else rows.row_count())  # proof: released
         shortened = Shortened(rows, factor, self._weights)
         return np.concatenate([[factor], self.minimiser.run(shortened, None, noise)])
@@ -164,10 +167,11 @@ class ShortenedMinimiser(Release):
             return np.array([total])
         return np.array([total - 0.5 * number, 0.5 * number])  # proof: centred
 
-    def _noise(self, noise: NoiseSource, size: int) -> FloatVector:
+    def _hidden(self, sums: FloatVector, noise: NoiseSource) -> FloatVector:
         if self.minimiser.law == "gaussian":
-            return noise.normal(size, scale=self.length_scale)
-        return noise.gamma_norm(size, rate=1.0 / self.length_scale)
+            least = length_sensitivity("add-remove")
+            return add_normal(sums, scale=self.length_scale, sensitivity=least, noise=noise)
+        return sums + noise.gamma_norm(len(sums), rate=1.0 / self.length_scale)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """The minimiser's, beside short rows in pairs that cancel; a replaced row is short before stretching.

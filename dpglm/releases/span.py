@@ -13,6 +13,26 @@ from dpglm.glm.blocks import TermBlock
 from dpglm.typing import FloatMatrix, FloatVector
 
 
+def to_coordinates(matrix: FloatMatrix) -> FloatVector:
+    """A symmetric matrix in orthonormal coordinates of Frobenius norm, shape (p (p + 1) / 2,).
+
+    Examples
+    --------
+    >>> to_coordinates(np.array([[1.0, 3.0], [3.0, 2.0]])).round(3)
+    array([1.   , 2.   , 4.243])
+    """
+    return np.concatenate([np.diag(matrix), np.sqrt(2.0) * matrix[np.triu_indices(len(matrix), 1)]])
+
+
+def from_coordinates(flat: FloatVector, size: int) -> FloatMatrix:
+    """The symmetric matrix with these coordinates, shape (size, size)."""
+    matrix = np.zeros((size, size))
+    matrix[np.triu_indices(size, 1)] = flat[size:] / np.sqrt(2.0)
+    matrix += matrix.T
+    matrix[np.diag_indices(size)] = flat[:size]
+    return matrix
+
+
 @dataclass(frozen=True, eq=False)
 class SpanVariances:
     """Variances of what is tied, for standard symmetric noise: 1 on the diagonal and 1/2 off it.

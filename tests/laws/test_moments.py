@@ -14,10 +14,11 @@ import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.blocks import TermBlock
 from dpglm.methods import Moments, Problem
-from dpglm.noise import NoiseSource, SeededNoise
+from dpglm.noise import SeededNoise
 from dpglm.optim.rows import Piece
 from dpglm.privacy.composition import basic_composition
 from dpglm.releases import MomentSums, SecondMoments, Span
+from tests.silence import Silence
 
 SIZE = 3
 
@@ -37,21 +38,6 @@ class Table:
 
     def row_count(self) -> int:
         return sum(len(piece.y) for piece in self._pieces)
-
-
-class Silence(NoiseSource):
-    """No noise at all."""
-
-    private = False
-
-    def bytes(self, count: int) -> bytes:
-        raise AssertionError("silence draws nothing")
-
-    def normal(self, size: int, *, scale: float) -> Any:
-        return np.zeros(size)
-
-    def gamma_norm(self, size: int, *, rate: float) -> Any:
-        return np.zeros(size)
 
 
 def release(weights: tuple[float, float, float, float], size: int = SIZE) -> SecondMoments:

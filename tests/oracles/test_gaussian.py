@@ -23,6 +23,7 @@ from dpglm.optim.rows import Piece
 from dpglm.privacy.accounting import gdp_mu
 from dpglm.releases import SecondMoments
 from tests.oracles.reference_adassp import adassp, adassp_exact
+from tests.silence import Silence
 
 SCHEMA: dict[str, Any] = {
     "x": (-1.0, 3.0),
@@ -39,21 +40,6 @@ FORMULAS = [
     "y ~ 0 + C(g) + x",
     "y ~ C(g, Helmert) + I(x ** 2) + x",
 ]
-
-
-class Silence(NoiseSource):
-    """No noise at all: what remains is the deterministic part of the release."""
-
-    private = True
-
-    def bytes(self, count: int) -> bytes:
-        raise AssertionError("silence draws nothing")
-
-    def normal(self, size: int, *, scale: float) -> Any:
-        return np.zeros(size)
-
-    def gamma_norm(self, size: int, *, rate: float) -> Any:
-        return np.zeros(size)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import patsy
@@ -13,27 +11,12 @@ from sklearn.linear_model import LogisticRegression
 
 import dpglm
 from dpglm.inference.scaling import Scaling
-from dpglm.noise import NoiseSource
+from tests.silence import Silence
 
 FAIR = (
     "affair ~ age + yrs_married + children + religious + educ + {first} + C(occupation_husb) + rate_marriage"
 )
 RANDHIE = "visit ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp"
-
-
-class Silence(NoiseSource):
-    """No noise at all: what remains is the deterministic part of the release."""
-
-    private = True
-
-    def bytes(self, count: int) -> bytes:
-        raise AssertionError("silence draws nothing")
-
-    def normal(self, size: int, *, scale: float) -> Any:
-        return np.zeros(size)
-
-    def gamma_norm(self, size: int, *, rate: float) -> Any:
-        return np.zeros(size)
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def test_ridges_and_reaches_that_cannot_be_are_refused(changed: dict[str, Any]) 
 
 
 def test_prices_say_which_theorem_holds() -> None:
-    residual = ("solver residual", GaussianEvent(2 * 1e-9 / 0.5 / 1e-7))
+    residual = ("solver residual", GaussianEvent(4 * 1e-9 / 0.5 / 1e-7))
     found = release().events("replace-one")
     assert found == (("perturbed minimiser", PerturbedEvent(0.25, 0.6, "replace-one")), residual)
     assert release(ridge=2.0, reach=0.5).events("add-remove")[0][1] == PerturbedEvent(
@@ -142,6 +142,22 @@ def test_prices_say_which_theorem_holds() -> None:
     assert large.events("replace-one")[0][1] == GaussianEvent(0.5)
     pure = release(law="gamma").events("add-remove")
     assert pure[0][1] == PureEvent(gamma_epsilon(0.25, 1 / 0.6, relation="add-remove"))
+    # Three coordinates of Laplace noise: distances count by the sum of absolute values.
+    assert pure[1][1].epsilon == pytest.approx(4 * 1e-9 / 0.5 / 1e-7 * math.sqrt(3), rel=2e-4)
+
+
+@pytest.mark.parametrize("law", ["gamma", "gaussian"])
+@pytest.mark.parametrize("price", [1e-9, 0.01, 3.0])
+def test_the_blur_costs_what_was_asked(law: str, price: float) -> None:
+    asked = release(law=law)
+    (_, event) = replace(asked, blur_scale=asked.blur_for(price)).events("add-remove")[1]
+    paid = event.epsilon if law == "gamma" else event.mu
+    assert price * (1.0 - 1e-9) <= paid <= price * (1.0 + 1e-12)
+
+
+def test_a_price_below_the_grid_is_refused() -> None:
+    with pytest.raises(MethodError, match="solver's residual"):
+        release(law="gamma").blur_for(1e-13)
 
 
 def test_one_number_and_a_vector_of_it_give_the_same_answer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -317,8 +318,8 @@ def test_the_staged_calibration_pays_for_both(relation: Relation, epsilon: float
         scale=found.score_scale,
         ridge=ridge,
         reach=1.0 / ridge,
-        blur_scale=2e-9 / ridge / found.blur_mu,
     )
+    inner = replace(inner, blur_scale=inner.blur_for(found.blur_mu))
     release = ShortenedMinimiser(inner, found.curvature_scale, relation == "add-remove")
     labels, events = zip(*release.events(relation), strict=True)
     assert labels == ("row length", "perturbed minimiser", "solver residual")
@@ -336,9 +337,8 @@ def test_the_pure_calibration_pays_for_both(relation: Relation) -> None:
         share=0.03,
     )
     ridge = 2.0 * found.ridge_factor
-    inner = minimiser(
-        3, "gamma", found.score_scale, ridge=ridge, blur_scale=2e-9 / ridge / found.blur_epsilon
-    )
+    inner = minimiser(3, "gamma", found.score_scale, ridge=ridge)
+    inner = replace(inner, blur_scale=inner.blur_for(found.blur_epsilon))
     events = [event for _, event in ShortenedMinimiser(inner, found.curvature_scale, True).events(relation)]
     assert all(isinstance(event, PureEvent) for event in events)
     assert basic_composition(events, 0.0) == pytest.approx(1.0, rel=1e-6)

@@ -1,0 +1,71 @@
+"""Noise added on a public grid: what leaves is a whole number of steps, whatever the value's low-order bits.
+
+A value in double precision has bits that noise in double precision does not cover (Mironov 2012). Here the
+value is rounded to whole steps of a grid that is 2^40 times finer than the noise, the noise is an exact whole
+number of steps, and their sum is one of integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpglm.noise.source import NoiseSource
+from dpglm.typing import FloatVector
+
+# Steps of the grid to the standard deviation of a whole normal draw, or the scale of a Laplace draw.
+STEPS = 2.0**40
+# Share of the sensitivity that rounding errors of the value may take, paid for by as much more noise.
+SLACK = 1e-4
+
+
+def add_normal(values: FloatVector, *, scale: float, sensitivity: float, noise: NoiseSource) -> FloatVector:
+    """Values on a grid plus Gaussian noise, shape (m,): as private as N(0, scale^2 I) on real numbers.
+
+    Parameters
+    ----------
+    values : ndarray, shape (m,)
+        Computed in double precision, each rounding error of theirs included in ``sensitivity``'s slack.
+    scale : float
+        Standard deviation that ``sensitivity`` was calibrated to; what is used is a little larger.
+    sensitivity : float
+        Largest change of the exact values between neighbours, Euclidean norm.
+    noise : NoiseSource
+
+    Returns
+    -------
+    ndarray, shape (m,)
+        Whole multiples of a public step.
+
+    Notes
+    -----
+    Rounding moves each value by half a step at most, so neighbours by ``sqrt(m)`` steps more. The integer
+    part of (whole number + Gaussian) is the whole number plus the integer part of the Gaussian: the output is
+    a function of the exact Gaussian mechanism's (``lattice.md`` beside this file).
+    """
+    count = len(values)
+    # step * STEPS >= scale * (sensitivity * (1 + SLACK) + sqrt(count) * step) / sensitivity
+    step = scale * (1.0 + SLACK) / (STEPS - scale * (np.sqrt(count) / sensitivity))
+    assert step > 0.0, "a sensitivity far below 2^-40 of the noise"
+    steps = np.rint(values / step) + noise.whole_normal(count)
+    return np.asarray((steps + 0.5) * step, dtype=np.float64)
+
+
+def add_laplace(values: FloatVector, *, scale: float, noise: NoiseSource) -> FloatVector:
+    """Values on a grid plus independent Laplace noise, shape (m,).
+
+    Two values that lie d apart (sum of absolute values) have outputs whose log-ratio is at most
+    ``laplace_price(d, scale, m)``.
+    """
+    step = scale / STEPS
+    return np.asarray((np.rint(values / step) + noise.whole_laplace(len(values))) * step, dtype=np.float64)
+
+
+def laplace_price(distance: float, scale: float, count: int) -> float:
+    """Pure epsilon of `add_laplace` for values at most ``distance`` apart, rounding to steps included.
+
+    Examples
+    --------
+    >>> round(laplace_price(1.0, 10.0, 3), 6)
+    0.1
+    """
+    return distance / scale * (1.0 + SLACK) + count / STEPS
