@@ -89,7 +89,7 @@ def _within(source: Bytes, cells: Whole) -> tuple[NDArray[np.bool_], Whole]:
     """Which cells are kept, with probability ``exp(-(2ku + u^2) / 2W^2)``, u uniform; and u in 2^-FINE."""
     places = below(source, np.full(len(cells), 2**FINE))
     keep = np.ones(len(cells), dtype=np.bool_)
-    # 2ku + u^2 < 2k + 1: for all but some in a million this first trial is lost, whatever u, and decides.
+    # 2ku + u^2 < 2k + 1 <= 2W^2: but for some in a million this first trial is lost, whatever u.
     for place in np.flatnonzero(below(source, np.full(len(cells), _SQUARE)) < 2 * cells + 1):
         k = int(cells[place])
         u = Fraction(int(places[place]) * 2**_DEEP + _deep(source), 2 ** (_DEEP + FINE))

@@ -7,8 +7,11 @@ number of steps, and their sum is one of integers.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from dpglm.errors import MethodError
 from dpglm.noise.source import NoiseSource
 from dpglm.typing import FloatVector
 
@@ -43,11 +46,30 @@ def add_normal(values: FloatVector, *, scale: float, sensitivity: float, noise: 
     a function of the exact Gaussian mechanism's (``lattice.md`` beside this file).
     """
     count = len(values)
-    # step * STEPS >= scale * (sensitivity * (1 + SLACK) + sqrt(count) * step) / sensitivity
-    step = scale * (1.0 + SLACK) / (STEPS - scale * (np.sqrt(count) / sensitivity))
-    assert step > 0.0, "a sensitivity far below 2^-40 of the noise"
+    step = grid_step(scale, sensitivity, count)
     steps = np.rint(values / step) + noise.whole_normal(count)
     return np.asarray((steps + 0.5) * step, dtype=np.float64)
+
+
+def grid_step(scale: float, sensitivity: float, count: int) -> float:
+    """The step of `add_normal`'s grid for ``count`` values, from public numbers.
+
+    ``STEPS * step`` is ``scale`` times the sensitivity with rounding, ``sensitivity * (1 + SLACK) +
+    sqrt(count) * step``, over that without.
+
+    Raises
+    ------
+    MethodError
+        Noise of about 10^12 times the sensitivity and more: no step is fine enough.
+    """
+    left = STEPS - scale * (math.sqrt(count) / sensitivity)
+    if not left > 0.0:
+        raise MethodError(
+            f"noise of {scale / sensitivity:.3g} times the sensitivity in {count} numbers",
+            expected="less than 10^12 over the root of the numbers",
+            remedy="Spend a larger epsilon.",
+        )
+    return scale * (1.0 + SLACK) / left
 
 
 def add_laplace(values: FloatVector, *, scale: float, noise: NoiseSource) -> FloatVector:

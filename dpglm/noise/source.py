@@ -39,7 +39,12 @@ class NoiseSource(ABC):
     def normal(self, size: int, *, scale: float) -> FloatVector:
         """Independent N(0, scale^2) draws, shape (size,), each within a share of 2^-50 of a real one."""
         cells, places = self._normal_cells(size)
-        return np.asarray((cells + (places + 0.5) * 2.0**-FINE) * (scale / WIDTH), dtype=np.float64)
+        negative = cells < 0
+        whole = np.where(negative, -cells - 1, cells)
+        # Bits beyond the 29th matter in the two cells beside nought, where a double can tell more.
+        place = np.where(negative, 2**FINE - 1 - places, places) + self.uniform(size)
+        magnitude = (whole + place * 2.0**-FINE) * (scale / WIDTH)
+        return np.asarray(np.where(negative, -magnitude, magnitude), dtype=np.float64)
 
     def whole_normal(self, size: int) -> Whole:
         """Integer parts of independent N(0, 2^80) draws, shape (size,): floor, not truncation."""

@@ -16,7 +16,11 @@ from dpglm.typing import FloatVector
 # What a guarantee takes for granted, in the words that travel with it.
 CHOSEN = "bounds, levels, formula and penalty strength were chosen without looking at these data"
 SUMS = "rounding moves a sum over rows by at most a ten-thousandth of a row (proved up to 10^7 rows)"
-CERTIFICATE = "the solver's certificate, in double precision, is right to within its tolerance"
+CERTIFICATE = (
+    "the solver reaches its tolerance on every table, and its certificate, in double precision, is right to "
+    "within that tolerance"
+)
+TAIL = "pure epsilon is claimed up to events of the noise whose probability is below 10^-18"
 IDEAL_NOISE = "noise of the K-norm mechanism is computed in double precision (idealized numerics)"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
-from dpglm.noise import NoiseSource, add_normal
+from dpglm.noise import NoiseSource, add_normal, grid_step
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
@@ -81,6 +81,8 @@ class Curvature(Release):
                 expected="scale > 0, finite",
                 remedy="Let a method calibrate the release.",
             )
+        if self.law == "gaussian":
+            grid_step(self.scale, self.weight_max, self.span.size * (self.span.size + 1) // 2)
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the sum in Frobenius norm; one row has norm at most 1, and so has x x'."""
@@ -116,18 +118,20 @@ class Curvature(Release):
         return np.asarray(found.ravel(), dtype=np.float64)
 
     def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
-        """The weighted sum, in double precision, in one read."""
-        width = min(max(64, _ENTRIES // max(rows.size, 1)), 4096)
+        """The weighted sum, in double precision, in one read: within blocks first, then over blocks."""
+        width = max(64, _ENTRIES // max(rows.size, 1))
         total = np.zeros((rows.size, rows.size))
         for block in rows.blocks():
+            inside = np.zeros((rows.size, rows.size))
             for first in range(0, block.y.shape[0], width):
                 part = slice(first, first + width)
                 wide = block.X[:, part].astype(np.float64)
-                eta = at @ wide
+                eta = _predictor(at, wide)
                 if block.offset is not None:
                     eta += block.offset[part]
                 wide *= np.sqrt(self._weights(eta, block.y[part]))  # proof: weight
-                total += wide @ wide.T
+                inside += wide @ wide.T
+            total += inside
         return total
 
     def _weights(self, eta: FloatVector, y: FloatVector) -> FloatVector:
@@ -169,3 +173,11 @@ class Curvature(Release):
             else:
                 second = Piece(axes[:, :1], y, none)
         return WorstCase(first, second, direction.ravel(), at=np.zeros(size))
+
+
+def _predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
+    """x'at of each row, coordinate by coordinate: its bits depend on the row alone, not on its place."""
+    eta = np.zeros(wide.shape[1])
+    for value, column in zip(at, wide, strict=True):
+        eta += value * column  # proof: elementwise
+    return eta

@@ -11,7 +11,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.noise import NoiseSource, add_laplace, add_normal, laplace_price
+from dpglm.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
 from dpglm.optim import BlockLoss, minimise
 from dpglm.optim.rows import Piece
 from dpglm.privacy.bounded import bounded_shift
@@ -25,7 +25,7 @@ from dpglm.privacy.composition import (
     PureEvent,
 )
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
-from dpglm.releases.base import CERTIFICATE, CHOSEN, Release, Rows, WorstCase
+from dpglm.releases.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
 from dpglm.releases.reach import WithinReach
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -109,7 +109,11 @@ class PerturbedMinimiser(Release):
     reach: float | None = None
 
     name: ClassVar[str] = "perturbed minimiser"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.premises if self.law == "gamma" else (CHOSEN, CERTIFICATE)
 
     def __post_init__(self) -> None:
         if not self.penalty.convex:
@@ -219,6 +223,7 @@ class PerturbedMinimiser(Release):
             A price below what rounding to the grid costs.
         """
         if self.law == "gaussian" and self.claimed_epsilon is None:
+            grid_step(self.moved / price, self.moved, len(self.mixing))
             return self.moved / price
         size = len(self.mixing)
         left = price - laplace_price(0.0, 1.0, size)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.noise import NoiseSource, add_normal
+from dpglm.noise import NoiseSource, add_normal, grid_step
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
@@ -109,6 +109,8 @@ class SecondMoments(Release):
                     expected=f"{name} > 0, finite",
                     remedy="Let a method calibrate the release.",
                 )
+        if self.law == "gaussian":
+            grid_step(self.scale, self._least_sensitivity, self.size * (self.size + 3) // 2 + 2)
         if self.square_weight > self.cross_weight or self.count_weight > self.gram_weight:  # proof: weights
             raise MethodError(
                 "weights out of order",
@@ -124,6 +126,10 @@ class SecondMoments(Release):
         if cross <= 2.0 * gram:
             return math.sqrt(2.0 * gram + 2.0 * cross + cross**2 / (2.0 * gram))  # proof: replace-one
         return 2.0 * self.cross_weight  # proof: opposite
+
+    @property
+    def _least_sensitivity(self) -> float:
+        return min(self.sensitivity("add-remove"), self.sensitivity("replace-one"))
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         price = self.sensitivity(relation) / self.scale
@@ -150,9 +156,8 @@ class SecondMoments(Release):
         assert at is None, "moments are not evaluated at a point"
         exact = self._sums(rows)
         if self.law == "gaussian":
-            least = min(self.sensitivity("add-remove"), self.sensitivity("replace-one"))
             flat = add_normal(
-                self._weighted(exact), scale=self.scale, sensitivity=least, noise=noise
+                self._weighted(exact), scale=self.scale, sensitivity=self._least_sensitivity, noise=noise
             )  # proof: lattice
             found = self._unweighted(flat)
             return replace(found, gram=self.span.project(found.gram)).packed()

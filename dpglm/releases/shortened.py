@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.noise import NoiseSource, add_normal
+from dpglm.noise import NoiseSource, add_normal, grid_step
 from dpglm.optim.rows import Block, Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
-from dpglm.releases.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, Release, Rows, WorstCase
+from dpglm.releases.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, TAIL, Release, Rows, WorstCase
 from dpglm.releases.minimiser import FAR, PerturbedMinimiser
 from dpglm.typing import FloatBlock, FloatVector
 
@@ -84,7 +84,7 @@ class ShortenedMinimiser(Release):
     most: float = 10.0
 
     name: ClassVar[str] = "perturbed minimiser on shortened rows"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, IDEAL_NOISE)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL, IDEAL_NOISE)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -103,6 +103,8 @@ class ShortenedMinimiser(Release):
                     expected="length_scale > 0, finite; margin from 1e-3 to 1e3; most from 1 to 1e6",
                     remedy="Let a method calibrate the release.",
                 )
+        if self.minimiser.law == "gaussian":
+            grid_step(self.length_scale, length_sensitivity("add-remove"), 2)
         if self.minimiser.claimed_epsilon is not None:
             raise MethodError(
                 f"a minimiser claimed at epsilon={self.minimiser.claimed_epsilon:g} after another release",

@@ -29,25 +29,25 @@ def chi_square(counts: np.ndarray, probabilities: np.ndarray) -> float:
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Cells as wide as half a standard deviation: trials that are one in a million elsewhere happen often."""
-    monkeypatch.setattr(exact, "WIDTH", 2)
-    monkeypatch.setattr(exact, "_SQUARE", 8)
+    """Eight cells to a standard deviation: trials that are one in a million elsewhere happen often."""
+    monkeypatch.setattr(exact, "WIDTH", 8)
+    monkeypatch.setattr(exact, "_SQUARE", 128)
     monkeypatch.setattr(exact, "LAPLACE", 3)
-    return 2
+    return 8
 
 
 def test_normal_cells_have_their_probabilities_and_places(narrow: int) -> None:
-    cells, places = exact.normal_cells(SeededNoise(1).bytes, DRAWS)
-    edges = np.arange(-14, 15)
+    cells, places = exact.normal_cells(SeededNoise(1).bytes, 5 * DRAWS)
+    edges = np.arange(-56, 57)
     law = np.diff(stats.norm.cdf(edges / narrow))
     counts = np.array([(cells == k).sum() for k in edges[:-1]])
     assert chi_square(counts, law) > LEVEL
     assert chi_square(counts, np.diff(stats.norm.cdf(edges / (1.05 * narrow)))) < LEVEL
     draws = (cells + (places + 0.5) * 2.0**-exact.FINE) / narrow
     assert stats.kstest(draws, "norm").pvalue > LEVEL
-    assert stats.kstest(draws, stats.norm(scale=1.1).cdf).pvalue < LEVEL
-    # From 1.5 to 2 standard deviations the density falls: places uniform there would be noticed.
-    inside = places[cells == 3] * 2.0**-exact.FINE
+    assert stats.kstest(draws, stats.norm(scale=1.05).cdf).pvalue < LEVEL
+    # Within cells far out the density falls: places uniform there would be noticed.
+    inside = places[(cells >= 16) & (cells < 24)] * 2.0**-exact.FINE
     assert stats.kstest(inside, "uniform").pvalue < 1e-3
 
 
