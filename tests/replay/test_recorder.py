@@ -1,0 +1,132 @@
+"""The recorder sees a leak of every kind: each of these twins lets one value of a row show."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpglm.api as api
+from dpglm.curator import Curator
+from dpglm.data import Design
+from dpglm.data.variables import Numeric
+from dpglm.methods.objective import Objective
+from tests.replay.recorder import differences, watched
+from tests.replay.studies import Study, everything
+from tests.replay.test_frames import ODD_ROW, SOUND_ROW, dressed
+
+CLEAN, ASK, SOLVE, CARD = Numeric.clean, Curator.ask, Objective.solve, Objective.card
+
+
+def outside(column: Any) -> int:
+    """Numbers far outside the declared bounds: private."""
+    values = np.array([cell if isinstance(cell, int | float) else 0.0 for cell in column], dtype=object)
+    return sum(abs(value) > 1e12 for value in values)
+
+
+def on_clean(leak: Callable[[int], None]) -> Callable[[pytest.MonkeyPatch], None]:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        def clean(self: Numeric, column: Any) -> Any:
+            if count := outside(column):
+                leak(count)
+            return CLEAN(self, column)
+
+        patch.setattr(Numeric, "clean", clean)
+
+    return plant
+
+
+def fail(count: int) -> None:
+    raise ValueError(f"{count} values outside bounds")
+
+
+def fail_quietly(count: int) -> None:
+    """The same message for all tables, the value in a suppressed context."""
+    raise api.StoreError("a table", expected="another", remedy="None.") from ValueError(count)
+
+
+def private_rows(ask: Any) -> int:
+    """Number of usable rows, which only a curator should know."""
+    design = ask.__self__._rows
+    return sum(int(block.X.any(axis=0).sum()) for block in design.blocks())
+
+
+def branch(patch: pytest.MonkeyPatch) -> None:
+    def solve(self: Objective, problem: Any, plan: Any, ask: Any) -> Any:
+        if private_rows(ask) % 2:
+            api._per_row(problem, {}, None)  # any line of the package
+        return SOLVE(self, problem, plan, ask)
+
+    patch.setattr(Objective, "solve", solve)
+
+
+def fact(patch: pytest.MonkeyPatch) -> None:
+    def solve(self: Objective, problem: Any, plan: Any, ask: Any) -> Any:
+        found = SOLVE(self, problem, plan, ask)
+        found.facts["rows_used"] = private_rows(ask)
+        return found
+
+    patch.setattr(Objective, "solve", solve)
+
+
+def draw(patch: pytest.MonkeyPatch) -> None:
+    def ask(self: Curator, release: Any, at: Any = None) -> Any:
+        if sum(int(block.X.any(axis=0).sum()) for block in self._rows.blocks()) % 2:
+            self._noise.bytes(1)
+        return ASK(self, release, at)
+
+    patch.setattr(Curator, "ask", ask)
+
+
+def step(patch: pytest.MonkeyPatch) -> None:
+    blocks = Design.blocks
+
+    def counted(self: Design) -> Any:
+        from tqdm.auto import tqdm
+
+        found = list(blocks(self))
+        with tqdm(total=1) as bar:
+            bar.update(sum(int(block.X.any(axis=0).sum()) for block in found))
+        return iter(found)
+
+    patch.setattr(Design, "blocks", counted)
+
+
+LEAKS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "warned": on_clean(lambda count: warnings.warn(f"{count} values clipped", stacklevel=1)),
+    "logged": on_clean(lambda count: logging.getLogger("dpglm.data").debug("clipped %d", count)),
+    "printed": on_clean(lambda count: print("clipped", count)),
+    "outcome": on_clean(fail),
+    "outcome in a context": on_clean(fail_quietly),
+    "flow": branch,
+    "outcome in a field": fact,
+    "drawn": draw,
+    "steps": step,
+}
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_a_planted_leak_is_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = [SOUND_ROW] * 4
+    first, second = dressed("objects", [*table, SOUND_ROW], [*table, ODD_ROW])
+    study = Study(budget="approximate")
+    honest = watched(lambda: study.fit(first), everything)
+    same = watched(lambda: study.fit(second), everything, swapped=honest.answers)
+    assert not differences(honest.public(), same.public())
+    LEAKS[kind](monkeypatch)
+    one = watched(lambda: study.fit(first), everything)
+    other = watched(lambda: study.fit(second), everything, swapped=one.answers or honest.answers)
+    found = {line.split(" at ")[0].split(":")[0] for line in differences(one.public(), other.public())}
+    assert kind.split(" ")[0] in found, found
+
+
+def test_released_numbers_do_differ() -> None:
+    """Without swapping the two results differ: the comparison is not of constants."""
+    first, second = dressed("objects", [SOUND_ROW] * 5, [SOUND_ROW] * 4 + [ODD_ROW])
+    one, other = (watched(lambda data=data: Study().fit(data), everything) for data in (first, second))
+    assert one.outcome["json"] != other.outcome["json"]
+    assert any((a != b).any() for a, b in zip(one.answers, other.answers, strict=True))
