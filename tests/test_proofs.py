@@ -44,7 +44,9 @@ def proof_of(kind: type[Release]) -> Path:
 
 
 # Proofs of releases, of what they add noise with, and of who may run them.
-PROOFS = sorted({*(proof_of(kind) for kind in PROVED), ROOT / "noise/lattice.md", ROOT / "curator/curator.md"})
+PROOFS = sorted(
+    {*(proof_of(kind) for kind in PROVED), ROOT / "noise/lattice.md", ROOT / "curator/curator.md"}
+)
 
 
 def name_of(path: Path) -> str:
