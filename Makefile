@@ -22,7 +22,7 @@ lint: $(VENV)/.tests
 	$(BIN)/mypy
 
 audit: $(VENV)/.tests
-	$(BIN)/python -m pytest -n 2 -m audit --durations=0
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --durations=10 tests
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed
 	$(BIN)/python -m benchmarks.speed --peer-python $(PEERS)/bin/python

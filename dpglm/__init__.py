@@ -9,6 +9,7 @@
 
 from dpglm import errors, methods
 from dpglm.api import compare, fit, load, load_data
+from dpglm.audit import Audit, audit
 from dpglm.data import Categorical, Numeric, Schema, declare
 from dpglm.fitted import Fitted
 from dpglm.glm import families, penalties
@@ -20,6 +21,7 @@ from dpglm.results.fit_result import FitResult
 from dpglm.version import __version__
 
 __all__ = [
+    "Audit",
     "Categorical",
     "FitResult",
     "Fitted",
@@ -30,6 +32,7 @@ __all__ = [
     "Schema",
     "StudyPlan",
     "__version__",
+    "audit",
     "compare",
     "declare",
     "errors",

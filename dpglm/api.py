@@ -24,6 +24,7 @@ from dpglm.arguments import (
     require_choice,
     strength_of,
 )
+from dpglm.audit import audit
 from dpglm.curator import Curator
 from dpglm.data import (
     BinaryResponse,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 Goal = Literal["explain", "predict", "select"]
 STEPS = ("plan", "charge", "read and solve", "write up")
 
-__all__ = ["compare", "fit", "load", "load_data"]
+__all__ = ["audit", "compare", "fit", "load", "load_data"]
 
 
 def fit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -137,6 +137,49 @@ def plot_expected(
     axes.set_ylabel(f"expected standard error, {scale} scale")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
+    return axes
+
+
+def plot_bounds(
+    names: Sequence[str],
+    bounds: Sequence[float],
+    claims: Sequence[float],
+    *,
+    refuted: Sequence[bool],
+    ax: Axes | None = None,
+) -> Axes:
+    """Lower bounds of an audit as bars, each with its claim as a mark; imports matplotlib.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What is claimed, from top to bottom.
+    bounds, claims : sequence of float
+        Epsilons found and promised, shape (k,).
+    refuted : sequence of bool
+        Which claims the audit contradicts; drawn in another colour.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MethodError
+        ``ax`` is not one of matplotlib's.
+    """
+    axes = _axes(ax)
+    for place, (bound, claim, wrong) in enumerate(zip(bounds, claims, refuted, strict=True)):
+        colour = "#a11212" if wrong else ACCENT
+        axes.barh([place], [bound], height=0.45, color=colour, label="" if place else "lower bound")
+        axes.plot([claim, claim], [place - 0.35, place + 0.35], color=CLAY, label="" if place else "claim")
+    _names(axes, [f"{name} (refuted)" if wrong else name for name, wrong in zip(names, refuted, strict=True)])
+    axes.set_xlabel("epsilon at the claimed delta")
+    axes.set_xlim(0.0, 1.15 * max(*bounds, *claims))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return axes
 
 
