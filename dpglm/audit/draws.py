@@ -1,0 +1,84 @@
+"""Outputs of a plan, drawn as a fit draws them: by its method, through a curator, on a given table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpglm.audit.neighbours import Table
+from dpglm.curator import Curator, Plan
+from dpglm.errors import MethodError
+from dpglm.methods import Method, Problem
+from dpglm.noise import NoiseSource
+from dpglm.releases import Release
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+class _Answered(Exception):  # ends a fit whose releases were all run; never leaves this file
+    """All planned releases were run: what a method does with the answers costs nothing."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """What is repeated: a whole plan as its method asks for it, or one release of it at a point.
+
+    Parameters
+    ----------
+    plan : Plan
+    problem : Problem
+    method : Method
+    alone : Release or None
+        One release of the plan, by itself.
+    """
+
+    plan: Plan
+    problem: Problem
+    method: Method
+    alone: Release | None = None
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """What is run, in order."""
+        return self.plan.releases if self.alone is None else (self.alone,)
+
+    def once(self, table: Table, noise: NoiseSource, at: FloatVector | None) -> list[FloatVector]:
+        """Answers of all releases, drawn once.
+
+        Raises
+        ------
+        MethodError
+            The method does not ask for all that it planned.
+        """
+        if self.alone is not None:
+            plan = Plan((self.alone,), self.plan.guarantee, self.plan.privacy)
+            return [Curator(table, plan, noise).ask(self.alone, at)]
+        curator = Curator(table, self.plan, noise)
+        answers: list[FloatVector] = []
+
+        def ask(release: Release, at: FloatVector | None = None) -> FloatVector:
+            answers.append(curator.ask(release, at))
+            if len(answers) == len(self.plan.releases):
+                raise _Answered
+            return answers[-1]
+
+        try:
+            self.method.solve(self.problem, self.plan, ask)
+        except _Answered:
+            return answers
+        raise MethodError(
+            f"method {self.method.name!r}, which did not ask for all of its planned releases",
+            expected="a method that runs what it plans",
+            remedy="Plan fewer releases, or ask for all of them.",
+        )
+
+    def draw(
+        self, table: Table, noise: NoiseSource, count: int, at: FloatVector | None, step: Callable[[], None]
+    ) -> list[FloatMatrix]:
+        """Answers of each release, shapes (count, m)."""
+        drawn: list[list[FloatVector]] = []
+        for _ in range(count):
+            drawn.append(self.once(table, noise, at))
+            step()
+        return [np.array(answers) for answers in zip(*drawn, strict=True)]

@@ -1,0 +1,192 @@
+"""One table of audits: what is audited, what it claims, and a twin with less noise that must be caught.
+
+A case draws its honest subject and its twin on the same pairs of neighbouring tables with `dpglm.audit`'s own
+bounds, which fail with probability at most `FAILURE`. The honest claim must stand and the twin's must fall.
+Files beside this one declare the cases; `test_cases.py` holds that every release and every method has one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import dpglm
+from dpglm.audit.bounding import bounded
+from dpglm.audit.claim import words
+from dpglm.audit.neighbours import Neighbours, release_neighbours
+from dpglm.noise import NoiseSource, SeededNoise
+from dpglm.planning import StudyPlan
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.releases import PerturbedMinimiser, Release, ShortenedMinimiser
+
+FAILURE = 1e-4
+LESS = 0.8  # the twin's share of the honest noise: 20 % less
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A lower bound on epsilon at the claimed delta, and whether the claim is refuted."""
+
+    epsilon: float
+    refuted: bool
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table that ``make audit`` prints.
+
+    ``subject`` is the class audited; ``run`` draws it with a share of its noise and a seed; ``part`` is the
+    twin's share, None for a subject whose claim is audited without a twin.
+    """
+
+    subject: type
+    title: str
+    claim: Guarantee
+    trials: int
+    run: Callable[[float, int], Outcome]
+    part: float | None = LESS
+
+    def __str__(self) -> str:
+        return f"{self.subject.__name__}-{self.title}".replace(" ", "_")
+
+
+@dataclass(frozen=True)
+class Acts:
+    """Releases run one after the other on a table, each at the answer of the one before."""
+
+    releases: tuple[Release, ...]
+
+    def draw(self, table: Any, noise: NoiseSource, count: int, at: Any, step: Any) -> list[Any]:
+        drawn = []
+        for _ in range(count):
+            point, answers = at, []
+            for release in self.releases:
+                answers.append(release.run(table, point, noise))
+                point = answers[-1]
+            drawn.append(answers)
+        return [np.array(answers) for answers in zip(*drawn, strict=True)]
+
+
+def claimed(privacy: dpglm.Privacy) -> Guarantee:
+    """The promise of a budget."""
+    return Guarantee(
+        privacy.epsilon,
+        privacy.delta,
+        privacy.definition,
+        privacy.relation,
+        "one row",
+        mu=privacy.mu,
+    )
+
+
+def hidden(release: PerturbedMinimiser, price: float) -> PerturbedMinimiser:
+    """The minimiser with what hides the solver's residual at this price."""
+    return replace(release, blur_scale=release.blur_for(price))
+
+
+def quieter(release: Release, part: float) -> Release:
+    """The same release with this share of its noise, in all of its stages."""
+    if isinstance(release, ShortenedMinimiser):
+        minimiser = quieter(release.minimiser, part)
+        return replace(release, minimiser=minimiser, length_scale=part * release.length_scale)
+    assert isinstance(release, PerturbedMinimiser) or hasattr(release, "scale")
+    return replace(release, scale=part * release.scale)
+
+
+def of_releases(
+    subject: type[Release],
+    title: str,
+    privacy: dpglm.Privacy,
+    releases: Sequence[Release],
+    pairs: Sequence[Neighbours] = (),
+    *,
+    trials: int,
+    part: float | None = LESS,
+    twin: Callable[[Release, float], Release] = quieter,
+) -> Case:
+    """A case of releases as they are drawn, by default on the first one's worst case in one column."""
+    tables = tuple(pairs) or (release_neighbours(releases[0], privacy.relation, 1),)
+    claim = claimed(privacy)
+
+    def run(share: float, seed: int) -> Outcome:
+        drawn = tuple(releases) if share == 1.0 else tuple(twin(release, share) for release in releases)
+        found = bounded(
+            Acts(drawn),
+            tables,
+            claim,
+            SeededNoise(seed),
+            trials=trials,
+            failure=FAILURE,  # type: ignore[arg-type]
+        )
+        return Outcome(found.bound.epsilon, found.bound.refuted)
+
+    return Case(subject, f"{title} {privacy.relation}", claim, trials, run, part)
+
+
+def of_study(
+    title: str,
+    study: StudyPlan,
+    *,
+    trials: int,
+    part: float | None = LESS,
+    twin: Callable[..., Release] = quieter,
+) -> Case:
+    """A case of a whole method, audited as users audit it."""
+
+    def run(share: float, seed: int) -> Outcome:
+        found = dpglm.audit(
+            study if share == 1.0 else with_less_noise(study, share, twin),
+            trials=trials,
+            confidence=1.0 - FAILURE,
+            seed=seed,
+            progress=False,
+        )
+        return Outcome(found.rows[-1].epsilon, not found.passed)
+
+    title = f"{title} {study.guarantee.relation}"
+    return Case(type(study.study.method), title, study.guarantee, trials, run, part)
+
+
+def with_less_noise(
+    study: StudyPlan, part: float, twin: Callable[[Release, float], Release] = quieter
+) -> StudyPlan:
+    """A study whose releases claim what they claimed and run with this share of the noise."""
+    plan = study.study.plan
+    broken = replace(plan, releases=tuple(_broken(one, twin(one, part)) for one in plan.releases))
+    other = copy.copy(study.study)
+    other.__dict__["plan"] = broken
+    return replace(study, study=other)
+
+
+def _broken(release: Release, runs: Release) -> Release:
+    """A release that claims what the honest one does and runs another one."""
+    kind = type(release)
+    lying = type(kind.__name__, (kind,), {"run": lambda self, rows, at, noise: runs.run(rows, at, noise)})
+    other = copy.copy(release)
+    object.__setattr__(other, "__class__", lying)
+    return other
+
+
+def check(case: Case, record: Callable[[str, object], None], seed: int = 1) -> None:
+    """The honest claim stands, the twin's falls; both are told to the table at the end of ``make audit``."""
+    honest = case.run(1.0, seed)
+    twin = None if case.part is None else case.run(case.part, seed + 1)
+    record(
+        "audit",
+        [
+            case.subject.__name__,
+            case.title,
+            words(case.claim),
+            f"{honest.epsilon:.3f}",
+            f"{case.trials:,}",
+            "-" if case.part is None else f"{100 * (1 - case.part):.0f} %",
+            "-" if twin is None else "yes" if twin.refuted else "NO",
+            "NO" if honest.refuted else "yes",
+        ],
+    )
+    assert not honest.refuted, f"{case}: the claim is refuted"
+    assert twin is None or twin.refuted, f"{case}: a twin with less noise is not caught"

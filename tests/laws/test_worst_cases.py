@@ -1,0 +1,117 @@
+"""The tables that audits of minimisers look at are neighbours, and as far apart as the proof allows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from dpglm.glm.blocks import TermBlock
+from dpglm.glm.families import Family, families
+from dpglm.glm.penalties import penalties
+from dpglm.optim.rows import Block
+from dpglm.releases import Curvature, PerturbedMinimiser, ShortenedMinimiser, Span, length_sensitivity
+from dpglm.typing import FloatVector
+
+Relation = Literal["add-remove", "replace-one"]
+RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
+FAMILIES = {"binomial": families["binomial"](), "poisson": families["poisson"]().with_bound(20.0)}
+
+
+def minimiser(family: Family, size: int) -> PerturbedMinimiser:
+    more: dict[str, Any] = {"penalty": penalties["none"](), "penalty_rows": 1.0}
+    more |= {"mixing": np.eye(size), "penalised": np.ones(size, dtype=bool)}
+    return PerturbedMinimiser(family, 1.0, "gaussian", 1.0, 1e-8, 1e-8, **more)
+
+
+def score(family: Family, table: Block, theta: FloatVector) -> FloatVector:
+    X = np.asarray(table.X, dtype=np.float64)
+    offset = 0.0 if table.offset is None else table.offset
+    return np.asarray(X @ family.slope(theta @ X + offset, table.y), dtype=np.float64)
+
+
+def rows_of(table: Block) -> list[tuple[float, ...]]:
+    offset = np.zeros(len(table.y)) if table.offset is None else table.offset
+    return [tuple(row) for row in np.column_stack([table.X.T, table.y, offset]).tolist()]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", list(FAMILIES))
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_minimisers_worst_rows_move_its_score_by_all_of_the_sensitivity(
+    relation: Relation, name: str, size: int
+) -> None:
+    family = FAMILIES[name]
+    release = minimiser(family, size)
+    case = release.worst_case(relation, size)
+    assert len(case.first.y) == 1
+    assert len(case.second.y) == (1 if relation == "replace-one" else 0)
+    assert case.first.X.shape == (size, 1)
+    for row in (*case.first.X.T, *case.second.X.T):
+        assert np.linalg.norm(row) == 1.0
+    assert case.direction.shape == (size,)
+    for theta in np.random.default_rng(1).normal(scale=20.0, size=(5, size)):
+        moved = score(family, case.first, theta) - score(family, case.second, theta)
+        # Offsets keep the slopes at 1 wherever the minimiser may be.
+        assert np.linalg.norm(moved) == pytest.approx(release.sensitivity(relation), rel=1e-9)
+        # The statistic looks where the tables differ.
+        assert abs(moved @ case.direction) == pytest.approx(
+            float(np.linalg.norm(moved) * np.linalg.norm(case.direction))
+        )
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("most", [4.0, 10.0])
+def test_shortened_rows_are_worst_in_length_and_in_score(relation: Relation, size: int, most: float) -> None:
+    family = FAMILIES["binomial"]
+    release = ShortenedMinimiser(
+        minimiser(family, size), length_scale=1.0, count_rows=relation == "add-remove", most=most
+    )
+    case = release.worst_case(relation, size)
+    first, second = rows_of(case.first), rows_of(case.second)
+    assert len(first) == len(second) + (relation == "add-remove")
+    differing = [row for row in first if row not in second or first.count(row) > second.count(row)]
+    assert len(differing) == 1
+    assert np.linalg.norm(differing[0][:size]) == 1.0
+    # The rows beside cancel, stretched or not, and are short: the factor comes out as large as it may.
+    beside = [row for row in first if row != differing[0]]
+    lengths = [float(np.linalg.norm(row[:size])) for row in beside]
+    assert len(beside) >= 50
+    assert max(lengths) <= 1.0 / most**2 * (1.0 + 1e-6)
+    slopes = [1.0 if row[size] == 0.0 else -1.0 for row in beside]
+    assert abs(sum(slope * row[0] for slope, row in zip(slopes, beside, strict=True))) < 1e-9
+    squares = np.array([sum(np.square(row[:size])) for row in first]).sum()
+    other = np.array([sum(np.square(row[:size])) for row in second]).sum()
+    if relation == "replace-one":
+        # Short in its own length, and of length 1 once it is stretched by the root of ``most`` or more.
+        replaced = [row for row in second if row not in first]
+        assert len(replaced) == 1
+        assert np.linalg.norm(replaced[0][:size]) * math.sqrt(most) == pytest.approx(1.0, rel=1e-6)
+        assert squares - other == pytest.approx(length_sensitivity(relation) * (1.0 - 1.0 / most), rel=1e-6)
+    else:
+        moved = math.hypot(squares - other - 0.5, 0.5)
+        assert moved == pytest.approx(length_sensitivity(relation), rel=1e-6)
+    stretched = [
+        np.array(row[:size]) * min(math.sqrt(most), 1.0 / np.linalg.norm(row[:size])) for row in first
+    ]
+    assert max(float(np.linalg.norm(row)) for row in stretched) == pytest.approx(1.0)
+    assert case.direction.shape == (size + 1,)
+    assert case.direction[0] == 0.0  # the factor is looked at by itself
+    for table in (case.first, case.second):
+        slope = family.slope(np.asarray(table.offset) + 20.0, table.y)
+        np.testing.assert_allclose(np.abs(slope), 1.0)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_worst_rows_of_a_curvature_are_at_a_right_angle(relation: Relation, size: int) -> None:
+    block = TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size))
+    release = Curvature(FAMILIES["binomial"], 1.0, "gaussian", Span((block,)))
+    case = release.worst_case(relation, size)
+    assert len(case.first.y) == case.first.X.shape[1] == 1
+    assert len(case.second.y) == case.second.X.shape[1] == (1 if relation == "replace-one" else 0)
+    apart = 0.25 * (case.first.X @ case.first.X.T - case.second.X @ case.second.X.T)
+    assert np.linalg.norm(apart) == pytest.approx(release.sensitivity(relation), rel=1e-6)

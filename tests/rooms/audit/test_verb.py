@@ -1,0 +1,182 @@
+"""What `dpglm.audit` accepts, refuses, rebuilds and shows; bounds themselves are in tests/audits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpglm
+from dpglm.audit.neighbours import corners, declared_neighbours
+from dpglm.audit.rebuild import subject_of
+from dpglm.errors import MethodError
+
+SCHEMA = {"y": ["no", "yes"], "x": (0, 9), "z": ["a", "b", "c"]}
+NUMBERS = {"y": (0, 1), "x": (0, 9)}
+
+
+def study(**options: object) -> dpglm.StudyPlan:
+    given = {"privacy": (1.0, 0.05), "family": "gaussian", "n": 99} | options
+    return dpglm.plan("y ~ x", NUMBERS, **given)  # type: ignore[arg-type]
+
+
+def frame(rows: int = 40) -> pd.DataFrame:
+    generator = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "y": generator.choice(["no", "yes"], rows),
+            "x": generator.uniform(0, 9, rows),
+            "z": generator.choice(["a", "b", "c"], rows),
+        }
+    )
+
+
+def test_the_same_seed_gives_the_same_audit_and_tables_say_what_it_does_not_prove() -> None:
+    found, again = (dpglm.audit(study(), trials=300, seed=3, progress=False) for _ in range(2))
+    assert found == again
+    assert found.passed
+    text = str(found.summary())
+    assert "does not prove" in text
+    assert "no private table was read" in text
+    table = found.summary()
+    assert "second moments" in table.to_html()
+    assert "<table" in found._repr_html_()
+    assert "second moments" in table.to_latex()
+    assert "second moments" in table.to_markdown()
+    assert found.tidy()["release"].tolist() == ["second moments", "whole method"]
+    assert found.tidy()["trials"].tolist() == [300, 300]
+
+
+def test_failure_is_shared_by_the_rows_so_that_all_hold_together() -> None:
+    plan = dpglm.plan("y ~ x", SCHEMA, n=99, privacy=(1.0, 0.05), penalty="none")
+    found = dpglm.audit(plan, trials=200, seed=1, confidence=0.97, progress=False)
+    assert [row.name for row in found.rows] == ["perturbed minimiser", "curvature", "whole method"]
+    assert sum(row.failure for row in found.rows) == pytest.approx(0.03)
+    assert found.confidence == pytest.approx(0.97)
+
+
+def test_a_refuted_claim_is_the_first_and_last_thing_shown() -> None:
+    found = dpglm.audit(study(), trials=200, seed=1, progress=False)
+    rows = tuple(type(row)(**{**vars(row), "refuted": True}) for row in found.rows)
+    bad = type(found)(found.formula, found.method, rows, found.confidence)
+    assert not bad.passed
+    assert "CLAIM REFUTED: second moments, whole method" in str(bad.summary())
+    assert "A CLAIM IS REFUTED" in repr(bad)
+
+
+def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
+    found = dpglm.audit(study(), trials=200, seed=1, progress=False)
+    ax = found.plot()
+    assert len(ax.patches) == len(found.rows)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["second moments", "whole method"]
+    with pytest.raises(MethodError, match="ax of type"):
+        found.plot(ax=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"privacy": 1.0},
+        {"privacy": (1.0, 1e-6), "penalty": "none"},
+        {"privacy": 1.0, "penalty": "l1", "strength": 0.01},
+        {"privacy": dpglm.Privacy.gdp(0.5), "penalty": "l2"},
+        {"privacy": dpglm.Privacy(1.0, 1e-6, relation="add-remove"), "penalty": "l1", "goal": "select"},
+        {"privacy": 1.0, "method": dpglm.methods.Objective(ridge=7.0), "goal": "predict"},
+        {"privacy": 1.0, "method": dpglm.methods.Objective(coding="reference"), "goal": "predict"},
+        {"privacy": (1.0, 1e-6), "penalty": "scad", "goal": "predict"},
+    ],
+    ids=str,
+)
+def test_a_saved_fit_is_audited_by_the_plan_it_was_run_with(options: dict, tmp_path: Path) -> None:
+    fit = dpglm.fit("y ~ x + z", frame(), schema=SCHEMA, seed=1, **options)
+    plan = subject_of(dpglm.load(fit.save(tmp_path / "fit.json"))).plan
+    first = plan.releases[0]
+    assert first.scale == pytest.approx(fit.mechanism["noise_scale"], rel=1e-12)
+    assert plan.guarantee.epsilon == fit.guarantee.epsilon
+    assert [name for name, _ in plan.costs()] == [line.release for line in fit.spend_lines]
+    assert dpglm.audit(fit, trials=200, seed=1, progress=False).passed
+
+
+def test_a_saved_fit_of_counts_is_audited_with_its_declared_bound(tmp_path: Path) -> None:
+    table = pd.DataFrame({"y": [0, 3, 1], "x": [1.0, 2.0, 3.0]})
+    schema = {"y": (0, 20), "x": (0, 9)}
+    fit = dpglm.fit("y ~ x", table, schema=schema, family="poisson", privacy=(1.0, 1e-6), seed=1)
+    plan = subject_of(dpglm.load(fit.save(tmp_path / "fit.json"))).plan
+    assert plan.releases[0].family.bound == 20.0
+
+
+def test_what_a_fit_does_not_keep_is_named() -> None:
+    fit = dpglm.fit(
+        "y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty="elastic_net", goal="predict", seed=1
+    )
+    with pytest.raises(MethodError, match="l1_ratio"):
+        dpglm.audit(fit, trials=200, progress=False)
+    lost = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, goal="predict", seed=1)
+    lost.mechanism["noise_scale"] = 3.0  # type: ignore[index]
+    with pytest.raises(MethodError, match="does not follow from what it keeps"):
+        dpglm.audit(lost, trials=200, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: dpglm.audit("fit.json"), "audit of str"),
+        (lambda: dpglm.audit(study(), trials=10), "trials=10"),
+        (lambda: dpglm.audit(study(), trials=True), "trials"),
+        (lambda: dpglm.audit(study(), confidence=1.0), "confidence"),
+        (lambda: dpglm.audit(study(), seed=-1), "seed"),
+        (lambda: dpglm.audit(dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=None)), "no privacy"),
+    ],
+)
+def test_refusals_come_in_three_parts(call, match: str) -> None:
+    with pytest.raises(MethodError, match=match) as caught:
+        call()
+    assert "Expected:" in str(caught.value)
+    assert "Remedy:" in str(caught.value)
+
+
+def test_an_interrupt_passes_through_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    plan = study()
+    monkeypatch.setattr(type(plan.study.plan.releases[0]), "run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        dpglm.audit(plan, trials=200, progress=False)
+    monkeypatch.undo()
+    assert dpglm.audit(plan, trials=200, seed=1, progress=False).passed
+
+
+def test_progress_counts_draws_and_goes_away(capsys: pytest.CaptureFixture[str]) -> None:
+    dpglm.audit(study(), trials=200, seed=1)
+    assert "draw" in capsys.readouterr().err
+    dpglm.audit(study(), trials=200, seed=1, progress=None)  # no terminal
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("family", ["binomial", "gaussian"])
+def test_tables_are_neighbours_of_rows_within_the_bounds(relation, family: str) -> None:
+    schema = SCHEMA if family == "binomial" else SCHEMA | {"y": (0, 1)}
+    subject = subject_of(dpglm.plan("y ~ x * z", schema, n=99, privacy=1.0, family=family))
+    X, _ = corners(subject.schema, subject.encoder)
+    assert X.shape == (6, 9)
+    lengths = np.square(X, dtype=np.float64).sum(axis=0)
+    assert lengths.max() <= 1.0
+    for pair in declared_neighbours(subject.schema, subject.encoder, subject.problem.family, relation):
+        first, second = (next(iter(table.blocks())) for table in (pair.first, pair.second))
+        rows = [sorted(map(tuple, np.vstack([block.X, block.y]).T.tolist())) for block in (first, second)]
+        extra = [row for row in rows[0] if rows[0].count(row) > rows[1].count(row)]
+        assert len(set(extra)) == 1
+        assert len(rows[0]) - len(rows[1]) == (relation == "add-remove")
+
+
+def test_many_columns_are_drawn_from_and_a_formula_of_the_constant_alone_works() -> None:
+    schema = {"y": ["no", "yes"]} | {f"x{j}": (0, 1) for j in range(9)}
+    formula = "y ~ " + " + ".join(list(schema)[1:])
+    subject = subject_of(dpglm.plan(formula, schema, n=99, privacy=1.0, goal="predict"))
+    assert corners(subject.schema, subject.encoder)[0].shape == (10, 512)
+    constant = dpglm.plan("y ~ 1", schema, n=99, privacy=1.0, goal="predict", penalty="none")
+    assert dpglm.audit(constant, trials=200, seed=1, progress=False).passed
