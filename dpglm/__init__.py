@@ -9,7 +9,7 @@
 
 from dpglm import errors, methods
 from dpglm.api import compare, fit, load, load_data
-from dpglm.audit import Audit, audit
+from dpglm.auditing import Audit, audit
 from dpglm.data import Categorical, Numeric, Schema, declare
 from dpglm.fitted import Fitted
 from dpglm.glm import families, penalties

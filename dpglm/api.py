@@ -24,7 +24,7 @@ from dpglm.arguments import (
     require_choice,
     strength_of,
 )
-from dpglm.audit import audit
+from dpglm.auditing import audit
 from dpglm.curator import Curator
 from dpglm.data import (
     BinaryResponse,

@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fitted": {"report", "results"},
     "arguments": {"*"},
     "planning": {"*"},
-    "audit": {"*"},
+    "auditing": {"*"},
     "api": {"*"},
     "cli": {"*"},
     "__init__": {"*"},
@@ -49,7 +49,7 @@ DOORS: dict[str, set[str]] = {
     "statsmodels": {"tables/text.py", "data/datasets.py"},
     "sqlite3": {"privacy/journal.py"},
     "click": {"cli.py"},
-    "tqdm": {"api.py", "audit/progress.py"},
+    "tqdm": {"api.py", "auditing/progress.py"},
     "pyarrow": {"data/sources.py", "data/cells.py"},
 }
 TOP_LEVEL = {"numpy", "scipy"}

@@ -88,6 +88,6 @@ def laplace_price(distance: float, scale: float, count: int) -> float:
     Examples
     --------
     >>> round(laplace_price(1.0, 10.0, 3), 6)
-    0.1
+    0.10001
     """
     return distance / scale * (1.0 + SLACK) + count / STEPS

@@ -207,7 +207,8 @@ class SecondMoments(Release):
         # A direction uniform on the sphere of the space that noise lives in, and a norm that is Gamma.
         direction = np.concatenate([to_coordinates(gram), flat[entries:]])
         radius = np.linalg.norm(noise.gamma_norm(self.dimension, rate=1.0 / self.scale))  # proof: radius
-        return self._unweighted(direction * (radius / np.linalg.norm(direction)))
+        norm = float(np.linalg.norm(direction))
+        return self._unweighted(direction * (float(radius) / norm if norm > 0.0 else 0.0))
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """A row against none, or two rows at the angle that moves most; in one column there is no angle."""

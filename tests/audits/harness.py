@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import dpglm
-from dpglm.audit.bounding import bounded
-from dpglm.audit.claim import words
-from dpglm.audit.neighbours import Neighbours, release_neighbours
+from dpglm.auditing.bounding import bounded
+from dpglm.auditing.claim import words
+from dpglm.auditing.neighbours import Neighbours, release_neighbours
 from dpglm.noise import NoiseSource, SeededNoise
 from dpglm.planning import StudyPlan
 from dpglm.privacy.guarantee import Guarantee

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.audit.bounding import bounded
-from dpglm.audit.neighbours import Neighbours, Table, release_neighbours
+from dpglm.auditing.bounding import bounded
+from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.data import BinaryResponse, Design, Schema, open_source
 from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import families

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpglm
-from dpglm.audit.neighbours import Neighbours, Table
+from dpglm.auditing.neighbours import Neighbours, Table
 from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families.poisson import Poisson
 from dpglm.glm.penalties import penalties

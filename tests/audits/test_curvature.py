@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpglm
-from dpglm.audit.neighbours import release_neighbours
+from dpglm.auditing.neighbours import release_neighbours
 from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import families
 from dpglm.privacy.budget import Relation

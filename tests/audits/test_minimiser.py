@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpglm
-from dpglm.audit.neighbours import release_neighbours
+from dpglm.auditing.neighbours import release_neighbours
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp

@@ -17,7 +17,7 @@ import pytest
 from scipy.stats import beta, gamma, kstest
 
 import dpglm
-from dpglm.audit.neighbours import Table, release_neighbours
+from dpglm.auditing.neighbours import Table, release_neighbours
 from dpglm.glm.blocks import TermBlock
 from dpglm.methods import Moments, Problem
 from dpglm.noise import SeededNoise

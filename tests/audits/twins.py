@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from dpglm.audit.bounding import bounded
-from dpglm.audit.lower_bound import Statistic
-from dpglm.audit.neighbours import Neighbours
+from dpglm.auditing.bounding import bounded
+from dpglm.auditing.lower_bound import Statistic
+from dpglm.auditing.neighbours import Neighbours
 from dpglm.noise import SeededNoise
 from dpglm.privacy.guarantee import Guarantee
 from tests.audits.harness import FAILURE

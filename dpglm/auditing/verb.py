@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from dpglm.arguments import noise_of
-from dpglm.audit.bounding import Found, bounded
-from dpglm.audit.claim import release_claim, whole_claim
-from dpglm.audit.draws import Act
-from dpglm.audit.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
-from dpglm.audit.progress import counting
-from dpglm.audit.rebuild import Subject, subject_of
-from dpglm.audit.result import Audit, AuditRow
+from dpglm.auditing.bounding import Found, bounded
+from dpglm.auditing.claim import release_claim, whole_claim
+from dpglm.auditing.draws import Act
+from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
+from dpglm.auditing.progress import counting
+from dpglm.auditing.rebuild import Subject, subject_of
+from dpglm.auditing.result import Audit, AuditRow
 from dpglm.errors import MethodError
 from dpglm.noise import NoiseSource
 from dpglm.planning import StudyPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from dpglm.audit.lower_bound import Statistic
+from dpglm.auditing.lower_bound import Statistic
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Outputs of more numbers are looked at where the tables differ most.

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.audit.neighbours import corners, declared_neighbours
-from dpglm.audit.rebuild import subject_of
+from dpglm.auditing.neighbours import corners, declared_neighbours
+from dpglm.auditing.rebuild import subject_of
 from dpglm.errors import MethodError
 
 SCHEMA = {"y": ["no", "yes"], "x": (0, 9), "z": ["a", "b", "c"]}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpglm.audit.neighbours import Table
+from dpglm.auditing.neighbours import Table
 from dpglm.curator import Curator, Plan
 from dpglm.errors import MethodError
 from dpglm.methods import Method, Problem

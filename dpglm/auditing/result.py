@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpglm.audit.claim import words
+from dpglm.auditing.claim import words
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.plots import plot_bounds
 from dpglm.tables.content import Column

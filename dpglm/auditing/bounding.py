@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from dpglm.audit.draws import Act
-from dpglm.audit.lower_bound import EVENTS, Bound, Statistic, better, chosen_events, counted
-from dpglm.audit.neighbours import Neighbours
-from dpglm.audit.ratio import log_ratio
-from dpglm.audit.statistic import along, flat, learned
+from dpglm.auditing.draws import Act
+from dpglm.auditing.lower_bound import EVENTS, Bound, Statistic, better, chosen_events, counted
+from dpglm.auditing.neighbours import Neighbours
+from dpglm.auditing.ratio import log_ratio
+from dpglm.auditing.statistic import along, flat, learned
 from dpglm.noise import NoiseSource
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatMatrix, FloatVector
