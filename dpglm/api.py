@@ -228,6 +228,8 @@ def load(path: str | PathLike[str]) -> Fitted:
     ------
     StoreError
         Not a saved result, or one of another version.
+    SchemaError, FormulaError
+        A file whose schema or formula was tampered with.
     """
     result = read(path)
     declared = Schema.from_dict(result.schema)
