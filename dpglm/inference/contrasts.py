@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaincc
 
 from dpglm.inference.linear_model import LinearModel, positive_inverse
-from dpglm.inference.second_order import bent
+from dpglm.inference.second_order import bent, bent_each
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -77,13 +77,8 @@ class Contrasts:
         """
         parts = self.first_order.copy()
         private = parts[:, 1:].sum(axis=1)
-        parts[:, 2] += self._bent(private) * private
+        parts[:, 2] += bent_each(self.model, self._units, private) * private
         return parts
-
-    def _bent(self, private: FloatVector) -> FloatVector:
-        """The term of second order as a share of variances that are not sampling, shape (k,)."""
-        units = self._units
-        return np.array([bent(self.model, units[:, [j]], [[v]]) for j, v in enumerate(private)])
 
     @cached_property
     def first_order(self) -> FloatMatrix:
@@ -118,7 +113,7 @@ class Contrasts:
     def covariance(self) -> FloatMatrix:
         """Covariance of the estimates, shape (k, k); its diagonal is `variances`."""
         linear, private = covariance_of(self.model, self.rows, self.weights)
-        share = np.sqrt(self._bent(np.diag(private)))
+        share = np.sqrt(bent_each(self.model, self._units, np.diag(private)))
         return linear + np.outer(share, share) * private
 
     @cached_property

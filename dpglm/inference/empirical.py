@@ -61,8 +61,8 @@ def interval_model(released: Released) -> LinearModel:
     .78 instead of .88 (``reports/coverage.md`` has the figures of the middle).
     """
     declared = LinearModel(released)
-    learned = LinearModel(fitted_scales(declared))
-    return LinearModel(released, gap=0.5 * (declared.products + learned.products))
+    learned = declared.with_scales(fitted_scales(declared))
+    return declared.with_gap(0.5 * (declared.products + learned.products))
 
 
 def _scaled(block: TermBlock, factors: dict[str, float]) -> TermBlock:

@@ -50,6 +50,20 @@ class LinearModel:
     shrinkage: bool = True
     gap: FloatMatrix | None = None
 
+    def with_scales(self, released: Released) -> LinearModel:
+        """The model of the same release with other prior scales."""
+        return self._like(LinearModel(released, self.shrinkage))
+
+    def with_gap(self, gap: FloatMatrix) -> LinearModel:
+        """The model with a mean of (t - theta)(t - theta)' that is known."""
+        return self._like(LinearModel(self.released, self.shrinkage, gap))
+
+    def _like(self, other: LinearModel) -> LinearModel:
+        """``other`` with what does not depend on prior scales, found once."""
+        shared = {"cells": self.cells, "_shrunk": self._shrunk, "sampling": self.sampling}
+        other.__dict__.update(shared)
+        return other
+
     @cached_property
     def cells(self) -> Cells:
         """Cells of the coded columns."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpglm.glm.blocks import TermBlock
 from dpglm.inference.linear_model import LinearModel
-from dpglm.typing import FloatMatrix
+from dpglm.typing import FloatMatrix, FloatVector
 
 
 def bent(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float:
@@ -38,6 +38,26 @@ def bent(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float
     moved = units @ np.asarray(covariance, dtype=np.float64) @ units.T
     width = sum(np.sqrt(max(_widest(block, moved), 0.0)) for block in model.released.blocks)
     return float(0.75 * (model.released.bend * width) ** 2)
+
+
+def bent_each(model: LinearModel, units: FloatMatrix, variances: FloatVector) -> FloatVector:
+    """`bent` for each function by itself, shape (k,).
+
+    Parameters
+    ----------
+    units : ndarray, shape (p, k)
+    variances : ndarray, shape (k,)
+        Sampling left out.
+    """
+    width = np.zeros(len(variances))
+    for block in model.released.blocks:
+        inside = units[block.columns]
+        if block.kind == "other":
+            width += 2.0 * np.sqrt(block.bound * (inside**2).sum(axis=0))
+        else:
+            corners = block.table @ inside
+            width += np.ptp(corners, axis=0) if block.kind == "levels" else np.abs(corners[0])
+    return np.asarray(0.75 * (model.released.bend * width) ** 2 * variances)
 
 
 def _widest(block: TermBlock, moved: FloatMatrix) -> float:
