@@ -1,11 +1,18 @@
 """Shared by all tests: hypothesis draws the same examples every time."""
 
+from typing import Any
+
 from hypothesis import HealthCheck, settings
 
-from tests.fuzz.counting import pytest_terminal_summary
+from tests.audits.table import print_audits
+from tests.fuzz.counting import print_cases
 
-# A hook of the whole run: the process that prints does not collect tests/fuzz where tests run side by side.
-__all__ = ["pytest_terminal_summary"]
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Tables of the whole run: the process that prints collects no folder where tests run side by side."""
+    print_audits(terminalreporter)
+    print_cases(terminalreporter)
+
 
 settings.register_profile(
     "repeatable",

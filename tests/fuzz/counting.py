@@ -7,7 +7,7 @@ from typing import Any
 PROPERTY = "fuzz cases"
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def print_cases(terminalreporter: Any) -> None:
     """One line for all cases; reports bring the numbers from the processes that ran them."""
     totals: dict[str, int] = {}
     refused = 0

@@ -7,7 +7,8 @@ from typing import Any
 HEADINGS = ("audited", "case", "claim", "epsilon >=", "draws", "less noise", "twin caught", "claim stands")
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def print_audits(terminalreporter: Any) -> None:
+    """A line an audit, honest and twin."""
     rows = [
         [str(cell) for cell in value]
         for outcome in ("passed", "failed")
