@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dpglm.errors import MethodError
 from dpglm.privacy.accounting import SAFETY, gdp_delta, gdp_mu
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.pair import PairCalibration, PurePairCalibration
+from dpglm.privacy.pair import PairCalibration, PurePairCalibration, check_shares
 from dpglm.privacy.theorems import steps_of
 
 THEOREM = "Theorem C"
@@ -109,7 +109,7 @@ def calibrate_bounded(
     (12.61, 8.92)
     """
     steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
-    _check_shares(share, blur_share)
+    check_shares(share, blur_share, alone=True)
 
     def stages(mu: float) -> tuple[float, float, float]:
         left = mu * math.sqrt(1.0 - blur_share)
@@ -165,7 +165,7 @@ def calibrate_bounded_pure(
     0.2231
     """
     steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
-    _check_shares(share, blur_share)
+    check_shares(share, blur_share, alone=True)
     left = epsilon * (1.0 - blur_share) * (1.0 - SAFETY)
 
     def kept(rate: float) -> bool:
@@ -182,15 +182,6 @@ def calibrate_bounded_pure(
         low, high = (middle, high) if kept(middle) else (low, middle)
     scale = curvature_sensitivity / (left * share) if share else math.inf
     return PurePairCalibration(1.0 / low, scale, epsilon * blur_share, 1.0, THEOREM)
-
-
-def _check_shares(share: float, blur_share: float) -> None:
-    if not (0.0 <= share < 1.0 and 0.0 < blur_share < 1.0):
-        raise MethodError(
-            f"share={share!r}, blur_share={blur_share!r}",
-            expected="share from 0 to below 1, blur_share between 0 and 1",
-            remedy="Leave them out.",
-        )
 
 
 def _too_small(epsilon: float) -> MethodError:

@@ -111,7 +111,7 @@ def calibrate_pair(
     (6.01, 1.5, 'Theorem B')
     """
     steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
-    _check_shares(share, blur_share)
+    check_shares(share, blur_share)
 
     def stages(mu: float) -> tuple[float, float, float]:
         return _stages(mu, share, blur_share)
@@ -155,7 +155,7 @@ def calibrate_pair_gdp(
     (5.685, 64.65)
     """
     steps = steps_of(relation, mu=mu, curvature_sensitivity=curvature_sensitivity)
-    _check_shares(share, blur_share)
+    check_shares(share, blur_share)
     score, curvature, blur = _stages(mu * (1.0 - SAFETY), share, blur_share)
     scale = steps / score
     least = 2.0 * scale**2 * (1.0 + SAFETY)
@@ -192,7 +192,7 @@ def calibrate_pair_pure(
     2.0
     """
     steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
-    _check_shares(share, blur_share)
+    check_shares(share, blur_share)
     blur = epsilon * blur_share
     left = epsilon * (1.0 - blur_share) * (1.0 - SAFETY)
     rate = left * (1.0 - share) / steps
@@ -238,10 +238,11 @@ def _largest(price: Callable[[float], float], delta: float, ideal: float, epsilo
     return low
 
 
-def _check_shares(share: float, blur_share: float) -> None:
-    if not (0.0 < share < 1.0 and 0.0 < blur_share < 1.0):
+def check_shares(share: float, blur_share: float, *, alone: bool = False) -> None:
+    """Refuse shares that leave a stage nothing; ``alone`` allows none for the curvature."""
+    if not ((0.0 < share < 1.0 or (alone and share == 0.0)) and 0.0 < blur_share < 1.0):
         raise MethodError(
             f"share={share!r}, blur_share={blur_share!r}",
-            expected="numbers between 0 and 1",
+            expected="numbers between 0 and 1" + (", share 0 for a minimiser by itself" if alone else ""),
             remedy="Leave them out.",
         )
