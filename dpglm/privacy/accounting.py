@@ -11,13 +11,13 @@ Whatever is used to set noise is rounded to the safe side: ``gdp_mu`` down, ``gd
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erfcx, log_expit, ndtr, ndtri, ndtri_exp
+from scipy.special import erfcx, erfinv, log_expit, ndtr, ndtri, ndtri_exp
 
 from dpglm.errors import PrivacyError
+from dpglm.privacy.search import last_kept, log_ratio
 from dpglm.typing import FloatVector
 
 # A thousand times the error of the root finders, a millionth of any visible digit.
@@ -139,34 +139,16 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     _check(epsilon, "epsilon")
     _check_delta(delta)
     if epsilon == 0.0:
-        return 2.0 * float(ndtri(0.5 + delta / 2.0)) * (1.0 - SAFETY) if delta > 1e-3 else _small_total(delta)
-    goal = math.log(delta)
+        return 2.0 * math.sqrt(2.0) * float(erfinv(delta)) * (1.0 - SAFETY)
     z = -float(ndtri(delta))
-    # Dropping the second term of the profile overstates delta, so this mu is below the answer.
     root = math.sqrt(z * z + 2.0 * epsilon)
-    mu = low = 2.0 * epsilon / (z + root) if z > 0.0 else root - z
-    high = math.inf
-    for _ in range(200):
-        reached = gdp_delta(epsilon, mu)
-        if reached <= delta:
-            low = mu
-        else:
-            high = mu
-        x = epsilon / mu - mu / 2.0
-        # d delta / d mu is the normal density at x; Newton on log delta, which is concave in mu.
-        slope = math.exp(-x * x / 2.0) / _SQRT_2PI
-        if reached > 0.0 and slope > 0.0:
-            proposal = mu + (goal - math.log(reached)) * reached / slope
-        else:
-            proposal = math.nan
-        if not low < proposal < high:
-            if abs(proposal - mu) <= 1e-13 * mu:
-                break
-            proposal = 2.0 * low if high == math.inf else 0.5 * (low + high)
-        if abs(proposal - mu) <= 1e-13 * mu:
-            break
-        mu = proposal
-    return _safely(mu, 1.0 - SAFETY, low, lambda value: gdp_delta(epsilon, value) <= delta)
+    # Dropping the second term of the profile overstates delta, so this mu is below the answer.
+    low = 2.0 * epsilon / (z + root) if z > 0.0 else root - z
+    high = 2.0 * low
+    while gdp_delta(epsilon, high) <= delta:
+        high *= 2.0
+    mu = last_kept(lambda mu: log_ratio(gdp_delta(epsilon, mu), delta), low, high)
+    return mu * (1.0 - SAFETY)
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -188,27 +170,9 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     _check_delta(delta)
     if gdp_delta(0.0, mu) <= delta:
         return 0.0
-    goal = math.log(delta)
-    low, high = 0.0, mu * (mu / 2.0 - float(ndtri(delta)))
-    epsilon = high
-    for _ in range(200):
-        reached = gdp_delta(epsilon, mu)
-        if reached <= delta:
-            high = epsilon
-        else:
-            low = epsilon
-        x = epsilon / mu - mu / 2.0
-        slope = math.exp(-x * x / 2.0) / _SQRT_2PI * _mills(x + mu)
-        if reached > 0.0 and slope > 0.0:
-            proposal = epsilon - (goal - math.log(reached)) * reached / slope
-        else:
-            proposal = math.nan
-        if abs(proposal - epsilon) <= 1e-13 * epsilon:
-            break
-        epsilon = proposal if low < proposal < high else 0.5 * (low + high)
-        if high - low <= 1e-15 * high:
-            break
-    return _safely(epsilon, 1.0 + SAFETY, high, lambda value: gdp_delta(value, mu) <= delta)
+    high = mu * (mu / 2.0 - float(ndtri(delta)))  # the first term of the profile alone is delta here
+    epsilon = last_kept(lambda epsilon: log_ratio(gdp_delta(epsilon, mu), delta), high, 0.0)
+    return epsilon * (1.0 + SAFETY)
 
 
 def rho_from_mu(mu: float) -> float:
@@ -275,18 +239,6 @@ def _mills_drop(x: float, mu: float) -> float:
         t = x + half * (1.0 + node)
         total += weight * (1.0 - t * _mills(t))
     return max(0.0, half * total)
-
-
-def _small_total(delta: float) -> float:
-    """The mu at epsilon = 0 and small delta, ``2 Phi(mu / 2) - 1 = delta``, by the series of the inverse."""
-    mu = _SQRT_2PI * delta
-    return mu * (1.0 + mu * mu / 24.0) * (1.0 - SAFETY)
-
-
-def _safely(value: float, factor: float, fallback: float, holds: Callable[[float], bool]) -> float:
-    """``value`` moved to the safe side, or the bracket's safe end where the root finder stopped short."""
-    moved = value * factor
-    return moved if holds(moved) else fallback * factor
 
 
 def _check(value: float, name: str) -> float:

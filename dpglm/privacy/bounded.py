@@ -20,14 +20,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dpglm.errors import MethodError
 from dpglm.privacy.accounting import SAFETY, gdp_delta, gdp_mu
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.pair import PairCalibration, PurePairCalibration, check_shares
+from dpglm.privacy.calibration import MOST_NOISE
+from dpglm.privacy.pair import (
+    PairCalibration,
+    PurePairCalibration,
+    check_shares,
+    largest_mu,
+    no_useful_noise,
+    stages_of,
+)
+from dpglm.privacy.search import last_kept
 from dpglm.privacy.theorems import steps_of
 
 THEOREM = "Theorem C"
-_CLOSE = 1e-9
 
 
 def bounded_shift(reach: float) -> float:
@@ -111,25 +118,13 @@ def calibrate_bounded(
     steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
     check_shares(share, blur_share, alone=True)
 
-    def stages(mu: float) -> tuple[float, float, float]:
-        left = mu * math.sqrt(1.0 - blur_share)
-        return left * math.sqrt(1.0 - share), left * math.sqrt(share), mu * math.sqrt(blur_share)
-
-    def kept(mu: float) -> bool:
-        score, *others = stages(mu)
+    def price(mu: float) -> float:
+        score, *others = stages_of(mu, share, blur_share)
         reach = reach_of(steps / score)
-        return bounded_delta(epsilon, score / steps, reach, steps, math.hypot(*others)) <= delta
+        return bounded_delta(epsilon, score / steps, reach, steps, math.hypot(*others))
 
-    high = gdp_mu(epsilon, delta)
-    low = 0.5 * high
-    while not kept(low):
-        low *= 0.5
-        if low < 1e-3 * high:
-            raise _too_small(epsilon)
-    while high - low > _CLOSE * low:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if kept(middle) else (low, middle)
-    score, curvature, blur = stages(low * (1.0 - SAFETY))
+    mu = largest_mu(price, delta, gdp_mu(epsilon, delta), epsilon)
+    score, curvature, blur = stages_of(mu, share, blur_share)
     return PairCalibration(
         score_scale=steps / score,
         curvature_scale=curvature_sensitivity / curvature if share else math.inf,
@@ -168,25 +163,15 @@ def calibrate_bounded_pure(
     check_shares(share, blur_share, alone=True)
     left = epsilon * (1.0 - blur_share) * (1.0 - SAFETY)
 
-    def kept(rate: float) -> bool:
-        return steps * rate + bounded_shift(reach_of(1.0 / rate)) <= left * (1.0 - share)
+    def excess(rate: float) -> float:
+        return steps * rate + bounded_shift(reach_of(1.0 / rate)) - left * (1.0 - share)
 
     high = left * (1.0 - share) / steps
     low = 0.5 * high
-    while not kept(low):
+    while excess(low) > 0.0:
         low *= 0.5
-        if low < 1e-3 * high:
-            raise _too_small(epsilon)
-    while high - low > _CLOSE * low:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if kept(middle) else (low, middle)
+        if low < high / MOST_NOISE:
+            raise no_useful_noise(epsilon)
+    rate = last_kept(excess, low, high, close=1e-9)
     scale = curvature_sensitivity / (left * share) if share else math.inf
-    return PurePairCalibration(1.0 / low, scale, epsilon * blur_share, 1.0, THEOREM)
-
-
-def _too_small(epsilon: float) -> MethodError:
-    return MethodError(
-        f"a ridge too small for epsilon={epsilon:g}: at no useful noise is the claim kept",
-        expected="a ridge that bounds how far one row can move the minimiser",
-        remedy="Use a larger ridge, or leave ridge out.",
-    )
+    return PurePairCalibration(1.0 / rate, scale, epsilon * blur_share, 1.0, THEOREM)

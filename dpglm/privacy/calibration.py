@@ -11,6 +11,7 @@ from dpglm.errors import MethodError
 from dpglm.privacy.accounting import SAFETY, gdp_mu
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.loss_bound import Loss, is_gaussian_at, loss_bound
+from dpglm.privacy.search import last_kept, log_ratio
 from dpglm.privacy.theorems import STEPS, gamma_epsilon, mu_perturbed, steps_of
 
 # More than this many times the noise of a larger ridge is refused: nobody can want it.
@@ -86,16 +87,10 @@ def gamma_rate(
         )
 
     ideal = epsilon / (steps * row_norm * slope_max) * (1.0 - SAFETY)
-    if price(ideal) <= epsilon:
-        return ideal
     low = ideal / MOST_NOISE
     if price(low) > epsilon:
         raise _too_small(ridge, epsilon, relation, row_norm)
-    high = ideal
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if price(middle) <= epsilon else (low, middle)
-    return low * (1.0 - SAFETY)
+    return last_kept(lambda rate: price(rate) - epsilon, low, ideal) * (1.0 - SAFETY)
 
 
 def gaussian_scale(
@@ -131,19 +126,13 @@ def gaussian_scale(
     if epsilon > shift:
         shifted = steps / gdp_mu(epsilon - shift, delta) * (1.0 + SAFETY)
 
-    def enough(scale: float) -> bool:
-        return float(loss_bound(np.array([epsilon]), 1.0 / scale, s, steps)[0]) <= delta
+    def excess(scale: float) -> float:
+        return log_ratio(float(loss_bound(np.array([epsilon]), 1.0 / scale, s, steps)[0]), delta)
 
-    high = 2.0 * ideal
-    while not enough(high) and high < min(shifted, MOST_NOISE * ideal):
-        high *= 2.0
-    if enough(high):
-        low = ideal
-        while high - low > 1e-10 * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        numeric = high * (1.0 + SAFETY)
-        if numeric < shifted and enough(numeric):
+    most = min(shifted, MOST_NOISE * ideal)
+    if excess(most) <= 0.0:
+        numeric = last_kept(excess, most, ideal, close=1e-10) * (1.0 + SAFETY)
+        if numeric < shifted:
             return Calibration(row_norm * numeric, "Theorem A2")
     if shifted > MOST_NOISE * ideal:
         raise _too_small(ridge, epsilon, relation, row_norm)
@@ -166,23 +155,18 @@ def gaussian_scale_gdp(mu: float, ridge: float, *, relation: Relation, row_norm:
     steps = steps_of(relation, mu=mu, ridge=ridge, row_norm=row_norm)
     ideal = steps * row_norm / mu
 
-    def enough(scale: float) -> bool:
-        return mu_perturbed(scale, ridge, relation=relation, row_norm=row_norm) <= mu
+    def excess(scale: float) -> float:
+        return mu_perturbed(scale, ridge, relation=relation, row_norm=row_norm) - mu
 
     low = ideal * (1.0 + SAFETY)
-    if enough(low):
-        return Calibration(low, "Theorem A2")
-    if mu_perturbed(ideal, ridge, relation=relation, row_norm=row_norm) <= mu * (1.0 + 1e-14):
-        return Calibration(ideal, "Theorem A2")  # ridge = 2 scale^2 to the last digit: no room to round up
+    if excess(ideal) <= 1e-14 * mu:  # ridge = 2 scale^2 to the last digit: no room to round up
+        return Calibration(low if excess(low) <= 0.0 else ideal, "Theorem A2")
     high = 1.1 * low
-    while not enough(high):
+    while excess(high) > 0.0:
         low, high = high, 1.3 * high
         if high > MOST_NOISE * ideal:
             raise _too_small(ridge, mu, relation, row_norm, name="mu")
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return Calibration(high, "Theorem A2")
+    return Calibration(last_kept(excess, high, low, close=1e-9), "Theorem A2")
 
 
 def _too_small(

@@ -19,6 +19,7 @@ from dpglm.errors import PrivacyError
 from dpglm.privacy.accounting import gdp_delta, gdp_epsilon
 from dpglm.privacy.bounded import bounded_delta, bounded_shift
 from dpglm.privacy.budget import Relation
+from dpglm.privacy.search import last_kept, log_ratio
 from dpglm.privacy.staged import staged_delta
 from dpglm.privacy.theorems import STEPS
 from dpglm.typing import FloatVector
@@ -283,14 +284,7 @@ def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> Floa
 
 def _least(profile: Callable[[float], float], delta: float, low: float, high: float) -> float:
     """An epsilon with a profile of at most delta, between ``low`` and ``high``, where that is known."""
-    if profile(low) <= delta:
-        return low
-    for _ in range(60):
-        if high - low <= 1e-10 * high:
-            break
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if profile(middle) <= delta else (middle, high)
-    return high
+    return last_kept(lambda epsilon: log_ratio(profile(epsilon), delta), high, low, close=1e-10)
 
 
 def _total_mu(events: Sequence[Event]) -> float:

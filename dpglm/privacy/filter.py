@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from functools import cached_property
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from dpglm.privacy.accounting import gdp_epsilon, mu_from_pure
 from dpglm.privacy.budget import Privacy
 
 # Sums and squares of short decimals are short decimals: nothing is ever rounded, and a rounding would raise.
-EXACT = Context(prec=min(10_000, MAX_PREC), Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+EXACT = Context(prec=10_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 ROOTS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 

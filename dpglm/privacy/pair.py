@@ -10,6 +10,7 @@ from dpglm.errors import MethodError
 from dpglm.privacy.accounting import SAFETY, gdp_mu
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.calibration import MOST_NOISE
+from dpglm.privacy.search import last_kept, log_ratio
 from dpglm.privacy.staged import staged_delta
 from dpglm.privacy.theorems import steps_of
 
@@ -113,17 +114,14 @@ def calibrate_pair(
     steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
     check_shares(share, blur_share)
 
-    def stages(mu: float) -> tuple[float, float, float]:
-        return _stages(mu, share, blur_share)
-
     def price(mu: float) -> float:
-        score, *others = stages(mu)
+        score, *others = stages_of(mu, share, blur_share)
         reach = reach_of(steps / score)
         return staged_delta(epsilon, score / steps, reach, steps, math.hypot(*others), uniform=uniform)
 
     ideal = gdp_mu(epsilon, delta)
-    mu = _largest(price, delta, ideal, epsilon)
-    score, curvature, blur = stages(mu)
+    mu = largest_mu(price, delta, ideal, epsilon)
+    score, curvature, blur = stages_of(mu, share, blur_share)
     reach = reach_of(steps / score)
     total = math.hypot(score, curvature, blur)
     shifted = gdp_mu(max(epsilon - math.log1p(reach / 4.0), 0.0), delta)
@@ -156,7 +154,7 @@ def calibrate_pair_gdp(
     """
     steps = steps_of(relation, mu=mu, curvature_sensitivity=curvature_sensitivity)
     check_shares(share, blur_share)
-    score, curvature, blur = _stages(mu * (1.0 - SAFETY), share, blur_share)
+    score, curvature, blur = stages_of(mu * (1.0 - SAFETY), share, blur_share)
     scale = steps / score
     least = 2.0 * scale**2 * (1.0 + SAFETY)
     return PairCalibration(
@@ -200,42 +198,30 @@ def calibrate_pair_pure(
     return PurePairCalibration(1.0 / rate, curvature_sensitivity / (left * share), blur, factor)
 
 
-def _stages(mu: float, share: float, blur_share: float) -> tuple[float, float, float]:
+def stages_of(mu: float, share: float, blur_share: float) -> tuple[float, float, float]:
     """mu of the tilt, the curvature and the blur out of a total of ``mu``."""
     left = mu * math.sqrt(1.0 - blur_share)
     return left * math.sqrt(1.0 - share), left * math.sqrt(share), mu * math.sqrt(blur_share)
 
 
-def _largest(price: Callable[[float], float], delta: float, ideal: float, epsilon: float) -> float:
+def largest_mu(price: Callable[[float], float], delta: float, ideal: float, epsilon: float) -> float:
     """The largest mu up to ``ideal`` whose price is below delta, to a millionth and never above."""
-    high = ideal * (1.0 + _CLOSE)
-    low, paid = 0.9 * ideal, price(0.9 * ideal)
-    while paid > delta:
-        high, low = low, 0.7 * low
+    low = 0.9 * ideal
+    while price(low) > delta:
+        low *= 0.7
         if low < ideal / MOST_NOISE:
-            raise MethodError(
-                f"a ridge too small for epsilon={epsilon:g}: at no useful noise is the claim kept",
-                expected="a ridge that bounds how far one row can move the minimiser",
-                remedy="Use a larger ridge, or leave ridge out.",
-            )
-        paid = price(low)
-    excess = math.log(max(price(high), 1e-300) / delta)
-    if excess <= 0.0:
-        return high
-    lack = math.log(max(paid, 1e-300) / delta)
-    side = 0
-    # Regula falsi on the logarithm, halving the end that stays (Illinois): about eight prices.
-    for _ in range(60):
-        if high - low <= _CLOSE * low:
-            break
-        middle = low + (high - low) * lack / (lack - excess) if lack < 0.0 else 0.5 * (low + high)
-        middle = min(max(middle, low + 0.3 * _CLOSE * low), high - 0.3 * _CLOSE * low)
-        found = math.log(max(price(middle), 1e-300) / delta)
-        if found <= 0.0:
-            low, lack, side, excess = middle, found, 1, excess * (0.5 if side == 1 else 1.0)
-        else:
-            high, excess, side, lack = middle, found, -1, lack * (0.5 if side == -1 else 1.0)
-    return low
+            raise no_useful_noise(epsilon)
+    mu = last_kept(lambda mu: log_ratio(price(mu), delta), low, ideal, close=_CLOSE)
+    return mu * (1.0 - SAFETY)
+
+
+def no_useful_noise(epsilon: float) -> MethodError:
+    """Refuse a ridge at which no noise that is good for anything keeps the claim."""
+    return MethodError(
+        f"a ridge too small for epsilon={epsilon:g}: at no useful noise is the claim kept",
+        expected="a ridge that bounds how far one row can move the minimiser",
+        remedy="Use a larger ridge, or leave ridge out.",
+    )
 
 
 def check_shares(share: float, blur_share: float, *, alone: bool = False) -> None:
