@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -46,9 +47,10 @@ from dpglm.glm.penalties import Penalty, penalised_terms
 from dpglm.methods import Method, Problem
 from dpglm.methods.units import in_units
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import ApproximateEvent, Event, PerturbedEvent, PureEvent
+from dpglm.privacy.events import ApproximateEvent, Event, PerturbedEvent, PureEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.ledger import Ledger
+from dpglm.registry import options_text
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
 from dpglm.results.store import read
@@ -91,18 +93,21 @@ def fit(
         ``name.schema.yaml`` beside a data file.
     family : str or Family
         ``"binomial"``, ``"gaussian"`` for a numeric response with declared bounds, or ``"poisson"`` for
-        counts with declared bounds ``[0, LARGEST]``: larger ones are read as the bound.
+        counts with declared bounds ``[0, LARGEST]``: larger ones are read as the bound. ``"huber_svm"`` and
+        ``"softplus_hinge"`` are linear support vector machines with a smooth hinge for a response with two
+        levels: they give classes, no probabilities, standard errors or odds ratios.
     penalty : str or Penalty
         ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"``, ``"l1/2"``, ``"lq"``,
         ``"scad"``, ``"mcp"``, ``"group"`` (terms of the formula), or an object of ``dpglm.penalties``. Where
         a curvature is released any penalty is applied to the released numbers afterwards, and another one
         costs nothing: see `FitResult.refit`. Otherwise a convex one goes inside the objective, and the lasso
-        in place of one that is not convex.
+        in place of one that is not convex. Without privacy a penalty that is not convex is minimised by ADMM,
+        to a stationary point.
     strength : float, "cv" or None
         Penalty strength per row on the scaled coefficients. None: BIC on released numbers, or, inside an
         objective, a default from the noise level that does not look at the data (l2: no more than the ridge
         that privacy needs anyway). ``"cv"``, which is also the default without privacy: 5 folds and the
-        one-standard-error rule; only with ``privacy=None``.
+        one-standard-error rule; only with ``privacy=None``, where the path is kept: see `FitResult.path`.
     privacy : float, (epsilon, delta), Privacy or None
         Required. A number asks for pure epsilon-DP. None fits without privacy and says so everywhere.
     goal : {"explain", "predict", "select"}
@@ -111,7 +116,8 @@ def fit(
         ``dpglm.methods.look.pays``); the summary says which way it went. The other two spend all of it on the
         estimate.
     method : str or Method
-        ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
+        ``"auto"``, a name, or an object of ``dpglm.methods`` with its options. ``"lla"`` and ``"lha"`` name
+        fits without privacy, the latter with ``penalty="l1/2"`` only.
     ledger : Ledger or path, optional
         Charged before any row is read; a path opens an existing ledger.
     seed : int, optional
@@ -145,6 +151,7 @@ def fit(
         noise = noise_of(seed)
         book = ledger_of(ledger)
         chosen_penalty = penalty_of(penalty, strength)
+        penalty_options = options_text(chosen_penalty, without=["strength"])
         require_choice("goal", goal, get_args(Goal))
         declared = find_schema(data, schema)
         chosen_family = family_of(family)
@@ -170,6 +177,7 @@ def fit(
             goal=goal,
             known_rows=declared.rows,
             count_rows=design.row_count if public else None,
+            offset=bool(model.offsets),
         )
         budget = naming_unit(budget, declared)
         plan = chosen.plan(problem, budget)
@@ -206,17 +214,21 @@ def fit(
             schema=declared.to_dict(),
             mechanism={
                 **card,
+                "method_options": options_text(chosen),
+                "penalty_options": penalty_options,
                 "row_norm": coding.row_norm,
                 "coding": coding.kind,
                 "rows_clipped": coding.clipping,
                 "random_source": "operating system" if noise.private else "seeded generator: NOT PRIVATE",
                 "response": model.response,
                 **_response_facts(response),
+                **chosen_family.facts,
             },
             n_rows=public_rows,
             ledger=state,
             version=__version__,
             released=estimate.released,
+            exact_path=estimate.exact_path,
             row_map=_RowMap(declared, encoder),
         )
 
@@ -280,7 +292,7 @@ def _response(
     """The response that the family asks for; without an intercept nothing gives back a shift."""
     if family.counts:
         return CountResponse.of(declared, name)
-    if family.logistic:
+    if family.binary:
         return BinaryResponse.of(declared, name)
     return NumericResponse.of(declared, name, centred=not coding.penalised.all())
 
@@ -313,20 +325,31 @@ def _charge(ledger: Ledger | None, guarantee: Guarantee, what: str) -> LedgerSta
 
 
 def _spend(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tuple[SpendLine, ...]:
-    """A line per release: its price, and its share of the epsilons, or of mu squared where these add up."""
+    """A line per release: its price, and its share of the epsilons, or of mu squared where these add up.
+
+    Equal releases on random samples share one line, at the first of them: they have no price one by one.
+    """
+    counts = Counter(cost for cost in costs if isinstance(cost[1], SampledGaussianEvent))
     mus = [
-        event.total_mu if isinstance(event, PerturbedEvent) else getattr(event, "mu", None)
+        event.total_mu
+        if isinstance(event, PerturbedEvent | SampledGaussianEvent)
+        else getattr(event, "mu", None)
         for _, event in costs
     ]
     total = math.fsum(mu**2 for mu in mus if mu is not None)
     lines = []
-    for (release, event), mu in zip(costs, mus, strict=True):
+    for cost, mu in zip(costs, mus, strict=True):
+        release, event = cost
         if isinstance(event, PureEvent | ApproximateEvent):
             delta = event.delta if isinstance(event, ApproximateEvent) else 0.0
             lines.append(SpendLine(release, event.epsilon, delta, None, event.epsilon / guarantee.epsilon))
-        else:
-            assert mu is not None
+            continue
+        assert mu is not None
+        if not isinstance(event, SampledGaussianEvent):
             lines.append(SpendLine(release, None, None, mu, mu**2 / total))
+        elif times := counts.pop(cost, 0):
+            name = f"{release}, {times} x {event.rate:.2g} of the rows"
+            lines.append(SpendLine(name, None, None, None, times * mu**2 / total))
     return tuple(lines)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import json
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
@@ -69,3 +71,53 @@ def import_siblings(path: Iterable[str], package: str) -> None:
     """Import every module of a package, so that each registers what it defines."""
     for module in sorted(found.name for found in pkgutil.iter_modules(path)):
         importlib.import_module(f"{package}.{module}")
+
+
+def options_text(piece: object, *, without: Iterable[str] = ()) -> str:
+    """Options of a dataclass that differ from their defaults, as JSON: ``{}`` where none does.
+
+    Examples
+    --------
+    >>> from dpglm.glm.penalties.elastic_net import ElasticNet
+    >>> options_text(ElasticNet(strength=0.1, l1_ratio=0.9), without=["strength"])
+    '{"l1_ratio": 0.9}'
+    """
+    found = {}
+    for field in dataclasses.fields(piece) if dataclasses.is_dataclass(piece) else ():
+        value = getattr(piece, field.name)
+        value = value.tolist() if hasattr(value, "tolist") else value
+        if field.init and field.name not in without and value != field.default:
+            found[field.name] = value
+    return json.dumps(found, default=str)
+
+
+def with_options(kind: type[Piece], text: str, *, without: Iterable[str] = ()) -> Piece:
+    """The piece of a class that ``options_text`` describes; the class checks each value.
+
+    Raises
+    ------
+    MethodError
+        Not such a text, or options that the class does not have.
+
+    Examples
+    --------
+    >>> from dpglm.glm.penalties.elastic_net import ElasticNet
+    >>> with_options(ElasticNet, '{"l1_ratio": 0.9}').l1_ratio
+    0.9
+    """
+    names = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+    try:
+        given = json.loads(text)
+        if isinstance(given, dict) and set(given) <= names - set(without):
+            return kind(**{name: _tuples(value) for name, value in given.items()})
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise MethodError(
+        f"options of {kind.__name__} that it does not have",
+        expected="the options as dpglm wrote them",
+        remedy="Save the result again from the fit itself.",
+    )
+
+
+def _tuples(value: object) -> object:
+    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value

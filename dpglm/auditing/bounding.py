@@ -109,6 +109,8 @@ def known_statistics(
     found: dict[str, Statistic] = {}
     if pair.direction is not None:
         found["direction"] = along(pair.direction)
+        if len(sizes) > 1 and set(sizes) == {len(pair.direction)}:
+            found["direction, summed"] = along(np.tile(pair.direction, len(sizes)))
     edges = np.cumsum(sizes)[:-1]
 
     def ratio(z: FloatMatrix) -> FloatVector:

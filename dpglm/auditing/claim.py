@@ -9,7 +9,8 @@ import numpy as np
 
 from dpglm.curator import Plan
 from dpglm.privacy.accounting import gdp_epsilon
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent, basic_composition, composed_profile
+from dpglm.privacy.composition import Event, PureEvent, basic_composition, composed_profile
+from dpglm.privacy.events import gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.releases import Release
 from dpglm.tables.number import budget
@@ -40,7 +41,7 @@ def release_claim(plan: Plan, release: Release) -> Guarantee:
     common = {"relation": whole.relation, "unit": whole.unit}
     if all(isinstance(event, PureEvent) for event in events):
         return Guarantee(basic_composition(events, 0.0), 0.0, "pure", **common)  # type: ignore[arg-type]
-    mus = [event.mu for event in events if isinstance(event, GaussianEvent)]
+    mus = [found for found in map(gaussian_mu, events) if found is not None]
     delta = whole.delta
     if len(mus) == len(events):
         mu = math.hypot(*mus)

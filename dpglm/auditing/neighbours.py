@@ -186,7 +186,7 @@ def corners(schema: Schema, encoder: RowEncoder) -> tuple[FloatBlock, FloatVecto
 
 def _responses(family: Family) -> tuple[float, float]:
     """Two coded responses: with the second one, the row differs most from a fit to the first one."""
-    if family.logistic:
+    if family.binary:
         return 0.0, 1.0
     if family.counts:  # a mean at the bound with a response of 0 has slope 1
         return float(family.mean(np.array([1e3]))[0]), 0.0

@@ -17,6 +17,7 @@ from dpglm.methods import Method, Problem, methods
 from dpglm.planning import StudyPlan
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.registry import with_options
 from dpglm.releases import PerturbedMinimiser, Release, ShortenedMinimiser
 from dpglm.results.fit_result import FitResult
 from dpglm.results.record import plain
@@ -82,26 +83,28 @@ def _of_fit(result: FitResult) -> Subject:
     privacy = _budget(result.guarantee)
     for method in _methods(result):
         coding = Coding.of(model, kind=method.coding)
-        family = _family(result.family, schema, model.response, coding)
+        family = _family(result, schema, model.response, coding)
         terms = penalised_terms(coding.terms, coding.penalised)
         public = privacy.relation == "replace-one"
         for strength in dict.fromkeys((None, result.strength)):
             problem = Problem(
                 geometry=coding,
                 family=family,
-                penalty=_penalty(result.penalty).for_terms(terms),
+                penalty=_penalty(result).for_terms(terms),
                 strength=strength,
                 rows=None if public else schema.rows,
                 goal=result.goal,
                 known_rows=schema.rows,
                 count_rows=(lambda: int(result.n_rows or 0)) if public else None,
+                offset=bool(model.offsets),
             )
             try:
                 plan = method.plan(problem, privacy)
             except MethodError:
                 continue  # a candidate that the fit was not
             if _agrees(method.card(problem, plan), result.mechanism):
-                _require_known_penalty(problem.penalty, plan.releases[0])
+                if "penalty_options" not in result.mechanism:
+                    _require_known_penalty(problem.penalty, plan.releases[0])
                 encoder = RowEncoder(model, coding)
                 return Subject(result.formula, plan, problem, method, schema, encoder)
     raise MethodError(
@@ -112,8 +115,12 @@ def _of_fit(result: FitResult) -> Subject:
 
 
 def _methods(result: FitResult) -> Iterator[Method]:
-    """The method with its defaults, then with options that the mechanism's facts tell."""
+    """The method with the options that the fit keeps; of an older file, with those its facts tell."""
     kind = methods[result.method]
+    kept = result.mechanism.get("method_options")
+    if isinstance(kept, str):
+        yield with_options(kind, kept)
+        return
     options: dict[str, list[Any]] = {"coding": [result.mechanism.get("coding", "centred")]}
     ridge = result.mechanism.get("ridge")
     options["ridge"] = [None, ridge] if isinstance(ridge, float) else [None]
@@ -126,19 +133,22 @@ def _methods(result: FitResult) -> Iterator[Method]:
         yield kind(**chosen)
 
 
-def _family(name: str, schema: Schema, response: str, coding: Coding) -> Family:
-    family = families[name]()
+def _family(result: FitResult, schema: Schema, response: str, coding: Coding) -> Family:
+    family = families[result.family]().with_facts(result.mechanism)
     if family.counts:
         return family.with_bound(CountResponse.of(schema, response).high)
-    if family.logistic:
+    if family.binary:
         BinaryResponse.of(schema, response)
     else:
         NumericResponse.of(schema, response, centred=not coding.penalised.all())
     return family
 
 
-def _penalty(name: str) -> Penalty:
-    return penalties[name]()
+def _penalty(result: FitResult) -> Penalty:
+    kept = result.mechanism.get("penalty_options", "{}")
+    return with_options(
+        penalties[result.penalty], kept if isinstance(kept, str) else "", without=["strength"]
+    )
 
 
 def _budget(guarantee: Guarantee) -> Privacy:

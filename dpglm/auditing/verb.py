@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from dpglm.errors import MethodError
 from dpglm.noise import NoiseSource
 from dpglm.planning import StudyPlan
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.releases import Release
 from dpglm.results.fit_result import FitResult
 
 WHOLE: Final = "whole method"
@@ -90,13 +91,16 @@ def audit(
     """
     count = _trials(trials)
     failure = 1.0 - _confidence(confidence)
-    noise = noise_of(seed)
-    subject = subject_of(what)
+    return audited(subject_of(what), count, failure, noise_of(seed), progress)
+
+
+def audited(subject: Subject, count: int, failure: float, noise: NoiseSource, progress: bool | None) -> Audit:
+    """``audit`` of a plan with its public facts, all bounds wrong with at most probability ``failure``."""
     tasks = _tasks(subject)
     each = failure / len(tasks)
     with counting(2 * count * len(tasks), progress) as step:
         found = [_run(task, noise, count, each, step) for task in tasks]
-    names = [release.name for release in subject.plan.releases]
+    names = [release.name for release in unlike(subject.plan.releases)]
     if len(found) == 1:  # a plan of one release: what is drawn is the same
         found, tasks = found * 2, tasks * 2
     rows = tuple(
@@ -112,10 +116,11 @@ def _tasks(subject: Subject) -> list[Task]:
     relation = plan.guarantee.relation
     declared = declared_neighbours(subject.schema, encoder, subject.problem.family, relation)
     axes = declared_axes(subject.schema, encoder)
-    own = [release_neighbours(release, relation, encoder.size, axes) for release in plan.releases]
+    distinct = unlike(plan.releases)
+    own = [release_neighbours(release, relation, encoder.size, axes) for release in distinct]
     tasks = []
     if len(plan.releases) > 1:
-        for release, hardest in zip(plan.releases, own, strict=True):
+        for release, hardest in zip(distinct, own, strict=True):
             pairs = [hardest, *(replace(pair, at=hardest.at) for pair in declared)]
             act = Act(plan, subject.problem, subject.method, release)
             tasks.append((act, pairs, release_claim(plan, release)))
@@ -123,6 +128,22 @@ def _tasks(subject: Subject) -> list[Task]:
     worst = [own[0], *(replace(pair, direction=None, at=None) for pair in own[1:])]
     whole = Act(plan, subject.problem, subject.method)
     return [*tasks, (whole, [*worst, *declared], whole_claim(plan))]
+
+
+def unlike(releases: Sequence[Release]) -> tuple[Release, ...]:
+    """Releases without those that repeat an earlier one: the same public parameters at another point."""
+    found: list[Release] = []
+    for release in releases:
+        if not any(_alike(release, other) for other in found):
+            found.append(release)
+    return tuple(found)
+
+
+def _alike(release: Release, other: Release) -> bool:
+    if type(release) is not type(other):
+        return False
+    pairs = zip(vars(release).values(), vars(other).values(), strict=True)
+    return all(one is two or (isinstance(one, float | int | str) and one == two) for one, two in pairs)
 
 
 def _run(task: Task, noise: NoiseSource, trials: int, failure: float, step: Callable[[], None]) -> Found:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import Event, GaussianEvent, basic_composition
+from dpglm.privacy.composition import Event, basic_composition
+from dpglm.privacy.events import SampledGaussianEvent, gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.releases import Release
 
@@ -49,6 +50,13 @@ class Plan:
         asked = ("epsilon", "delta", "definition", "relation")
         kept = all(getattr(self.guarantee, name) == getattr(self.privacy, name) for name in asked)
         mu = self.privacy.mu if self.guarantee.mu is None else self.guarantee.mu
+        pair = self.privacy.delta > 0.0 and mu is None
+        if not pair and any(isinstance(event, SampledGaussianEvent) and event.rate < 1.0 for event in events):
+            raise PrivacyError(
+                "releases on random samples of the rows under a pure, GDP or zCDP budget",
+                expected="an (epsilon, delta) budget: the gain by sampling is in no other terms",
+                remedy="Use privacy=(1.0, 1e-6), or read all rows each time.",
+            )
         if not kept or (mu is not None and not _is_gdp(events, mu)):
             raise PrivacyError(
                 "a guarantee that is not the budget that was asked for, or a mu that releases do not keep",
@@ -72,5 +80,5 @@ class Plan:
 
 def _is_gdp(events: Sequence[Event], mu: float) -> bool:
     """Whether events together are mu-GDP."""
-    mus = [event.mu for event in events if isinstance(event, GaussianEvent)]
+    mus = [found for found in map(gaussian_mu, events) if found is not None]
     return len(mus) == len(events) and math.hypot(*mus) <= mu * (1.0 + 1e-9)

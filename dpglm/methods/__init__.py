@@ -2,8 +2,29 @@
 
 from dpglm.methods.auto import auto
 from dpglm.methods.base import Estimate, Method, Problem, methods
+from dpglm.methods.dp_admm import DPADMM
+from dpglm.methods.dpsc import DPSC
+from dpglm.methods.dpsgd import DPSGD
 from dpglm.methods.moments import Moments
+from dpglm.methods.mpadmm import MPADMM
 from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.objective import Objective
+from dpglm.methods.output import Output
+from dpglm.methods.ssadmm import SSADMM
 
-__all__ = ["Estimate", "Method", "Moments", "NonPrivate", "Objective", "Problem", "auto", "methods"]
+__all__ = [
+    "DPADMM",
+    "DPSC",
+    "DPSGD",
+    "MPADMM",
+    "SSADMM",
+    "Estimate",
+    "Method",
+    "Moments",
+    "NonPrivate",
+    "Objective",
+    "Output",
+    "Problem",
+    "auto",
+    "methods",
+]

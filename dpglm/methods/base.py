@@ -12,6 +12,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
+from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.released import Released
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import Registry
@@ -56,7 +57,8 @@ class Problem:
 
     ``strength`` is what the user gave: a number per row, "cv" or None. ``rows`` is a declared number of rows,
     for a strength per row where the table's own is private. ``known_rows`` is a declared number of rows, for
-    rules that plan. ``count_rows`` counts the table's own where that number is public.
+    rules that plan. ``count_rows`` counts the table's own where that is public. ``offset`` tells whether
+    rows may have offsets.
     """
 
     geometry: Geometry
@@ -67,6 +69,7 @@ class Problem:
     goal: str = "predict"
     known_rows: int | None = None
     count_rows: Callable[[], int] | None = None
+    offset: bool = True
 
     def public_size(self) -> float | None:
         """Number of rows where it is public, counted or declared, for BIC."""
@@ -108,7 +111,8 @@ class Problem:
 class Estimate:
     """What a method found: coded and user's coefficients, and which were selected.
 
-    ``released`` is what intervals are made of, where there is a curvature.
+    ``released`` is what intervals are made of, where there is a curvature; ``exact_path`` what a fit without
+    privacy found at other strengths.
     """
 
     coded: FloatVector
@@ -116,6 +120,7 @@ class Estimate:
     selected: BoolVector
     facts: Mapping[str, Any] = field(default_factory=dict)
     released: Released | None = None
+    exact_path: ExactPath | None = None
 
 
 class Method(ABC):

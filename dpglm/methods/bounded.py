@@ -1,4 +1,4 @@
-"""Ridge and noise for losses with bounded slopes, such as those of counts: Theorem C."""
+"""Ridge and noise for losses with bounded slopes, such as those of counts and hinges: Theorem C."""
 
 from __future__ import annotations
 

@@ -67,6 +67,9 @@ class Constants:
 
 def pays(problem: Problem, privacy: Privacy) -> bool:
     """Whether a share of the budget goes to the curvature: a rule in public numbers only."""
+    if not problem.family.likelihood:
+        # Intervals from a curvature lean on slopes whose variance it is: true of a likelihood only.
+        return False
     if not problem.family.logistic:
         return pays_bounded(problem, privacy)
     size = len(problem.geometry.names)

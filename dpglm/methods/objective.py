@@ -19,6 +19,7 @@ from dpglm.inference.empirical import interval_model
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.bounded import bounded_alone
+from dpglm.methods.composable import composable
 from dpglm.methods.curve import curve
 from dpglm.methods.look import (
     constants_of,
@@ -30,14 +31,8 @@ from dpglm.methods.look import (
 )
 from dpglm.methods.stretched import stretched, stretches, unstretched
 from dpglm.methods.tilted import tilted
-from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.calibration import (
-    Calibration,
-    free_ridge,
-    gamma_rate,
-    gaussian_scale,
-    gaussian_scale_gdp,
-)
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.releases import PerturbedMinimiser, ShortenedMinimiser
 from dpglm.typing import FloatVector
@@ -139,7 +134,7 @@ class Objective(Method):
         relation = privacy.relation
         if privacy.mu is not None:
             mu = privacy.mu * math.sqrt(1.0 - BLUR_SHARE)
-            ridge, found = self._composable(mu, relation)
+            ridge, found = composable(mu, relation, self.ridge)
             price = privacy.mu * math.sqrt(BLUR_SHARE)
             return self._alone(problem, ridge, "gaussian", found.scale, price), found.theorem
         epsilon = privacy.epsilon * (1.0 - BLUR_SHARE)
@@ -165,18 +160,6 @@ class Objective(Method):
             price=price,
             claimed=claimed,
         )
-
-    def _composable(self, mu: float, relation: Relation) -> tuple[float, Calibration]:
-        """The least of three ridges whose noise is within 3 % of the Gaussian mechanism's (Theorem A2)."""
-        if self.ridge is not None:
-            return self.ridge, gaussian_scale_gdp(mu, self.ridge, relation=relation)
-        ideal = gaussian_scale_gdp(mu, math.inf, relation=relation).scale
-        for factor in (0.5, 1.0):
-            found = gaussian_scale_gdp(mu, factor * ideal**2, relation=relation)
-            if found.scale <= 1.03 * ideal:
-                return factor * ideal**2, found
-        ridge = 2.0 * ideal**2 * (1.0 + 1e-6)
-        return ridge, gaussian_scale_gdp(mu, ridge, relation=relation)
 
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
         scaling = Scaling.of(problem.geometry)

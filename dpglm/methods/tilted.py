@@ -21,8 +21,9 @@ from dpglm.typing import FloatVector
 TOLERANCE = 1e-7
 TOLERANCE_SHARE = 1e-10
 NOISE_SHARE = 1e-6
-# A row's squared slope is this, at most, on average.
+# A row's squared slope is this, at most, on average; and this for a margin loss, where classes are balanced.
 WEIGHT_MAX = 0.25
+WEIGHT_MAX_MARGIN = 1.0
 
 
 def tilted(
@@ -93,17 +94,18 @@ def default_strength(
     if not penalty.selects:
         return 0.0
     size = int(np.asarray(problem.geometry.penalised).sum())
-    each = score_variance(problem.geometry.blocks)
+    weight = WEIGHT_MAX if problem.family.likelihood else WEIGHT_MAX_MARGIN
+    each = score_variance(problem.geometry.blocks, weight)
     if row_square is not None:
-        each = WEIGHT_MAX * row_square / max(size, 1)
+        each = weight * row_square / max(size, 1)
     sampling = each * (problem.known_rows or 0)
     return math.sqrt(deviation**2 + sampling) * math.sqrt(2.0 * math.log(max(size, 2)))
 
 
-def score_variance(blocks: Sequence[TermBlock]) -> float:
+def score_variance(blocks: Sequence[TermBlock], weight: float = WEIGHT_MAX) -> float:
     """Variance that one row adds to a coordinate of the score, at most, on average over coordinates."""
     penalised = [block for block in blocks if block.kind != "intercept"]
     if not penalised:
         return 0.0
-    squares = np.diag(expected_curvature(blocks, WEIGHT_MAX))
+    squares = np.diag(expected_curvature(blocks, weight))
     return float(np.mean(np.concatenate([squares[block.columns] for block in penalised])))

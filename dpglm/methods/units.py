@@ -33,11 +33,17 @@ def in_units(estimate: Estimate, geometry: Geometry, *, unit: float, shift: floa
     free = ~np.asarray(geometry.penalised)
     origin = shift * np.asarray(geometry.coded_from_user)[:, free].sum(axis=1)
     released = None if estimate.released is None else _released(estimate.released, unit, origin)
+    path = estimate.exact_path
+    if path is not None:
+        path = path.with_coefficients(
+            np.where(free, shift + unit * path.coefficients, unit * path.coefficients)
+        )
     return replace(
         estimate,
         coded=unit * estimate.coded + origin,
         estimates=np.where(free, shift + unit * estimate.estimates, unit * estimate.estimates),
         released=released,
+        exact_path=path,
     )
 
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.noise.exact import FINE, WIDTH, Whole, laplace_cells, normal_cells
-from dpglm.typing import FloatVector
+from dpglm.noise.exact import FINE, WIDTH, Whole, below, laplace_cells, normal_cells
+from dpglm.typing import BoolVector, FloatVector, IntVector
 
 # Draws that a seeded source makes at a time.
 _AHEAD = 2**10
@@ -57,6 +57,21 @@ class NoiseSource(ABC):
 
     def _normal_cells(self, size: int) -> tuple[Whole, Whole]:
         return normal_cells(self.bytes, size)
+
+    def chances(self, size: int, rate: float) -> BoolVector:
+        """Independent trials that succeed with probability ``rate``, or 2^-63 less, shape (size,)."""
+        words = np.frombuffer(self.bytes(8 * size), dtype="<u8") >> np.uint64(1)
+        return np.asarray(words < np.uint64(rate * 2.0**63), dtype=np.bool_)
+
+    def subset(self, count: int, size: int) -> IntVector:
+        """``size`` of the numbers 0, ..., count - 1, every subset as likely as any other; size <= count."""
+        assert 0 <= size <= count, "a subset is no larger than the whole"
+        taken = np.zeros(0, dtype=np.int64)
+        while len(taken) < size:  # draws with replacement, in their order, without what was drawn before
+            drawn = np.concatenate([taken, below(self.bytes, np.full(size, count, dtype=np.int64))])
+            _, first = np.unique(drawn, return_index=True)
+            taken = drawn[np.sort(first)][:size]
+        return taken
 
     def gamma_norm(self, size: int, *, rate: float) -> FloatVector:
         """A vector with density proportional to exp(-rate * norm), shape (size,).

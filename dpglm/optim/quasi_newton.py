@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpglm.optim.newton import inner_accuracy
+from dpglm.optim.newton import far, inner_accuracy
 from dpglm.optim.objective import Objective, Point
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -41,7 +41,7 @@ def quasi_newton(
     best, length = point, 1.0
     target, pull, merit = _next(objective, point, hessian, tolerance)
     for _ in range(limit):
-        if best.residual <= tolerance or not math.isfinite(merit):
+        if best.residual <= tolerance or not math.isfinite(merit) or far(target, point.x):
             break
         whole = length == 1.0
         x = target if whole else point.x + length * (target - point.x)

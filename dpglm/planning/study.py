@@ -108,7 +108,7 @@ class Study:
     @cached_property
     def response(self) -> BinaryResponse | NumericResponse:
         """The response that the family asks for."""
-        if self.family.logistic:
+        if self.family.binary:
             return BinaryResponse.of(self.schema, self.model.response)
         return NumericResponse.of(self.schema, self.model.response, centred=not self.coding.penalised.all())
 
@@ -127,6 +127,7 @@ class Study:
             rows=None if self.privacy.relation == "replace-one" else self.schema.rows,
             goal=self.goal,
             known_rows=self.schema.rows,
+            offset=bool(self.model.offsets),
         )
 
     def at(self, *, n: int | None = None, epsilon: float | None = None) -> Study:

@@ -68,7 +68,7 @@ def summary(found: StudyPlan) -> Table:
             ("Method", study.method.name),
             ("Goal", study.goal),
             ("Rows", f"{count(study.n)} expected"),
-            ("Rate", f"{study.rate:g}" if study.family.logistic else ABSENT),
+            ("Rate", f"{study.rate:g}" if study.family.binary else ABSENT),
         ),
         right=(
             ("epsilon", budget(guarantee.epsilon)),

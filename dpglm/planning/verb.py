@@ -135,7 +135,7 @@ def plan(
     chosen_penalty.for_terms(terms).require_size(int(study.coding.penalised.sum()))
     response = study.response
     outcome = declared.variables[response.name]
-    if rate is None and chosen_family.logistic and isinstance(outcome, Categorical):
+    if rate is None and chosen_family.binary and isinstance(outcome, Categorical):
         study = study.with_rate(float(expected_shares(outcome)[1]))
     study.forecast  # noqa: B018  # refusals come from this call, not from a later one
     return StudyPlan(study, float(level))

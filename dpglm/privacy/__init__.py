@@ -8,6 +8,7 @@ from dpglm.privacy.composition import (
     GaussianEvent,
     PerturbedEvent,
     PureEvent,
+    SampledGaussianEvent,
     basic_composition,
     compose,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Privacy",
     "PureEvent",
     "Relation",
+    "SampledGaussianEvent",
     "basic_composition",
     "compose",
 ]

@@ -10,180 +10,52 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-from dpglm.errors import PrivacyError
 from dpglm.privacy.accounting import gdp_delta, gdp_epsilon
-from dpglm.privacy.bounded import bounded_delta, bounded_shift
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.events import (
+    ApproximateEvent,
+    BoundedSlopeEvent,
+    Event,
+    GaussianEvent,
+    PerturbedEvent,
+    PureEvent,
+    SampledGaussianEvent,
+    require,
+)
 from dpglm.privacy.search import last_kept, log_ratio
-from dpglm.privacy.staged import staged_delta
-from dpglm.privacy.theorems import STEPS
+from dpglm.privacy.subsampled import sampled_epsilon, sampled_profile
 from dpglm.typing import FloatVector
+
+__all__ = [
+    "ApproximateEvent",
+    "BoundedSlopeEvent",
+    "Event",
+    "GaussianEvent",
+    "PerturbedEvent",
+    "PureEvent",
+    "SampledGaussianEvent",
+    "basic_composition",
+    "compose",
+    "composed_profile",
+]
 
 # The accountant rounds losses up to a grid: finer than its default 1e-4 where the events are small, and at
 # most this many cells for the sum of all losses.
 _CELLS = 200_000
 
 
-@dataclass(frozen=True)
-class PureEvent:
-    """A promise: the release is ``epsilon``-DP (delta 0) given all earlier releases.
-
-    Examples
-    --------
-    >>> PureEvent(0.5)
-    PureEvent(epsilon=0.5)
-    """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        _require(
-            0.0 <= self.epsilon < math.inf, f"PureEvent(epsilon={self.epsilon!r})", "a finite epsilon >= 0"
-        )
-
-
-@dataclass(frozen=True)
-class GaussianEvent:
-    """A promise: the release is ``mu``-GDP, for *every* real epsilon at once, given all earlier releases.
-
-    True for the Gaussian mechanism (mu = sensitivity / scale) and for Theorem A2. A release accounted by
-    Theorem A2' or Theorem B is Gaussian at some epsilons only: describe it by a ``PerturbedEvent``, or by an
-    ``ApproximateEvent`` at one of them.
-
-    Examples
-    --------
-    >>> GaussianEvent(0.5)
-    GaussianEvent(mu=0.5)
-    """
-
-    mu: float
-
-    def __post_init__(self) -> None:
-        _require(0.0 <= self.mu < math.inf, f"GaussianEvent(mu={self.mu!r})", "a finite mu >= 0")
-
-
-@dataclass(frozen=True)
-class ApproximateEvent:
-    """A promise: the release is (``epsilon``, ``delta``)-DP at this one point, given all earlier releases.
-
-    Examples
-    --------
-    >>> ApproximateEvent(1.0, 1e-6)
-    ApproximateEvent(epsilon=1.0, delta=1e-06)
-    """
-
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        good = 0.0 <= self.epsilon < math.inf and 0.0 <= self.delta <= 1.0
-        _require(
-            good,
-            f"ApproximateEvent(epsilon={self.epsilon!r}, delta={self.delta!r})",
-            "epsilon >= 0, 0 <= delta <= 1",
-        )
-
-
-@dataclass(frozen=True)
-class PerturbedEvent:
-    """A promise: the release is a minimiser perturbed by Gaussian noise, at a ridge too small for Theorem A2.
-
-    Its profile is Gaussian, ``mu`` for each row that moves, at large epsilons only; everywhere it is at most
-    the Gaussian one shifted by `shift`. What it costs beside Gaussian releases is in ``staged.py``.
-
-    Parameters
-    ----------
-    mu : float
-        Largest norm of a row over the scale of the noise, > 0.
-    reach : float
-        Supremum of x' P^-1 x over the declared rows, P the ridge.
-    relation : {"add-remove", "replace-one"}
-    uniform : bool
-        Whether the ridge is one number for all coordinates.
-
-    Examples
-    --------
-    >>> event = PerturbedEvent(0.2, 0.5, "replace-one")
-    >>> event.total_mu, round(event.shift, 3)
-    (0.4, 0.118)
-    """
-
-    mu: float
-    reach: float
-    relation: Relation
-    uniform: bool = False
-
-    def __post_init__(self) -> None:
-        good = 0.0 < self.mu < math.inf and 0.0 < self.reach < math.inf and self.relation in STEPS
-        _require(good, repr(self), "mu > 0, reach > 0, a relation")
-
-    @property
-    def total_mu(self) -> float:
-        """Of the Gaussian profile that is shifted."""
-        return STEPS[self.relation] * self.mu
-
-    @property
-    def shift(self) -> float:
-        """The log of the largest Jacobian factor: Theorem A2'."""
-        return math.log1p(self.reach / 4.0)
-
-    @property
-    def factor(self) -> float:
-        """What multiplies the shifted profile."""
-        return 1.0
-
-    def delta(self, epsilon: float, beside: float) -> float:
-        """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
-        steps = STEPS[self.relation]
-        return staged_delta(epsilon, self.mu, self.reach, steps, beside, uniform=self.uniform)
-
-
-@dataclass(frozen=True)
-class BoundedSlopeEvent(PerturbedEvent):
-    """A promise: as a `PerturbedEvent`, for losses with slopes and curvatures that nothing ties together.
-
-    Its profile is at most `factor` times the Gaussian one shifted by `shift`: Theorem C, ``bounded.py``.
-
-    Examples
-    --------
-    >>> event = BoundedSlopeEvent(0.2, 0.05, "replace-one")
-    >>> event.total_mu, round(event.shift, 4), round(event.factor, 4)
-    (0.4, 0.0488, 1.05)
-    """
-
-    @property
-    def shift(self) -> float:
-        """The log of the largest Jacobian factor of one row."""
-        return bounded_shift(self.reach)
-
-    @property
-    def factor(self) -> float:
-        """exp(J) where a row is replaced: the Jacobian of one row multiplies the profile of the other."""
-        return 1.0 + self.reach if self.relation == "replace-one" else 1.0
-
-    def delta(self, epsilon: float, beside: float) -> float:
-        """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
-        return bounded_delta(epsilon, self.mu, self.reach, STEPS[self.relation], beside)
-
-
-Event: TypeAlias = PureEvent | GaussianEvent | ApproximateEvent | PerturbedEvent
-
-
 def compose(events: Iterable[Event], *, delta: float) -> float:
     """An epsilon at which all ``events`` together are (epsilon, ``delta``)-DP.
 
     Closed forms for one event and for Gaussian events, one integral for a perturbed minimiser beside Gaussian
-    ones; for the rest the numeric composition of ``dp-accounting``, pessimistic throughout, and never worse
-    than adding the epsilons and deltas.
+    ones, sums of losses for releases on samples (``subsampled.py``); for the rest the numeric composition of
+    ``dp-accounting``, pessimistic throughout, and never worse than adding the epsilons and deltas.
 
     Parameters
     ----------
-    events : iterable of PureEvent, GaussianEvent, ApproximateEvent or PerturbedEvent
+    events : iterable of Event
         With parameters fixed before any of the releases.
     delta : float
         Total delta, in [0, 1). 0 is possible for pure events only.
@@ -196,7 +68,7 @@ def compose(events: Iterable[Event], *, delta: float) -> float:
     Raises
     ------
     PrivacyError
-        If delta is out of range.
+        If delta is out of range, or there are samples beside a perturbed minimiser.
 
     Examples
     --------
@@ -205,8 +77,8 @@ def compose(events: Iterable[Event], *, delta: float) -> float:
     >>> round(compose([GaussianEvent(0.3), GaussianEvent(0.4)], delta=1e-6), 3)  # as one event of mu = 0.5
     2.254
     """
-    _require(0.0 <= delta < 1.0, f"delta={delta!r}", "0 <= delta < 1")
-    planned = [event for event in events if event not in (PureEvent(0.0), GaussianEvent(0.0))]
+    require(0.0 <= delta < 1.0, f"delta={delta!r}", "0 <= delta < 1")
+    planned = [event for event in _plain(events) if event not in (PureEvent(0.0), GaussianEvent(0.0))]
     planned = [event for event in planned if event != ApproximateEvent(0.0, 0.0)]
     if not planned:
         return 0.0
@@ -214,6 +86,8 @@ def compose(events: Iterable[Event], *, delta: float) -> float:
     points = [event for event in planned if isinstance(event, PureEvent | ApproximateEvent)]
     if delta == 0.0 or not points:
         return basic
+    if any(isinstance(event, SampledGaussianEvent) for event in planned):
+        return min(basic, sampled_epsilon(planned, delta))
     if len(planned) == 1:
         return min(basic, _single(points[0], delta))
     perturbed = [event for event in planned if isinstance(event, PerturbedEvent)]
@@ -225,19 +99,30 @@ def compose(events: Iterable[Event], *, delta: float) -> float:
 def basic_composition(events: Sequence[Event], delta: float) -> float:
     """Sum of the epsilons; Gaussian and perturbed events are one, at the delta that the others leave.
 
-    Valid, never better than `compose`, and fast: needs no accounting library.
+    Valid, never better than `compose`, and fast: needs no accounting library. Releases on samples are
+    composed with the Gaussian ones by their losses.
+
+    Raises
+    ------
+    PrivacyError
+        If there are samples beside a perturbed minimiser.
 
     Examples
     --------
     >>> basic_composition([ApproximateEvent(1.0, 1e-6), PureEvent(0.25)], 1e-6)
     1.25
     """
+    events = _plain(events)
     points = [event for event in events if isinstance(event, PureEvent | ApproximateEvent)]
     epsilon = math.fsum(event.epsilon for event in points)
     left = delta - math.fsum(event.delta for event in points if isinstance(event, ApproximateEvent))
     mu = _total_mu(events)
-    if left < 0.0 or (mu > 0.0 and left == 0.0):
+    sampled = any(isinstance(event, SampledGaussianEvent) for event in events)
+    if left < 0.0 or ((mu > 0.0 or sampled) and left == 0.0):
         return math.inf
+    if sampled:
+        smooth = [event for event in events if not isinstance(event, PureEvent | ApproximateEvent)]
+        return epsilon + sampled_epsilon(smooth, left)
     if mu == 0.0:
         return epsilon
     perturbed = [event for event in events if isinstance(event, PerturbedEvent)]
@@ -254,17 +139,23 @@ def basic_composition(events: Sequence[Event], delta: float) -> float:
 def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> FloatVector:
     """A bound on delta at each epsilon for all events together, valid at all epsilons at once; shape (k,).
 
-    Gaussian and perturbed events count exactly as in `basic_composition`; point events shift epsilon, each by
-    its own, and add their deltas.
+    Gaussian, sampled and perturbed events count exactly as in `basic_composition`; point events shift
+    epsilon, each by its own, and add their deltas.
 
     Examples
     --------
     >>> composed_profile([GaussianEvent(0.3), GaussianEvent(0.4)], [1.0, 2.254]).round(6)
     array([6.83e-03, 1.00e-06])
     """
+    events = _plain(events)
     points = [event for event in events if isinstance(event, PureEvent | ApproximateEvent)]
     moved = math.fsum(event.epsilon for event in points)
     own = math.fsum(event.delta for event in points if isinstance(event, ApproximateEvent))
+    if any(isinstance(event, SampledGaussianEvent) for event in events):
+        left_of = np.asarray(epsilons, dtype=np.float64) - moved
+        smooth = [event for event in events if not isinstance(event, PureEvent | ApproximateEvent)]
+        found = sampled_profile(smooth, np.maximum(left_of, 0.0).tolist())
+        return np.where(left_of < 0.0, 1.0, np.minimum(1.0, found + own))
     perturbed = [event for event in events if isinstance(event, PerturbedEvent)]
     beside = math.hypot(*(event.mu for event in events if isinstance(event, GaussianEvent)))
     mu = _total_mu(events)
@@ -280,6 +171,14 @@ def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> Floa
             delta = factor * gdp_delta(left - math.fsum(event.shift for event in perturbed), mu)
         deltas.append(min(1.0, delta + own))
     return np.array(deltas)
+
+
+def _plain(events: Iterable[Event]) -> list[Event]:
+    """The events, a sample of all rows as the Gaussian mechanism that it is."""
+    return [
+        GaussianEvent(event.mu) if isinstance(event, SampledGaussianEvent) and event.rate == 1.0 else event
+        for event in events
+    ]
 
 
 def _least(profile: Callable[[float], float], delta: float, low: float, high: float) -> float:
@@ -334,8 +233,3 @@ def _numeric(events: Sequence[PureEvent | ApproximateEvent], mu: float, delta: f
     for part in parts[1:]:
         total = total.compose(part)
     return float(total.get_epsilon_for_delta(delta))
-
-
-def _require(good: bool, found: str, expected: str) -> None:
-    if not good:
-        raise PrivacyError(found, expected=expected, remedy="Use the parameters of the planned release.")

@@ -3,16 +3,23 @@
 from dpglm.releases.base import Release, Rows, WorstCase
 from dpglm.releases.curvature import Curvature
 from dpglm.releases.exact import ExactMinimiser
+from dpglm.releases.gradient import Gradient
 from dpglm.releases.minimiser import PerturbedMinimiser
 from dpglm.releases.moments import MomentSums, SecondMoments
+from dpglm.releases.output import PerturbedOutput
+from dpglm.releases.printed import PrintedDPSC, PrintedMPADMM
 from dpglm.releases.shortened import Shortened, ShortenedMinimiser, length_sensitivity
 from dpglm.releases.span import Span, SpanVariances
 
 __all__ = [
     "Curvature",
     "ExactMinimiser",
+    "Gradient",
     "MomentSums",
     "PerturbedMinimiser",
+    "PerturbedOutput",
+    "PrintedDPSC",
+    "PrintedMPADMM",
     "Release",
     "Rows",
     "SecondMoments",

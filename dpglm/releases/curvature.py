@@ -15,6 +15,7 @@ from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.releases.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
+from dpglm.releases.predictor import predictor
 from dpglm.releases.span import Span, from_coordinates, to_coordinates
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -73,7 +74,7 @@ class Curvature(Release):
             raise MethodError(
                 f"family {self.family.name!r} in a release of curvature",
                 expected="a loss with slopes in an interval of length 1, whose curvature is at most 1",
-                remedy="Use family='binomial' or family='poisson'.",
+                remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
             )
         if not 0.0 < self.scale < math.inf:
             raise MethodError(
@@ -126,7 +127,7 @@ class Curvature(Release):
             for first in range(0, block.y.shape[0], width):
                 part = slice(first, first + width)
                 wide = block.X[:, part].astype(np.float64)
-                eta = _predictor(at, wide)
+                eta = predictor(at, wide)  # proof: elementwise
                 if block.offset is not None:
                     eta += block.offset[part]
                 wide *= np.sqrt(self._weights(eta, block.y[part]))  # proof: weight
@@ -173,11 +174,3 @@ class Curvature(Release):
             else:
                 second = Piece(axes[:, :1], y, none)
         return WorstCase(first, second, direction.ravel(), at=np.zeros(size))
-
-
-def _predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
-    """x'at of each row, coordinate by coordinate: its bits depend on the row alone, not on its place."""
-    eta = np.zeros(wide.shape[1])
-    for value, column in zip(at, wide, strict=True):
-        eta += value * column  # proof: elementwise
-    return eta

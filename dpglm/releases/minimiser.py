@@ -32,6 +32,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 # An offset beyond which a slope is 1 or 0 for the audit's purposes.
 FAR = 1e3
 _SLACK = 1e-3
+# What the ridge may pull with, in units of the tolerance: a double tells 1/128 of that apart.
+_DIGITS = 2.0**46
 _REMEDY = "Let a method calibrate the release."
 NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
 
@@ -44,7 +46,8 @@ class PerturbedMinimiser(Release):
 
         sum_i loss(x_i'theta, y_i) + b'theta + theta' P theta / 2 + penalty(gamma),   theta = mixing @ gamma,
 
-    in sum units: nothing is divided by the number of rows. ``b`` is drawn afresh for each run.
+    in sum units: nothing is divided by the number of rows. ``b`` is drawn afresh for each run. Run at a point
+    c that was released before, the ridge pulls towards c: ``(theta - c)' P (theta - c) / 2``.
 
     Parameters
     ----------
@@ -127,7 +130,7 @@ class PerturbedMinimiser(Release):
             raise MethodError(
                 f"family {self.family.name!r} in a perturbed objective",
                 expected="a family whose slopes stay in an interval of length 1, and curvatures in [0, 1]",
-                remedy="Use family='binomial' or family='poisson'.",
+                remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
             )
         if self.claimed_epsilon is not None and not self.family.logistic:
             raise MethodError(
@@ -236,9 +239,13 @@ class PerturbedMinimiser(Release):
         return laplace_price(self.moved * math.sqrt(size), 1.0, 0) / left
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        """Draw the tilt, minimise to the certificate, blur; shape (p,), coded coefficients."""
-        assert at is None, "a minimiser is not evaluated at a point"
+        """Draw the tilt, minimise to the certificate, blur; shape (p,), coded coefficients.
+
+        ``at`` is where the ridge pulls to, zero if None.
+        """
         tilt = self._draw(noise, rows.size)  # proof: fresh
+        if at is not None:
+            tilt = tilt - self._pull(at)  # proof: centre
         if np.ndim(self.ridge):
             assert self.reach is not None, "checked on construction"
             rows = WithinReach(rows, np.asarray(self.ridge), self.reach)  # proof: reach
@@ -257,6 +264,11 @@ class PerturbedMinimiser(Release):
         if self.law == "gaussian" and self.claimed_epsilon is None:
             return add_normal(centre, scale=self.blur_scale, sensitivity=self.moved, noise=noise)
         return add_laplace(centre, scale=self.blur_scale, noise=noise)
+
+    def _pull(self, at: FloatVector) -> FloatVector:
+        """P times the centre, which is cut where rounding in it would be felt beside the tolerance."""
+        most = _DIGITS * self.tolerance
+        return np.clip(np.asarray(self.ridge) * at, -most, most)
 
     def _draw(self, noise: NoiseSource, size: int) -> FloatVector:
         if self.law == "gaussian":

@@ -247,10 +247,19 @@ def _path(path: CoefficientPath, ax: Axes) -> None:
     ax.axhline(0.0, color=SOFT, linewidth=0.8)
     ax.set_xscale("log")
     ax.invert_xaxis()
-    ax.set_xlabel(f"strength of penalty {path.penalty} (dashed: least BIC)")
+    ax.set_xlabel(f"strength of penalty {path.penalty} (dashed: {path.rule})")
     ax.set_ylabel("coefficient, relative to its largest")
+    edge = 1.0
+    if path.losses is not None and path.errors is not None:
+        held = ax.twinx()
+        held.errorbar(
+            path.strengths, path.losses, path.errors, fmt="o", color=CLAY, markersize=2.5, linewidth=0.8
+        )
+        held.set_ylabel("mean held-out loss, one standard error", color=CLAY)
+        held.spines[["top"]].set_visible(False)
+        edge = 1.2
     if labelled:
-        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(edge, 0.5))
 
 
 def _names(ax: Axes, names: list[str]) -> None:

@@ -33,6 +33,11 @@ def no_intervals(record: FitRecord) -> str:
         return ""
     if record.released is not None:
         return "the released numbers are too large or too small to compute with"
+    if record.link == "margin":
+        return (
+            f'the loss of family "{record.family}" is not a likelihood, so that its curvature says nothing '
+            'of how estimates spread; a private fit of family "binomial" can have them'
+        )
     if not math.isfinite(record.guarantee.epsilon):
         return "they are not computed for fits without privacy"
     if record.goal != "explain":

@@ -26,6 +26,9 @@ def check_agreement(record: FitRecord) -> None:
     _prices(record)
     _promise(record)
     _stationary(record)
+    path = record.exact_path
+    if path is not None and not np.array_equal(path.coefficients[path.chosen], record.estimates):
+        fault("an exact path without the estimates", "the estimates at the chosen strength")
     with np.errstate(over="ignore", invalid="ignore"):
         product = record.user_from_coded @ record.coded
         size = np.abs(record.user_from_coded) @ np.abs(record.coded)

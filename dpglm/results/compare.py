@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from dpglm.errors import MethodError
 from dpglm.results.record import FitRecord
-from dpglm.results.summary import guarantee_notes, strength_text
+from dpglm.results.summary import family_text, guarantee_notes, strength_text
 from dpglm.results.uncertainty import standard_errors
 from dpglm.tables.content import Column
 from dpglm.tables.number import ABSENT, budget, coefficient
@@ -99,7 +99,7 @@ def _bracketed(error: float | None) -> str:
 
 def _line(record: FitRecord) -> str:
     """Formula, model and price of one fit in a line."""
-    parts = [record.formula, f"{record.family} ({record.link} link)", f"penalty {record.penalty}"]
+    parts = [record.formula, family_text(record), f"penalty {record.penalty}"]
     if (strength := strength_text(record)) != ABSENT:
         parts.append(f"strength {strength}")
     parts.append(f"method {record.method}")

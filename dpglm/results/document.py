@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpglm.errors import StoreError
+from dpglm.inference.exact_path import ExactPath
 from dpglm.results.record import FitRecord, LedgerState, SpendLine
 from dpglm.results.released_fields import to_fields
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
@@ -101,6 +102,9 @@ def _document(result: FitRecord, *, packed: bool) -> dict[str, Any]:
         "ledger": None if result.ledger is None else _values(result.ledger),
         "released": None if result.released is None else to_fields(result.released),
     }
+    if result.exact_path is not None:
+        path = result.exact_path
+        content["exact_path"] = _values(path) | {"coefficients": path.coefficients.ravel()}
     encoded: dict[str, Any] = encode(_listed(content, packed))
     return encoded
 
@@ -139,7 +143,7 @@ def _entries(matrix: FloatMatrix) -> dict[str, Any]:
     return {"row": rows.tolist(), "column": columns.tolist(), "value": matrix[rows, columns]}
 
 
-def _values(line: SpendLine | LedgerState) -> dict[str, Any]:
+def _values(line: SpendLine | LedgerState | ExactPath) -> dict[str, Any]:
     return {one.name: getattr(line, one.name) for one in fields(line)}
 
 

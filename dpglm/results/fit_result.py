@@ -156,7 +156,8 @@ class FitResult(FitRecord):
         new : DataFrame, Arrow table or path
             Rows with the formula's variables; the response is not needed.
         what : {"mean", "link", "class"}
-            Expected response (a probability for a binomial fit), linear predictor, or more probable level.
+            Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
+            support vector machine has levels, by the sign of its linear predictor, and no expected response.
         interval : float, optional
             Coverage of intervals of the expected response or linear predictor, such as 0.95: noise of both
             releases included, the spread of single responses not.
@@ -172,8 +173,9 @@ class FitResult(FitRecord):
         Raises
         ------
         MethodError
-            An unknown ``what``, an interval of a fit without a released curvature, levels of a fit that is
-            not binomial, or a result that lost its map from rows to columns.
+            An unknown ``what``, an interval of a fit without a released curvature, levels of a fit whose
+            response has none, an expected response of a margin loss, or a result that lost its map from rows
+            to columns.
 
         Examples
         --------
@@ -260,20 +262,24 @@ class FitResult(FitRecord):
     def path(self, penalty: str | Penalty | None = None) -> CoefficientPath:
         """Coefficients over 100 strengths of a penalty, from what was released: free.
 
+        A fit without privacy gives the exact path that it kept when its strength was cross-validated, with
+        the held-out losses; NOT PRIVATE like the fit.
+
         Parameters
         ----------
         penalty : str or Penalty, optional
-            None is the fit's own, or "l1" if that does not select.
+            None is the fit's own, or "l1" if that does not select. Without privacy the fit's own only.
 
         Returns
         -------
         CoefficientPath
-            ``strengths``, ``coefficients`` on the original scale, ``chosen`` by BIC, ``to_frame()``.
+            ``strengths``, ``coefficients`` on the original scale, ``counts``, ``chosen`` by ``rule``,
+            ``losses`` and ``errors`` of a cross-validation, ``to_frame()``.
 
         Raises
         ------
         MethodError
-            The fit released no curvature, or an unknown penalty.
+            The fit released no curvature, or kept no path, or an unknown penalty.
         """
         return path(self, penalty)
 

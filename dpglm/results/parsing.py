@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 
+from dpglm.inference.exact_path import MOST_STRENGTHS, ExactPath
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.checks import (
     Check,
@@ -58,6 +61,8 @@ def result_fields(document: dict[str, Any]) -> dict[str, Any]:
     }
     if document.get("format_version") == 1:  # intervals came later
         del checks["released"]
+    if "exact_path" in document:  # of fits without privacy only
+        checks["exact_path"] = mapping(**_EXACT_PATH)
     document = {key: value for key, value in document.items() if key not in ("format", "format_version")}
     values: dict[str, Any] = mapping(**checks)(document, FORMAT)
     size = len(values["names"])
@@ -74,7 +79,48 @@ def result_fields(document: dict[str, Any]) -> dict[str, Any]:
     values["selected_mask"] = np.array(values["selected_mask"], dtype=np.bool_)
     content = values.pop("released", None)
     values["released"] = None if content is None else released(content, size)
+    path = values.pop("exact_path", None)
+    values["exact_path"] = None if path is None else _exact_path(path, values["guarantee"], size)
     return values | {name: tuple(values[name]) for name in ("names", "terms", "spend_lines")}
+
+
+_EXACT_PATH: Final[dict[str, Check]] = {
+    "strengths": numbers,
+    "coefficients": numbers,
+    "chosen": count,
+    "folds": count,
+    "losses": numbers,
+    "errors": numbers,
+}
+
+
+def _exact_path(values: dict[str, Any], guarantee: Guarantee, size: int) -> ExactPath:
+    """The path of a fit without privacy, from checked values."""
+    if guarantee.private or math.isfinite(guarantee.epsilon):
+        fault("an exact path in a result with a privacy budget", "a path in fits without privacy only")
+    steps = len(values["strengths"])
+    if not values["chosen"] < steps <= MOST_STRENGTHS:
+        fault(
+            "an exact path of another length", f"1 to {MOST_STRENGTHS} strengths, the chosen one among them"
+        )
+    if len(values["coefficients"]) != steps * size:
+        fault("coefficients of an exact path of another length", "one a strength and name")
+    held_out = steps if values["folds"] else 0
+    if not len(values["losses"]) == len(values["errors"]) == held_out:
+        fault("losses of an exact path of another length", "one a strength where there are folds")
+    strengths = values["strengths"]
+    falling = all(one > other for one, other in pairwise(strengths))
+    if not falling or min(strengths) < 0.0 or min(values["errors"], default=0.0) < 0.0:
+        fault("an exact path out of order", "falling strengths >= 0 and errors >= 0")
+    coefficients = np.array(values["coefficients"], dtype=np.float64).reshape(steps, size)
+    return ExactPath(
+        np.array(strengths),
+        coefficients,
+        values["chosen"],
+        values["folds"],
+        np.array(values["losses"]),
+        np.array(values["errors"]),
+    )
 
 
 def _matrix(entries: dict[str, list[Any]], size: int) -> FloatMatrix:

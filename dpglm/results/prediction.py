@@ -30,6 +30,8 @@ INVERSE_LINKS: dict[str, Callable[[FloatVector], FloatVector]] = {
 }
 
 
+# The link of losses that are no likelihoods: what a linear predictor means is its sign.
+MARGIN = "margin"
 ROWS = 2048  # contrasts at once: a few matrices of p by this many doubles
 
 
@@ -42,7 +44,7 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
             expected="'mean', 'link' or 'class'",
             remedy="Use what='mean' for probabilities, 'link' for the linear predictor, 'class' for levels.",
         )
-    if reach is not None and what == "class":
+    if reach is not None and what == "class" and record.link != MARGIN:
         raise MethodError(
             "an interval for what='class'",
             expected="what='mean' or 'link'",
@@ -54,11 +56,18 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
             expected="a fit with a released curvature",
             remedy="Leave interval out.",
         )
-    if what == "class" and record.link != "logit":
+    if what == "class" and record.link not in ("logit", MARGIN):
         raise MethodError(
             f"what='class' for a {record.family} fit",
-            expected="a binomial fit",
+            expected="a fit of a response with two levels",
             remedy="Use what='mean'.",
+        )
+    if what == "mean" and record.link == MARGIN:
+        raise MethodError(
+            f"what='mean' for a {record.family} fit, whose loss models no probability",
+            expected="what='class' or 'link'",
+            remedy="Use what='class' for levels, 'link' for the linear predictor, whose sign says which; "
+            "or family='binomial' for probabilities.",
         )
     if what == "mean" and record.link not in INVERSE_LINKS:
         raise MethodError(
@@ -108,7 +117,7 @@ def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, Float
 
 
 def response_levels(record: FitRecord) -> tuple[object, object]:
-    """The two levels of a binomial response: what is coded 0, then what is coded 1.
+    """The two levels of a binary response: what is coded 0, then what is coded 1.
 
     A response declared as a number has the levels 0 and 1.
     """
@@ -124,7 +133,7 @@ def response_levels(record: FitRecord) -> tuple[object, object]:
 
 
 def _classes(eta: FloatVector, usable: BoolVector, levels: tuple[object, object]) -> NDArray[Any]:
-    """The more probable level of each row, the first on a tie, NaN where there is no prediction."""
+    """The level of each row by the sign of eta, the first on a tie, NaN where there is no prediction."""
     values = np.full(eta.shape, np.nan, dtype=object)
     values[usable & (eta <= 0.0)] = levels[0]
     values[usable & (eta > 0.0)] = levels[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -10,9 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpglm.errors import StoreError
+from dpglm.errors import PrivacyError, StoreError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
+from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.printing import Verdict, verdicts
 from dpglm.inference.released import Released
 from dpglm.privacy.guarantee import Guarantee
@@ -86,6 +88,7 @@ class FitRecord:
     ledger: LedgerState | None
     version: str
     released: Released | None = None  # what intervals and free refits are made of
+    exact_path: ExactPath | None = None  # of a fit that was asked for without privacy, and of no other
     row_map: RowMap | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,6 +114,15 @@ class FitRecord:
         if self.released is not None:
             assert self.released.size == size, "one released coordinate per coefficient"
             object.__setattr__(self, "released", locked(self.released))
+        if self.exact_path is not None:
+            assert self.exact_path.coefficients.shape[1] == size, "one coefficient each along the path"
+            # Seeded noise carries no promise either, but its numbers are those of a private method.
+            if self.guarantee.private or math.isfinite(self.guarantee.epsilon):
+                raise PrivacyError(
+                    "an exact path in a result with a privacy budget",
+                    expected="exact numbers in fits with privacy=None only",
+                    remedy="Leave exact_path out.",
+                )
 
     def __eq__(self, other: object) -> bool:
         """Equal in every field but the row map, arrays to the last bit, an absent number equal to itself."""

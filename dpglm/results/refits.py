@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -24,7 +25,7 @@ from dpglm.inference.selection import benjamini_hochberg, choose_bic
 from dpglm.inference.selection import refit as refit_on
 from dpglm.results.record import FitRecord
 from dpglm.results.uncertainty import p_values
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,8 @@ FREE = "from numbers that were released before: no further privacy cost"
 class CoefficientPath:
     """Coefficients at each strength of a penalty, computed from released numbers alone.
 
+    That of a fit without privacy is exact instead, and NOT PRIVATE.
+
     Attributes
     ----------
     penalty : str
@@ -48,7 +51,11 @@ class CoefficientPath:
     coefficients : ndarray, shape (k, p)
         On the original scale; zeros are exact.
     chosen : int
-        Place with the least BIC.
+        Place with the least BIC, or, without privacy, of the strength of the fit.
+    rule : str
+        By which it was chosen.
+    losses, errors : ndarray, shape (k,), or None
+        Mean held-out loss and its standard error, where a fit without privacy was cross-validated.
     """
 
     penalty: str
@@ -56,6 +63,15 @@ class CoefficientPath:
     strengths: FloatVector
     coefficients: FloatMatrix
     chosen: int
+    rule: str = "least BIC"
+    losses: FloatVector | None = None
+    errors: FloatVector | None = None
+
+    @property
+    def counts(self) -> IntVector:
+        """Number of coefficients that are not zero, the intercept left out, shape (k,)."""
+        used = [name != "Intercept" for name in self.names]
+        return np.asarray((self.coefficients[:, used] != 0.0).sum(axis=1), dtype=np.int64)
 
     def to_frame(self) -> pd.DataFrame:
         """One row a strength, one column a coefficient."""
@@ -84,6 +100,8 @@ def refit(record: Record, penalty: str | Penalty | None, strength: float | None)
 
 def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     """Coefficients over a grid of strengths; see :meth:`FitResult.path`."""
+    if not record.guarantee.private and not math.isfinite(record.guarantee.epsilon):
+        return _exact(record, penalty)
     chosen = _penalty(record, "l1" if penalty is None and not _sparse(record) else penalty, None)
     if chosen.name == "none":
         raise MethodError("a path of penalty 'none'", expected="a penalty", remedy="Use path('l1').")
@@ -94,6 +112,30 @@ def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     users = np.array([on_user_scale(scaled, scaling, contrasts) for scaled in found.coefficients])
     place = weakest(found, choose_bic(found, matrix, right, size=_size(record)))
     return CoefficientPath(chosen.name, record.names, found.strengths, users, place)
+
+
+def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
+    """The path that a fit without privacy kept; there are no rows to find another one on."""
+    name = record.penalty if penalty is None else _penalty(record, penalty, None).name
+    known = name == record.penalty
+    if record.exact_path is None or not known:
+        raise MethodError(
+            "a path of a fit without privacy that kept none" if known else "a path of another penalty",
+            expected="the fit's own penalty, with a strength chosen by cross-validation",
+            remedy="Fit again with strength='cv', or with method=dpglm.methods.NonPrivate(path=True).",
+        )
+    kept = record.exact_path
+    rows = _size(record) or 1.0
+    return CoefficientPath(
+        record.penalty,
+        record.names,
+        rows * kept.strengths,
+        kept.coefficients,
+        kept.chosen,
+        f"one standard error, {kept.folds} folds" if kept.folds else "given",
+        kept.losses if kept.folds else None,
+        kept.errors if kept.folds else None,
+    )
 
 
 def select(record: Record, rule: Literal["bic", "fdr"], q: float, penalty: str | Penalty | None) -> Record:
@@ -131,7 +173,9 @@ def _released(record: FitRecord, what: str) -> Contrasts:
         raise MethodError(
             f"{what} of a fit that released no curvature",
             expected="goal='explain' with a budget that pays for a curvature",
-            remedy="Fit again with goal='explain' and penalty='none', or a larger budget; "
+            remedy="Fit again with family='binomial': a margin loss has no curvature to release."
+            if record.link == "margin"
+            else "Fit again with goal='explain' and penalty='none', or a larger budget; "
             "dpglm.plan tells what to expect.",
         )
     return record.contrasts

@@ -78,13 +78,18 @@ def interval_notes(record: FitRecord) -> tuple[str, ...]:
 def model_facts(record: FitRecord) -> tuple[Fact, ...]:
     """Family, penalty, method and rows, as label and text."""
     return (
-        ("Family", f"{record.family} ({record.link} link)"),
+        ("Family", family_text(record)),
         ("Penalty", record.penalty),
         ("Strength", strength_text(record)),
         ("Method", record.method),
         ("Goal", record.goal),
         ("Rows", "not released" if record.n_rows is None else count(record.n_rows)),
     )
+
+
+def family_text(record: FitRecord) -> str:
+    """Family and link; a margin loss has no link."""
+    return f"{record.family} ({'margin loss' if record.link == 'margin' else f'{record.link} link'})"
 
 
 def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
@@ -134,9 +139,10 @@ def ledger_text(state: LedgerState) -> str:
 
 
 def _title(record: FitRecord) -> str:
+    kind = "classifier" if record.link == "margin" else "regression"
     if record.private:
-        return f"Differentially private {record.family} regression"
-    return f"{record.family.capitalize()} regression, {record.alarm}"
+        return f"Differentially private {record.family} {kind}"
+    return f"{record.family.capitalize()} {kind}, {record.alarm}"
 
 
 def _not_kept(text: str) -> str:

@@ -82,7 +82,9 @@ def odds_ratios(record: FitRecord) -> pd.DataFrame:
         raise MethodError(
             f"odds ratios of a fit with the {record.link} link",
             expected="the logit link",
-            remedy="Use tidy(exponentiate=True) where ratios make sense.",
+            remedy="Use family='binomial'."
+            if record.link == "margin"
+            else "Use tidy(exponentiate=True) where ratios make sense.",
         )
     frame = tidy(record, exponentiate=True).rename(columns={"estimate": "odds_ratio"})
     return marked(frame[["term", "odds_ratio", "debiased", "conf_low", "conf_high", "selected"]], record)

@@ -13,11 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import dpglm
 from dpglm.auditing.bounding import bounded
 from dpglm.auditing.claim import words
 from dpglm.auditing.neighbours import Neighbours, release_neighbours
+from dpglm.auditing.rebuild import subject_of
+from dpglm.auditing.verb import audited
+from dpglm.methods import Method
 from dpglm.noise import NoiseSource, SeededNoise
 from dpglm.planning import StudyPlan
 from dpglm.privacy.guarantee import Guarantee
@@ -149,6 +153,32 @@ def of_study(
 
     title = f"{title} {study.guarantee.relation}"
     return Case(type(study.study.method), title, study.guarantee, trials, run, part)
+
+
+def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int) -> Case:
+    """A case of a method as it is rebuilt from a fit, on two rows of a number without an intercept."""
+    schema = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 1)}, rows=2)
+    frame = pd.DataFrame({"y": ["no", "yes"], "x": [0.2, 0.7]})
+
+    def run(share: float, seed: int) -> Outcome:
+        fit = dpglm.fit(
+            "y ~ x - 1",
+            frame,
+            schema=schema,
+            method=method,
+            penalty="none",
+            privacy=privacy,
+            seed=1,
+            progress=False,
+        )
+        subject = subject_of(fit)
+        if share != 1.0:
+            releases = tuple(_broken(one, quieter(one, share)) for one in subject.plan.releases)
+            subject = replace(subject, plan=replace(subject.plan, releases=releases))
+        found = audited(subject, trials, FAILURE, SeededNoise(seed), False)
+        return Outcome(found.rows[-1].epsilon, not found.passed)
+
+    return Case(type(method), f"{title} {privacy.relation}", claimed(privacy), trials, run)
 
 
 def with_less_noise(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from dpglm.registry import Registry
 from dpglm.typing import FloatVector
@@ -14,7 +16,8 @@ class Family(ABC):
 
     All methods work elementwise on vectors of one length and are finite for every finite input.
     ``slope_max`` and ``curvature_max`` bound the first and second derivative in absolute value
-    (c1 and c2 of the privacy theorems); ``None`` means unbounded.
+    (c1 and c2 of the privacy theorems); ``None`` means unbounded. What an option of a family changes is a
+    property there, and a constant of the class elsewhere.
 
     Examples
     --------
@@ -27,15 +30,27 @@ class Family(ABC):
     name: ClassVar[str]
     link: ClassVar[str]
     slope_max: ClassVar[float | None]
-    curvature_max: ClassVar[float | None]
-    # Bound on the third derivative as a share of the second: how fast the curvature bends.
-    bend: ClassVar[float]
     # Length of an interval that holds 0 and every slope of a row, whatever eta; None where there is none.
     slope_range: ClassVar[float | None] = None
     # Whether, in the margin, the slope is -a and the curvature a(1 - a) for an a in (0, 1).
     logistic: ClassVar[bool] = False
+    # Whether responses have two levels, coded 0 and 1.
+    binary: ClassVar[bool] = False
     # Whether responses are counts from 0 to a declared bound.
     counts: ClassVar[bool] = False
+    # Whether the loss is a negative log-likelihood: without one there are no standard errors to be had from
+    # its curvature, and no expected responses.
+    likelihood: ClassVar[bool] = True
+
+    @property
+    def curvature_max(self) -> float | None:
+        """Bound on the second derivative."""
+        return None
+
+    @property
+    def bend(self) -> float:
+        """Bound on the third derivative as a share of the second: how fast the curvature bends."""
+        return math.inf
 
     @property
     def dispersion(self) -> float:
@@ -46,9 +61,18 @@ class Family(ABC):
         """The family for responses up to a declared bound; the same one where no bound enters."""
         return self
 
+    @property
+    def facts(self) -> dict[str, float]:
+        """Public numbers beside the name that a result keeps, to make the family again."""
+        return {}
+
+    def with_facts(self, facts: Mapping[str, Any]) -> Family:
+        """The family that these `facts` tell of; the same one where none enters."""
+        return self
+
     @abstractmethod
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
-        """Negative log-likelihood of each row, up to a constant; shape (k,)."""
+        """Negative log-likelihood of each row, up to a constant, or what stands for it; shape (k,)."""
 
     @abstractmethod
     def slope(self, eta: FloatVector, y: FloatVector) -> FloatVector:
@@ -60,7 +84,7 @@ class Family(ABC):
 
     @abstractmethod
     def mean(self, eta: FloatVector) -> FloatVector:
-        """Expected response: the inverse link."""
+        """Expected response: the inverse link; refused by a loss that is no likelihood."""
 
 
 families: Registry[Family] = Registry("family")

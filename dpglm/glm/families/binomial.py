@@ -33,6 +33,7 @@ class Binomial(Family):
     bend: ClassVar[float] = 1.0
     slope_range: ClassVar[float | None] = 1.0
     logistic: ClassVar[bool] = True
+    binary: ClassVar[bool] = True
 
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         return np.maximum(eta, 0.0) - y * eta + np.log1p(np.exp(-np.abs(eta)))

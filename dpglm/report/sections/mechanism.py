@@ -30,6 +30,7 @@ LABELS = {
     "residual_noise_scale": "Noise that hides the residual",
     "response_levels": "Levels of the response",
     "response_bounds": "Bounds of the response, beyond which it is clipped",
+    "loss_width": "Width of the smooth corner of the hinge, in units of the margin",
     "gram_deviation": "Noise of X'X, standard deviation on the diagonal",
     "cross_deviation": "Noise of X'y, standard deviation",
     "prior_scale": "Scale of the prior that shrinks",

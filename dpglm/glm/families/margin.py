@@ -1,0 +1,101 @@
+"""Losses of the margin (2y - 1) eta: what support vector machines minimise; they are no likelihoods."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.glm.families.base import Family
+from dpglm.typing import FloatVector
+
+
+@dataclass(frozen=True)
+class MarginLoss(Family):
+    r"""A hinge made smooth over a width, as a function of the margin m = (2y - 1) eta, y = 0 or 1.
+
+    Convex with slope in [-1, 0] in m, whatever y is given: a response above 1/2 counts as 1, any other as 0.
+    For the y of a row its slopes in eta are in [-1, 0] or in [0, 1].
+
+    Parameters
+    ----------
+    width : float
+        How wide the hinge's corner is, in units of the margin.
+
+    Raises
+    ------
+    MethodError
+        A width below ``least_width``, for which the curvature would exceed 1, the bound that
+        ``releases/minimiser.md`` (Theorem C) asks for; or one that is not a number.
+    """
+
+    width: float = 0.5
+
+    link: ClassVar[str] = "margin"
+    slope_max: ClassVar[float | None] = 1.0
+    slope_range: ClassVar[float | None] = 1.0
+    binary: ClassVar[bool] = True
+    likelihood: ClassVar[bool] = False
+    # The width at which the curvature is at most 1.
+    least_width: ClassVar[float]
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.width, int | float | np.integer | np.floating)
+        if not number or isinstance(self.width, bool) or not self.least_width <= self.width <= 1e100:
+            raise MethodError(
+                f"family {self.name!r} with a width that is not a number from {self.least_width:g} to 1e100",
+                expected=f"a width of at least {self.least_width:g}, so that no curvature exceeds 1",
+                remedy=f"Leave it out: family={self.name!r} has the width 0.5.",
+            )
+        object.__setattr__(self, "width", float(self.width))
+
+    @property
+    def facts(self) -> dict[str, float]:
+        """``loss_width``, the width."""
+        return {"loss_width": self.width}
+
+    def with_facts(self, facts: Mapping[str, Any]) -> Self:
+        """The same loss with the width that its `facts` tell."""
+        return replace(self, width=facts.get("loss_width", self.width))
+
+    def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        """Smoothed hinge of each row, shape (k,)."""
+        return self._loss(1.0 - _sign(y) * eta)
+
+    def slope(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        """-(2y - 1) a with a in [0, 1], shape (k,)."""
+        sign = _sign(y)
+        return -sign * self._share(1.0 - sign * eta)
+
+    def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        """Second derivative, shape (k,); 0 or the largest one at a corner of the slope."""
+        return self._curvature(1.0 - _sign(y) * eta)
+
+    def mean(self, eta: FloatVector) -> NoReturn:
+        """Refused: a margin says which class is predicted, and no probability."""
+        raise MethodError(
+            f"an expected response of family {self.name!r}",
+            expected="a family with a likelihood: a margin loss models no probability",
+            remedy="Use the sign of the linear predictor, or family='binomial'.",
+        )
+
+    @abstractmethod
+    def _loss(self, short: FloatVector) -> FloatVector:
+        """Loss of rows whose margins fall short of 1 by this."""
+
+    @abstractmethod
+    def _share(self, short: FloatVector) -> FloatVector:
+        """a in [0, 1], minus the slope in the margin."""
+
+    @abstractmethod
+    def _curvature(self, short: FloatVector) -> FloatVector:
+        """Second derivative in the margin, in [0, curvature_max]."""
+
+
+def _sign(y: FloatVector) -> FloatVector:
+    """1 or -1, nothing in between: the price of a release leans on that."""
+    return np.where(y > 0.5, 1.0, -1.0)

@@ -1,0 +1,241 @@
+"""Methods that ask for noisy gradients: how they plan, and how they step."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from dpglm.curator import Plan
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.inference.expected import expected_curvature
+from dpglm.inference.scaling import Scaling
+from dpglm.methods.base import Ask, Estimate, Method, Problem
+from dpglm.methods.iterated import (
+    bound_penalty,
+    estimate,
+    gaussian_total,
+    noise_level,
+    promise,
+    prox,
+    public_rows,
+    require_budget,
+    require_positive,
+    require_steps,
+)
+from dpglm.privacy.accounting import SAFETY
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.subsampled import sampled_scale
+from dpglm.releases import Gradient
+from dpglm.typing import FloatVector
+
+Sampling = Literal["all", "poisson", "fixed"]
+Schedule = Literal["constant", "sqrt"]
+# Steps on all rows; on samples this many passes' worth of rows are drawn, and no more steps than MOST.
+STEPS, PASSES, MOST = 30, 10, 2000
+
+
+@dataclass(frozen=True)
+class GradientMethod(Method):
+    """Gradients of the average loss at points of the method's own choice, each released once with noise.
+
+    Parameters
+    ----------
+    steps : int or None
+        Number T of releases. None: 30 on all rows; on samples as many as read the table ten times.
+    eta : float or None
+        Step size, for the *average* loss of coded rows. None: 1 over the largest eigenvalue that its second
+        derivative is expected to have, from declared bounds, halved whenever a released gradient shows that
+        steps overshoot.
+    schedule : {"constant", "sqrt"}
+        Step k has the size ``eta``, or ``eta / sqrt(k)``.
+    clip : float
+        Gradients of single rows longer than this are cut. Losses with slopes in [-1, 1] are not cut at 1.
+    coding : {"reference", "centred"}
+        The user's own columns with long rows cut, or centred columns, which need no cut.
+    """
+
+    steps: int | None = None
+    eta: float | None = None
+    schedule: Schedule = "constant"
+    clip: float = 1.0
+    coding: Literal["centred", "reference"] = "reference"
+
+    algorithm: ClassVar[str]
+
+    @property
+    def drawn(self) -> Sampling:
+        """How rows are drawn for a gradient."""
+        return "all"
+
+    @property
+    def shares(self) -> int:
+        """Number of parts of the rows that have points of their own."""
+        return 1
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+        privacy = require_budget(problem, privacy, self.name)
+        require_steps(self.steps, "steps")
+        for name in ("eta", "clip"):
+            require_positive(getattr(self, name), name)
+        if self.schedule not in ("constant", "sqrt"):
+            raise MethodError("schedule", expected="'constant' or 'sqrt'", remedy="Leave schedule out.")
+        self._check()
+        mu = gaussian_total(privacy, self.name)
+        if problem.count_rows is None:
+            public_rows(problem, self.name)
+        rate = self._rate(problem)
+        steps = self._steps(rate)
+        one = Gradient(problem.family, 1.0, self.clip, self.drawn, rate, self.shares)
+        sensitivity = one.sensitivity(privacy.relation)
+        if rate == 1.0:
+            scale = sensitivity * math.sqrt(steps) / mu * (1.0 + SAFETY)
+        elif privacy.mu is not None:
+            raise MethodError(
+                f"a budget in {privacy.definition} with sampling={self.drawn!r}",
+                expected="an epsilon and a delta: gradients of samples are not Gaussian private",
+                remedy="Use privacy=(1.0, 1e-6), or sampling='all'.",
+            )
+        else:
+            scale = sampled_scale(
+                privacy.epsilon,
+                privacy.delta,
+                rate=rate,
+                steps=steps,
+                sampling="fixed" if self.drawn == "fixed" else "poisson",
+                relation=privacy.relation,
+                sensitivity=sensitivity,
+            )
+        releases = tuple(
+            Gradient(problem.family, scale, self.clip, self.drawn, rate, self.shares) for _ in range(steps)
+        )
+        theorem = "the Gaussian mechanism" if rate == 1.0 else _ACCOUNTANT[self.drawn]
+        return promise(releases, privacy, theorem, mu if rate == 1.0 else None)
+
+    def _check(self) -> None:
+        """Refuse options of the method's own."""
+
+    def _rate(self, problem: Problem) -> float:
+        return 1.0
+
+    def _steps(self, rate: float) -> int:
+        if self.steps is not None:
+            return self.steps
+        return STEPS if rate == 1.0 else max(1, min(MOST, round(PASSES / rate)))
+
+    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+        rows = public_rows(problem, self.name)
+        run = Run(self, problem, plan, ask, rows)
+        return self.iterate(run)
+
+    @abstractmethod
+    def iterate(self, run: Run) -> Estimate:
+        """Step through the planned gradients."""
+
+    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+        release = plan.releases[0]
+        assert isinstance(release, Gradient)
+        assert plan.privacy is not None
+        rows = {
+            "all": "all",
+            "poisson": "each with probability rate",
+            "fixed": "a uniform subset of share rate",
+        }
+        return {
+            "algorithm": self.algorithm,
+            "theorem": plan.guarantee.theorem,
+            "released": f"the sum of row gradients at {len(plan.releases)} points, one after the other",
+            "sensitivity": release.sensitivity(plan.privacy.relation),
+            "noise": "Gaussian, N(0, scale^2 I), fresh for every gradient",
+            "noise_scale": release.scale,
+            "steps": len(plan.releases),
+            "rows_of_a_step": rows[release.sampling],
+            "rate": release.rate,
+            "row_gradient_at_most": release.clip,
+            "penalty_applied": "in every step, to released numbers",
+            **self.options(),
+        }
+
+    def options(self) -> dict[str, Any]:
+        """The method's own numbers, for the card."""
+        return {"eta": self.eta, "schedule": self.schedule}
+
+
+class Run:
+    """The state that the methods share: gradients in scaled coefficients, step sizes, the penalty.
+
+    All is about the average loss: gradients are divided by the public number of rows.
+
+    Parameters
+    ----------
+    method : GradientMethod
+    problem : Problem
+    plan : Plan
+    ask : callable
+    rows : float
+        Public number of rows.
+    """
+
+    def __init__(self, method: GradientMethod, problem: Problem, plan: Plan, ask: Ask, rows: float) -> None:
+        self.method, self.problem, self.rows = method, problem, rows
+        self._ask, self._releases = ask, plan.releases
+        self.scaling = Scaling.of(problem.geometry)
+        first = plan.releases[0]
+        assert isinstance(first, Gradient)
+        self.size, self.parts = len(self.scaling.lengths), first.parts
+        self.divisor = first.rate * rows / self.parts
+        self.deviation = first.scale
+        self.eta = method.eta if method.eta is not None else 1.0 / largest_curvature(problem)
+        self._longest = math.inf
+
+    def __len__(self) -> int:
+        return len(self._releases)
+
+    def step(self, number: int) -> float:
+        """Size of step ``number`` = 0, 1, ..."""
+        return self.eta if self.method.schedule == "constant" else self.eta / math.sqrt(number + 1.0)
+
+    def gradient(self, number: int, points: FloatVector) -> FloatVector:
+        """Of the average loss at scaled coefficients, shape (parts * p,)."""
+        mixing = self.scaling.mixing
+        coded = points.reshape(self.parts, self.size) @ mixing.T
+        answer = self._ask(self._releases[number], coded.ravel()).reshape(self.parts, self.size)
+        length = float(np.linalg.norm(answer))
+        if number == 0:
+            self._longest = 2.0 * length + 4.0 * self.deviation * math.sqrt(answer.size)
+        elif length > self._longest and self.method.eta is None:
+            self.eta *= 0.5  # it was too large for these rows: what was released shows it
+        return np.asarray((answer @ mixing / self.divisor).ravel(), dtype=np.float64)
+
+    def penalty(self, quadratic: float) -> Penalty:
+        """Bound to proximal steps against ``quadratic``; all for the average loss."""
+        size = int(self.scaling.penalised.sum())
+        averaged = self.deviation / self.divisor * math.sqrt(2.0 / (len(self) * self.parts))
+        level = noise_level(averaged * self.rows, size)
+        found = bound_penalty(self.problem, self.scaling, quadratic * self.rows, level)
+        return found.with_strength(found.weight / self.rows)
+
+    def prox(self, penalty: Penalty, point: FloatVector, quadratic: float) -> FloatVector:
+        """Proximal step against ``quadratic``."""
+        return prox(penalty, point, quadratic, self.scaling)
+
+    def finish(self, penalty: Penalty, scaled: FloatVector) -> Estimate:
+        """The estimate, with the strength that was used, per row."""
+        return estimate(self.scaling, scaled, strength=penalty.weight)
+
+
+def largest_curvature(problem: Problem) -> float:
+    """Largest eigenvalue that the average loss's second derivative is expected to have; at least .01."""
+    most = problem.family.curvature_max
+    expected = expected_curvature(problem.geometry.blocks, 1.0 if most is None else most)
+    return max(float(np.linalg.eigvalsh(expected)[-1]), 0.01)
+
+
+_ACCOUNTANT = {
+    "poisson": "the Gaussian mechanism on Poisson samples, composed numerically",
+    "fixed": "the Gaussian mechanism on samples without replacement, Renyi accounting",
+}

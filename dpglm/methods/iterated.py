@@ -1,0 +1,155 @@
+"""What iterative methods share: public sizes, penalties bound to a step, the promise for many releases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpglm.curator import Plan
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.inference.scaling import Scaling
+from dpglm.methods.base import Estimate, Problem
+from dpglm.privacy.accounting import gdp_mu
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.releases import Release
+from dpglm.typing import FloatVector
+
+MOST_STEPS = 100_000
+
+
+def require_budget(problem: Problem, privacy: Privacy | None, name: str) -> Privacy:
+    """The budget of a private method.
+
+    Raises
+    ------
+    MethodError
+        No budget, or a strength that a private fit cannot take.
+    """
+    if privacy is None:
+        raise MethodError(
+            f"method={name!r} with privacy=None",
+            expected="a privacy budget",
+            remedy="Use method='nonprivate', or say privacy=(1.0, 1e-6).",
+        )
+    problem.require_strength()
+    return privacy
+
+
+def gaussian_total(privacy: Privacy, name: str) -> float:
+    """The mu that all Gaussian releases of a fit may add up to, in squares.
+
+    Raises
+    ------
+    MethodError
+        A pure budget, which Gaussian noise cannot keep.
+    """
+    if privacy.mu is not None:
+        return privacy.mu
+    if privacy.delta == 0.0:
+        raise MethodError(
+            f"pure epsilon with method={name!r}, whose noise is Gaussian",
+            expected="a budget with a delta",
+            remedy="Use privacy=(1.0, 1e-6), or method='objective', which keeps a pure epsilon.",
+        )
+    return gdp_mu(privacy.epsilon, privacy.delta)
+
+
+def require_steps(value: int | None, name: str) -> None:
+    """Refuse a number of rounds that is no whole number from 1 to 100,000."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (whole and 1 <= value <= MOST_STEPS):
+        raise MethodError(
+            f"{name} out of range",
+            expected=f"a whole number from 1 to {MOST_STEPS}",
+            remedy=f"Use {name}=30.",
+        )
+
+
+def require_positive(value: float | None, name: str) -> None:
+    """Refuse an option that is not a positive finite number, None aside."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 0.0 < value < 1e100):
+        raise MethodError(f"{name} out of range", expected="a number above 0", remedy=f"Leave {name} out.")
+
+
+def public_rows(problem: Problem, name: str) -> float:
+    """The number of rows that averages divide by: the table's own where it is public, else a declared one.
+
+    Raises
+    ------
+    MethodError
+        Neither is there.
+    """
+    size = problem.public_size()
+    if size is None:
+        raise MethodError(
+            f"method={name!r} under add-remove, where the number of rows is private",
+            expected="a public number of rows to divide by",
+            remedy="Declare it, Schema(..., rows=10000), or use relation='replace-one'.",
+        )
+    return max(size, 1.0)
+
+
+def promise(releases: tuple[Release, ...], privacy: Privacy, theorem: str, mu: float | None) -> Plan:
+    """The plan of releases that were calibrated to the whole budget."""
+    assumptions = tuple(dict.fromkeys(text for release in releases for text in release.assumptions))
+    guarantee = Guarantee(
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        definition=privacy.definition,
+        relation=privacy.relation,
+        unit=str(privacy.unit),
+        mu=mu,
+        rho=privacy.rho,
+        theorem=theorem,
+        assumptions=assumptions,
+    )
+    return Plan(releases, guarantee, privacy)
+
+
+def noise_level(deviation: float, size: int) -> float:
+    """What Gaussian noise of this deviation reaches in ``size`` coordinates: deviation * sqrt(2 log size)."""
+    return deviation * math.sqrt(2.0 * math.log(max(size, 2)))
+
+
+def bound_penalty(problem: Problem, scaling: Scaling, quadratic: float, level: float) -> Penalty:
+    """The penalty for proximal steps against a quadratic, at the user's strength or at one that stops noise.
+
+    Parameters
+    ----------
+    problem : Problem
+    scaling : Scaling
+    quadratic : float
+        Second derivative of the quadratic in each coordinate, sum units.
+    level : float
+        Where no strength was given: noise of this size in the gradient, sum units, is set to zero.
+
+    Returns
+    -------
+    Penalty
+        Strength in sum units.
+    """
+    size = int(scaling.penalised.sum())
+    penalty = problem.penalty.with_scale(np.full(size, quadratic))
+    given = problem.total_strength()
+    if given is not None:
+        return penalty.with_strength(given)
+    if not penalty.selects or size == 0:
+        return penalty.with_strength(0.0)
+    strength = penalty.with_strength(1.0).strength_max(np.full(size, level), 1.0 / quadratic)
+    return penalty.with_strength(strength)
+
+
+def prox(penalty: Penalty, point: FloatVector, quadratic: float, scaling: Scaling) -> FloatVector:
+    """The proximal step of ``penalty`` on the penalised scaled coefficients, exact zeros included."""
+    moved = np.array(point, dtype=np.float64)
+    moved[scaling.penalised] = penalty.prox(moved[scaling.penalised], 1.0 / quadratic)
+    return moved
+
+
+def estimate(scaling: Scaling, scaled: FloatVector, **facts: object) -> Estimate:
+    """The result of a method in scaled coefficients."""
+    return Estimate(scaling.coded(scaled), scaling.user(scaled), scaled != 0.0, facts)

@@ -1,0 +1,120 @@
+"""Output perturbation: noise on the minimiser itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from dpglm.curator import Plan
+from dpglm.errors import MethodError
+from dpglm.inference.scaling import Scaling
+from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
+from dpglm.methods.iterated import estimate, gaussian_total, promise, require_budget, require_positive
+from dpglm.privacy.accounting import SAFETY
+from dpglm.privacy.budget import Privacy
+from dpglm.releases import PerturbedOutput
+
+# The ridge, in units of the noise of the score that objective perturbation would add: the noise of the output
+# is that over the ridge, the bias grows with the ridge.
+RIDGE = 1.0
+# Of the solver, as a share of the ridge: its error adds this to a sensitivity of the inverse ridge.
+TOLERANCE = 1e-7
+
+
+@methods.register("output", "output_perturbation")
+@dataclass(frozen=True)
+class Output(Method):
+    """The minimiser of a strongly convex objective plus noise: simple, and seldom the best.
+
+    Noise of the coefficients is noise of the score over the ridge, in every direction; objective perturbation
+    divides it by the curvature of the data as well.
+
+    Parameters
+    ----------
+    ridge : float or None
+        On the coded coefficients, sum units. None takes the standard deviation that noise of the score would
+        have at this budget.
+    coding : {"reference", "centred"}
+        As in `Objective`.
+
+    References
+    ----------
+    Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1; ``releases/output.md`` for the theorem used, whose
+    constant is smaller for a ridge alone.
+
+    Examples
+    --------
+    >>> Output(ridge=100.0).name
+    'output'
+    """
+
+    ridge: float | None = None
+    coding: Literal["centred", "reference"] = "reference"
+
+    name: ClassVar[str] = "output"
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+        privacy = require_budget(problem, privacy, self.name)
+        require_positive(self.ridge, "ridge")
+        if not problem.penalty.convex:
+            raise MethodError(
+                f"penalty {problem.penalty.name!r} with method='output'",
+                expected="a convex penalty, whose minimiser cannot jump",
+                remedy="Use penalty='l1', or method='dpsc', which takes any penalty.",
+            )
+        pure = privacy.delta == 0.0 and privacy.mu is None
+        mu = None if pure else gaussian_total(privacy, self.name)
+        scaling = Scaling.of(problem.geometry)
+        steps = 2.0 if privacy.relation == "replace-one" else 1.0
+        size = len(scaling.lengths)
+        level = steps * math.sqrt(size + 1.0) / privacy.epsilon if mu is None else steps / mu
+        ridge = float(self.ridge) if self.ridge is not None else RIDGE * level
+        given = problem.strength is not None
+        release = PerturbedOutput(
+            family=problem.family,
+            ridge=ridge,
+            law="gamma" if mu is None else "gaussian",
+            scale=1.0,
+            tolerance=max(TOLERANCE, 1e-9 * ridge),
+            penalty=problem.penalty.with_strength(float(problem.strength or 0.0)),
+            penalty_rows=problem.rows if given else 1.0,
+            mixing=scaling.mixing,
+            penalised=scaling.penalised,
+            plain_rows=_plain_rows(problem, privacy),
+        )
+        reach = release.sensitivity(privacy.relation)
+        scale = reach / (privacy.epsilon if mu is None else mu) * (1.0 + SAFETY)
+        release = replace(release, scale=scale)
+        theorem = "the K-norm mechanism" if mu is None else "the Gaussian mechanism"
+        return promise((release,), privacy, theorem, mu)
+
+    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+        (release,) = plan.releases
+        scaling = Scaling.of(problem.geometry)
+        return estimate(scaling, scaling.scaled(ask(release)))
+
+    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+        (release,) = plan.releases
+        assert isinstance(release, PerturbedOutput)
+        assert plan.privacy is not None
+        law = {
+            "gamma": "density proportional to exp(-|noise| / scale)",
+            "gaussian": "Gaussian, N(0, scale^2 I)",
+        }
+        return {
+            "algorithm": "output perturbation",
+            "theorem": plan.guarantee.theorem,
+            "released": "the minimiser of sum of losses + ridge/2 |theta|^2 + penalty, once",
+            "sensitivity": release.sensitivity(plan.privacy.relation),
+            "noise": law[release.law],
+            "noise_scale": release.scale,
+            "ridge": release.ridge,
+            "solver_residual": release.tolerance,
+        }
+
+
+def _plain_rows(problem: Problem, privacy: Privacy) -> int | None:
+    """The declared number of rows where it makes the sensitivity smaller."""
+    plain = problem.family.name == "binomial" and not problem.offset and not problem.strength
+    return problem.known_rows if plain and privacy.relation == "replace-one" else None

@@ -1,0 +1,266 @@
+"""A loss over rows plus any penalty, convex or not, by the alternating direction method of multipliers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from dpglm.glm.families.gaussian import Gaussian
+from dpglm.glm.penalties.base import Penalty
+from dpglm.optim.minimise import minimise
+from dpglm.optim.rows import BlockLoss
+from dpglm.optim.stationary import PenalisedLoss, Stationary
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+# c over the Lipschitz constant of the gradient; above 2 the loop converges whatever the penalty.
+MARGIN = 2.02
+# Iterations with the same zeros and signs before Newton tries to end it, and how often it may restart it.
+_PATIENCE, _RESTARTS = 3, 40
+# Saddles that are left for a better point.
+_ESCAPES = 5
+_INNER_STEPS = 40
+
+
+def lipschitz(loss: BlockLoss, mixing: FloatMatrix | None, penalised: BoolVector | None) -> float:
+    r"""Bound on the second derivative of a loss along penalised gammas, the others minimised out.
+
+    It is ``curvature_max`` times the largest root of what :math:`M'X'XM` leaves on the penalised coefficients
+    when the others are projected out: at most ``curvature_max`` times the number of rows, whose norm is at
+    most 1, and mostly much less. It depends on the rows.
+
+    Raises
+    ------
+    ValueError
+        The family's curvature has no bound.
+
+    Examples
+    --------
+    >>> from dpglm.glm.families.binomial import Binomial
+    >>> from dpglm.optim.rows import Piece
+    >>> block = Piece(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
+    >>> lipschitz(BlockLoss(lambda: [block], Binomial(), 2), None, None)
+    0.25
+    """
+    bound = loss.family.curvature_max
+    if bound is None:
+        raise ValueError("the curvature of this family has no bound")
+    mask = np.ones(loss.size, np.bool_) if penalised is None else penalised
+    if not mask.any():
+        return 0.0
+    mixed = np.eye(loss.size) if mixing is None else mixing
+    squares = mixed.T @ replace(loss, family=Gaussian()).hessian(np.zeros(loss.size)) @ mixed
+    left = squares[np.ix_(mask, mask)]
+    if not mask.all():
+        cross, free = squares[np.ix_(~mask, mask)], squares[np.ix_(~mask, ~mask)]
+        left = left - cross.T @ np.linalg.pinv(free, hermitian=True) @ cross
+    return float(bound * max(np.linalg.eigvalsh(0.5 * (left + left.T))[-1], 0.0))
+
+
+def default_augmentation(
+    loss: BlockLoss, ridge: float, mixing: FloatMatrix | None, penalised: BoolVector | None
+) -> float:
+    """2.02 times the bound of `lipschitz`, that of the ridge included; sum units, > 0."""
+    spread = 1.0 if mixing is None else float(np.linalg.norm(mixing, 2)) ** 2
+    found = MARGIN * (lipschitz(loss, mixing, penalised) + ridge * spread)
+    # Rows that are all zero leave nothing to augment; any positive number will do.
+    return found if found > 0.0 else 1.0
+
+
+def minimise_by_admm(
+    loss: BlockLoss,
+    penalty: Penalty,
+    *,
+    ridge: float = 0.0,
+    mixing: FloatMatrix | None = None,
+    penalised: BoolVector | None = None,
+    augmentation: float | None = None,
+    start: FloatVector | None = None,
+    tolerance: float = 1e-6,
+    limit: int = 3000,
+) -> Stationary:
+    r"""A stationary point of ``loss(theta) + ridge |theta|^2 / 2 + penalty(gamma)``.
+
+    Here ``theta = mixing @ gamma``. With f the smooth part, in sum units, one iteration is
+
+    .. math:: Z &= \operatorname{prox}_{P/c}(w - V/c), \\
+              w &= \operatorname{argmin} f(w) + \tfrac c2 |w - Z - V/c|^2, \\
+              V &= V + c (Z - w);
+
+    unpenalised coefficients are minimised over in the w-step and have no Z or V. The w-step is exact, so that
+    V is the gradient of f at w. For c above twice the Lipschitz constant of that gradient every limit is a
+    stationary point, whatever the penalty; for a convex penalty it is the minimiser.
+
+    Parameters
+    ----------
+    loss : BlockLoss
+        Of p coefficients.
+    penalty : Penalty
+        Any, on the penalised gammas, its strength in sum units.
+    ridge : float
+        >= 0, on ``theta``.
+    mixing : ndarray, shape (p, p), or None
+        Invertible; None is the identity.
+    penalised : ndarray of bool, shape (p,), or None
+        None is all.
+    augmentation : float or None
+        c > 0 in sum units. None takes `default_augmentation`. A larger one is slower, and more
+        points are stationary at its step.
+    start : ndarray, shape (p,), or None
+        A gamma; V starts as the gradient there. None is zero. Where the penalty is not convex the answer
+        depends on it: zero, the lasso's solution, and the answer at a neighbouring strength are sensible.
+    tolerance : float
+        Largest residual to be certified.
+    limit : int
+        Most iterations.
+
+    Returns
+    -------
+    Stationary
+        The point Z, whose zeros are exact, with the unpenalised coefficients of w.
+
+    Notes
+    -----
+    The w-step takes Newton's steps from one second derivative, and calls `minimise` if they do not halve the
+    gradient; it ends at a hundredth of the distance of Z and w, or a tenth of the tolerance. Once zeros and
+    signs stay for some iterations, Newton's method on the support of Z looks for the stationary point nearby;
+    it is returned if the prox keeps it, all zeros included, and restarts the loop if not. From a saddle the
+    loop starts again down its steepest side.
+
+    References
+    ----------
+    .. [1] Wang, Yin and Zeng (2019), "Global convergence of ADMM in nonconvex nonsmooth optimization",
+       J. Sci. Comput. 78, theorem 1: the order Z, w, V, exact steps, and c > 2 L.
+    .. [2] Boyd, Parikh, Chu, Peleato and Eckstein (2011), "Distributed optimization and statistical learning
+       via ADMM".
+
+    Examples
+    --------
+    >>> from dpglm.glm.families.binomial import Binomial
+    >>> from dpglm.glm.penalties.l_half import LHalf
+    >>> from dpglm.optim.rows import Piece
+    >>> rows = np.array([[1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, -1.0]], dtype=np.float32)
+    >>> block = Piece(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
+    >>> loss = BlockLoss(lambda: [block], Binomial(), 2)
+    >>> minimise_by_admm(loss, LHalf(strength=0.3), start=np.ones(2)).gamma.round(3)
+    array([0.897, 0.   ])
+    """
+    problem = PenalisedLoss.of(loss, penalty, ridge, mixing, penalised)
+    if augmentation is None:
+        augmentation = default_augmentation(loss, ridge, mixing, penalised)
+    loop = _Loop(problem, augmentation, tolerance)
+    begin = np.zeros(loss.size) if start is None else np.array(start, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        return loop.run(begin, limit)
+
+
+@dataclass
+class _Loop:
+    problem: PenalisedLoss
+    c: float
+    tolerance: float
+    # The Cholesky factor of a second derivative plus c on the penalised coordinates.
+    factor: FloatMatrix | None = None
+    best: FloatVector = field(default_factory=lambda: np.zeros(0))
+    least: float = float(np.inf)
+
+    def run(self, w: FloatVector, limit: int) -> Stationary:
+        mask, c = self.problem.penalised, self.c
+        smooth = self.problem.smooth
+        gradient = smooth.measure(w).gradient
+        multiplier = gradient[mask]
+        target, signs = w.copy(), np.full(int(mask.sum()), np.nan)
+        same, patience, restarts, iteration = 0, _PATIENCE, 0, 0
+        self._judge(w, gradient)
+        saddle, escapes = None, 0
+        while iteration < limit:
+            if self.least <= self.tolerance:
+                away = self.problem.away(self.best) if escapes < _ESCAPES else None
+                if away is None:
+                    break
+                saddle, escapes, same = (self.best, self.least), escapes + 1, 0
+                w, gradient = away, smooth.measure(away).gradient
+                multiplier, self.least = gradient[mask], float(np.inf)
+            iteration += 1
+            z = self.problem.penalty.prox(w[mask] - multiplier / c, 1.0 / c)
+            before = w[mask]
+            target[mask] = z + multiplier / c
+            accuracy = max(0.1 * self.tolerance, 0.01 * c * float(np.linalg.norm(z - before)))
+            w, gradient = self._w_step(w, gradient, target, accuracy)
+            multiplier = multiplier + c * (z - w[mask])
+            same = same + 1 if (np.sign(z) == signs).all() else 0
+            signs = np.sign(z)
+            joined = w.copy()
+            joined[mask] = z
+            if same >= patience:
+                same = 0
+                found = self.problem.on_support(joined, tolerance=0.1 * self.tolerance)
+                patience = min(2 * patience, 50) if found is None or restarts >= _RESTARTS else _PATIENCE
+                if found is not None:
+                    slope = smooth.measure(found).gradient
+                    self._judge(found, slope)
+                    if restarts < _RESTARTS:
+                        # Rescaled steps: from here the prox lets in what Newton's method could not.
+                        w, gradient, multiplier, restarts = found, slope, slope[mask], restarts + 1
+            elif c * float(np.linalg.norm(z - before)) <= 0.5 * self.tolerance:
+                self._judge(joined, smooth.measure(joined).gradient)
+        if saddle is not None and self.least > self.tolerance:
+            self.best, self.least = saddle
+        theta = self.problem.mixing @ self.best
+        certified = self.least <= self.tolerance
+        return Stationary(self.best + 0.0, theta, self.least, certified, c, iteration)
+
+    def _judge(self, gamma: FloatVector, gradient: FloatVector) -> None:
+        """Keep the point if it is the nearest to stationary so far."""
+        residual = self.problem.residual(gamma, gradient, self.c)
+        if residual < self.least or self.best.size != gamma.size:
+            self.best, self.least = gamma, residual
+
+    def _w_step(
+        self, w: FloatVector, gradient: FloatVector, target: FloatVector, accuracy: float
+    ) -> tuple[FloatVector, FloatVector]:
+        """Minimiser of f plus c/2 times the squared distance from a target, and the gradient of f there."""
+        smooth = self.problem.smooth
+        weights = np.where(self.problem.penalised, self.c, 0.0)
+        fresh = self.factor is None
+        if fresh:
+            self._factorise(w, weights)
+        left = gradient + weights * (w - target)
+        for _ in range(_INNER_STEPS):
+            norm = float(np.linalg.norm(left))
+            if norm <= accuracy:
+                return w, gradient
+            if self.factor is None:
+                break
+            trial = w - dpotrs(self.factor, left, lower=0)[0]
+            slope = smooth.measure(trial).gradient
+            ahead = slope + weights * (trial - target)
+            if float(np.linalg.norm(ahead)) <= 0.5 * norm:
+                w, gradient, left = trial, slope, ahead
+            elif fresh:
+                break
+            else:
+                self._factorise(w, weights)
+                fresh = True
+        pull: FloatVector = np.asarray(
+            np.linalg.solve(self.problem.mixing.T, -weights * target), dtype=np.float64
+        )
+        found = minimise(
+            self.problem.loss,
+            linear=pull,
+            ridge=self.problem.ridge,
+            mixing=self.problem.mixing,
+            l2=self.c,
+            penalised=self.problem.penalised,
+            tolerance=accuracy / max(float(np.linalg.norm(self.problem.mixing, 2)), 1.0),
+            start=w,
+        )
+        self.factor = None
+        return found.gamma, smooth.measure(found.gamma).gradient
+
+    def _factorise(self, w: FloatVector, weights: FloatVector) -> None:
+        hessian = self.problem.smooth.expand(w)[1]
+        hessian[np.diag_indices_from(hessian)] += weights
+        factor, failed = dpotrf(hessian, lower=0, clean=0)
+        self.factor = None if failed else factor

@@ -1,0 +1,216 @@
+"""A row loss plus any penalty: the certificate of a stationary point, and Newton's method on a support."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from dpglm.glm.penalties.base import Penalty
+from dpglm.optim.model import Smooth
+from dpglm.optim.objective import Objective, RowLoss
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
+
+_STEPS, _HALVINGS = 30, 12
+
+
+@dataclass(frozen=True)
+class Stationary:
+    """A point at which a loss plus a penalty is stationary, and its certificate.
+
+    Attributes
+    ----------
+    gamma : ndarray, shape (p,)
+        Where the penalty acts; zeros are exactly 0.0.
+    theta : ndarray, shape (p,)
+        ``mixing @ gamma``: coefficients of the coded rows.
+    residual : float
+        Euclidean norm, in the space of ``gamma`` and sum units, of what is left of the conditions for a
+        stationary point; see `PenalisedLoss.residual`. For a convex penalty zero is the minimum, for another
+        one it says nothing of other local minima.
+    certified : bool
+        Whether ``residual`` reached the tolerance.
+    augmentation : float
+        c, sum units: zeros are fixed points of the prox with step 1/c.
+    iterations : int
+        Of the outer loop.
+    """
+
+    gamma: FloatVector
+    theta: FloatVector
+    residual: float
+    certified: bool
+    augmentation: float
+    iterations: int
+
+
+@dataclass(frozen=True)
+class PenalisedLoss:
+    """``loss(mixing @ gamma) + ridge |mixing @ gamma|^2 / 2 + penalty(gamma)``, sum units.
+
+    Parameters
+    ----------
+    loss : RowLoss
+        Smooth convex sum over rows, of p coefficients.
+    penalty : Penalty
+        Any, on the penalised gammas, its strength in sum units.
+    ridge : float
+        >= 0.
+    mixing : ndarray, shape (p, p)
+        Invertible.
+    penalised : ndarray of bool, shape (p,)
+        Which gammas are penalised.
+    """
+
+    loss: RowLoss
+    penalty: Penalty
+    ridge: float
+    mixing: FloatMatrix
+    penalised: BoolVector
+
+    @classmethod
+    def of(
+        cls,
+        loss: RowLoss,
+        penalty: Penalty,
+        ridge: float,
+        mixing: FloatMatrix | None,
+        penalised: BoolVector | None,
+    ) -> PenalisedLoss:
+        """With the identity and all coefficients where None is given."""
+        mask = np.ones(loss.size, dtype=np.bool_) if penalised is None else np.asarray(penalised, np.bool_)
+        return cls(loss, penalty, ridge, np.eye(loss.size) if mixing is None else mixing, mask)
+
+    @property
+    def smooth(self) -> Objective:
+        """The part without the penalty, as a function of gamma."""
+        size = self.loss.size
+        return Objective(
+            self.loss, np.zeros(size), np.full(size, self.ridge), self.mixing, None, shape=Smooth()
+        )
+
+    def residual(self, gamma: FloatVector, gradient: FloatVector, augmentation: float) -> float:
+        r"""How far a point is from stationary, in units of the gradient.
+
+        The norm of: the gradient along unpenalised coefficients; off the support, c times the distance by
+        which the prox with step 1/c moves zero; on the support the larger of that distance and
+        :math:`|g_j + P'(\gamma_j)|`.
+
+        Parameters
+        ----------
+        gamma, gradient : ndarray, shape (p,)
+            A point, and the gradient of the smooth part there.
+        augmentation : float
+            c > 0.
+        """
+        mask, step = self.penalised, 1.0 / augmentation
+        z, pull = gamma[mask], gradient[mask]
+        gap = augmentation * (z - self.penalty.prox(z - step * pull, step))
+        known = self.penalty.derivatives(z)
+        if known is not None:
+            on_support = np.where(z != 0.0, pull + known[0], 0.0)
+            gap = np.where(np.abs(on_support) > np.abs(gap), on_support, gap)
+        left = np.array(gradient)
+        left[mask] = gap
+        norm = float(np.linalg.norm(left))
+        return norm if np.isfinite(norm) else float(np.inf)
+
+    def on_support(self, gamma: FloatVector, *, tolerance: float) -> FloatVector | None:
+        """The local minimiser near a point among those with its zeros and signs, by Newton's method.
+
+        Parameters
+        ----------
+        gamma : ndarray, shape (p,)
+            Start.
+        tolerance : float
+            Stop at this norm of the gradient along the support.
+
+        Returns
+        -------
+        ndarray, shape (p,), or None
+            None where the penalty has no derivatives, or where the second derivative of the whole is not
+            positive definite on the way: no local minimum is near.
+        """
+        places = np.flatnonzero((gamma != 0.0) | ~self.penalised)
+        inside = self.penalised[places]
+        reduced = replace(self.smooth, mixing=np.ascontiguousarray(self.mixing[:, places]))
+        x = gamma[places]
+        if places.size == 0:
+            return np.zeros_like(gamma)
+        signs = np.sign(x[inside])
+        point, hessian = reduced.expand(x)
+        bent = self._bent(places, x, point.gradient, hessian)
+        for _ in range(_STEPS):
+            if bent is None:
+                return None
+            left, curvature = bent
+            norm = float(np.linalg.norm(left))
+            if not np.isfinite(norm):
+                return None
+            if norm <= tolerance:
+                break
+            factor, failed = dpotrf(curvature, lower=0, clean=0)
+            if failed:
+                return None
+            move = -dpotrs(factor, left, lower=0)[0]
+            length = 1.0
+            for _ in range(_HALVINGS):
+                trial = x + length * move
+                if (np.sign(trial[inside]) == signs).all():
+                    point, hessian = reduced.expand(trial)
+                    bent = self._bent(places, trial, point.gradient, hessian)
+                    if bent is not None and float(np.linalg.norm(bent[0])) < norm:
+                        break
+                length *= 0.5
+            else:
+                break
+            x = trial
+        polished = np.zeros_like(gamma)
+        polished[places] = x
+        return polished
+
+    def away(self, gamma: FloatVector) -> FloatVector | None:
+        """Where to start again from a saddle, shape (p,); None where there is none.
+
+        Along the steepest fall, to where the first coefficient becomes zero if one does. Equal columns share
+        a coefficient at a saddle of a concave penalty; near it ADMM is slow, so a short step is not enough.
+        """
+        places = np.flatnonzero((gamma != 0.0) | ~self.penalised)
+        if self.penalty.convex or places.size == 0:
+            return None
+        reduced = replace(self.smooth, mixing=np.ascontiguousarray(self.mixing[:, places]))
+        point, hessian = reduced.expand(gamma[places], precise=True)
+        bent = self._bent(places, gamma[places], point.gradient, hessian)
+        if bent is None or not np.isfinite(bent[1]).all():
+            return None
+        roots, vectors = np.linalg.eigh(bent[1])
+        if roots[0] >= -1e-8 * float(np.abs(roots).max()):
+            return None
+        step = np.zeros_like(gamma)
+        first = vectors[:, 0]
+        step[places] = first * np.sign(first[np.argmax(np.abs(first))])
+        shrinking = np.where(self.penalised & (gamma * step < 0.0), np.abs(step), 0.0)
+        lengths = np.divide(np.abs(gamma), shrinking, out=np.full_like(gamma, np.inf), where=shrinking > 0.0)
+        nearest, far = int(np.argmin(lengths)), float(np.linalg.norm(gamma))
+        if lengths[nearest] > far:
+            return gamma + 0.1 * far * step
+        moved: FloatVector = gamma + lengths[nearest] * step
+        moved[nearest] = 0.0
+        return moved
+
+    def _bent(
+        self, places: IntVector, x: FloatVector, gradient: FloatVector, hessian: FloatMatrix
+    ) -> tuple[FloatVector, FloatMatrix] | None:
+        """Gradient and second derivative of the whole on a support; None if the penalty knows none."""
+        whole = np.zeros(self.penalised.size)
+        whole[places] = x
+        known = self.penalty.derivatives(whole[self.penalised])
+        if known is None:
+            return None
+        inside = np.flatnonzero(self.penalised[places])
+        among = (np.cumsum(self.penalised) - 1)[places][inside]
+        left, curvature = np.array(gradient), np.array(hessian)
+        left[inside] += known[0][among]
+        curvature[np.ix_(inside, inside)] += known[1][np.ix_(among, among)]
+        return left, curvature

@@ -1,0 +1,40 @@
+"""The first rows of a table, as many as were declared, without offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dpglm.optim.rows import Block, Piece
+from dpglm.releases.base import Rows
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """Rows up to a public place; what comes after is not there.
+
+    Parameters
+    ----------
+    rows : Rows
+    most : int
+    """
+
+    rows: Rows
+    most: int
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns."""
+        return self.rows.size
+
+    def row_count(self) -> int:
+        """At most ``most``."""
+        return min(self.most, self.rows.row_count())
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows in order; offsets are not read."""
+        left = self.most
+        for block in self.rows.blocks():
+            count = min(left, block.y.shape[0])
+            yield Piece(block.X[:, :count], block.y[:count], None)
+            left -= count

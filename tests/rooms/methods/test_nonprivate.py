@@ -1,0 +1,93 @@
+"""Fits without privacy take every penalty, say what they found, and refuse what makes no sense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpglm
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import penalties
+from dpglm.methods import NonPrivate
+
+FORMULA = "y ~ x1 + x2 + x3 + group"
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    return dpglm.load_data("simulated")
+
+
+@pytest.mark.parametrize("name", list(penalties))
+def test_every_penalty_is_fitted_to_its_certificate(name: str, data: pd.DataFrame) -> None:
+    strength = None if name == "none" else 0.004
+    fit = dpglm.fit(FORMULA, data, penalty=name, strength=strength, privacy=None)
+    assert fit.mechanism["residual"] <= 1e-6
+    assert fit.alarm == "NOT PRIVATE: no privacy was asked for"
+    assert ("optimality" in fit.mechanism) == (not penalties[name].convex)
+    assert fit.mechanism["algorithm"].startswith("exact" if penalties[name].convex else "ADMM")
+    assert fit.bse.isna().all()
+    assert "not computed for fits" in str(fit.summary())
+
+
+@pytest.mark.parametrize("name", ["l1", "group", "elastic_net"])
+def test_admm_agrees_with_the_exact_minimiser(name: str, data: pd.DataFrame) -> None:
+    exact, admm = (
+        dpglm.fit(FORMULA, data, penalty=name, strength=0.004, privacy=None, method=NonPrivate(solver=solver))
+        for solver in ("exact", "admm")
+    )
+    np.testing.assert_allclose(admm.estimates, exact.estimates, atol=1e-6)
+    assert admm.selected == exact.selected
+
+
+def test_reweighted_lassos_and_admm_agree_where_effects_are_clear(data: pd.DataFrame) -> None:
+    fits = [
+        dpglm.fit(
+            FORMULA, data, penalty="l1/2", strength=0.012, privacy=None, method=NonPrivate(solver=solver)
+        )
+        for solver in ("admm", "reweighted")
+    ]
+    assert {fit.selected for fit in fits} == {("Intercept", "x1", "x2")}
+    np.testing.assert_allclose(fits[0].estimates, fits[1].estimates, atol=1e-6)
+
+
+def test_the_literature_names(data: pd.DataFrame) -> None:
+    lha = dpglm.fit(FORMULA, data, penalty="l1/2", strength=0.01, privacy=None, method="lha")
+    lla = dpglm.fit(FORMULA, data, penalty="l1", strength=0.01, privacy=None, method="lla")
+    assert lha.method == lla.method == "nonprivate"
+    with pytest.raises(MethodError, match="penalty='l1/2'"):
+        dpglm.fit(FORMULA, data, privacy=None, method="lha")
+    with pytest.raises(MethodError, match="privacy budget"):
+        dpglm.fit(FORMULA, data, penalty="l1/2", privacy=1.0, method="lha")
+
+
+@pytest.mark.parametrize(
+    ("penalty", "options", "told"),
+    [
+        ("l1/2", {"solver": "exact"}, "convex penalty"),
+        ("l1", {"solver": "reweighted"}, "concave"),
+        ("l1", {"solver": "newton"}, "solver="),
+        ("l1/2", {"augmentation": 0.0}, "augmentation"),
+        ("l1/2", {"augmentation": float("nan")}, "augmentation"),
+        ("l1/2", {"folds": 1}, "folds"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(
+    penalty: str, options: dict[str, Any], told: str, data: pd.DataFrame
+) -> None:
+    with pytest.raises(MethodError, match=told):
+        dpglm.fit(FORMULA, data, penalty=penalty, privacy=None, method=NonPrivate(**options))
+
+
+def test_the_augmentation_is_per_row_and_does_not_move_a_clear_answer(data: pd.DataFrame) -> None:
+    """0.51 is more than twice 1/4, the largest second derivative of a row of norm 1."""
+    fits = [
+        dpglm.fit(
+            FORMULA, data, penalty="scad", strength=0.01, privacy=None, method=NonPrivate(augmentation=c)
+        )
+        for c in (None, 0.51)
+    ]
+    np.testing.assert_allclose(fits[0].estimates, fits[1].estimates, atol=1e-6)

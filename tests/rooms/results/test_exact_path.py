@@ -1,0 +1,138 @@
+"""The path of a fit without privacy: kept, drawn, saved, marked, and never part of a private result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+
+import dpglm
+from dpglm.errors import MethodError, PrivacyError, StoreError
+from dpglm.fitted import Fitted
+from dpglm.results.store import fingerprint, from_json, to_json
+
+FORMULA = "y ~ x1 + x2 + x3 + group"
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    return dpglm.load_data("simulated")
+
+
+@pytest.fixture(scope="module")
+def searched(data: pd.DataFrame) -> Fitted:
+    return dpglm.fit(FORMULA, data, penalty="l1/2", privacy=None)
+
+
+def test_the_path_holds_the_fit_and_what_cross_validation_said(searched: Fitted) -> None:
+    path = searched.path()
+    assert path.coefficients.shape == (50, 6)
+    assert (np.diff(path.strengths) < 0.0).all()
+    assert searched.strength is not None
+    assert path.strengths[path.chosen] == pytest.approx(2000 * searched.strength, rel=1e-12)
+    np.testing.assert_array_equal(path.coefficients[path.chosen], searched.estimates)
+    assert path.counts[0] == 0
+    assert path.counts[-1] > 0
+    assert path.counts[path.chosen] == len(searched.selected) - 1
+    assert path.losses is not None
+    assert path.errors is not None
+    best = int(np.argmin(path.losses))
+    within = path.losses <= path.losses[best] + path.errors[best]
+    assert path.chosen == int(np.argmax(within))
+    assert path.rule == "one standard error, 5 folds"
+    assert list(path.to_frame().columns) == list(searched.names)
+
+
+def test_a_given_strength_finds_what_the_path_found(data: pd.DataFrame, searched: Fitted) -> None:
+    again = dpglm.fit(FORMULA, data, penalty="l1/2", strength=searched.strength, privacy=None)
+    np.testing.assert_allclose(again.estimates, searched.estimates, atol=1e-7)
+    with pytest.raises(MethodError, match="kept none"):
+        again.path()
+    method = dpglm.methods.NonPrivate(path=True)
+    for penalty in ("l1", "l1/2"):
+        kept = dpglm.fit(FORMULA, data, penalty=penalty, strength=0.005, privacy=None, method=method)
+        path = kept.path(penalty)
+        assert path.strengths[path.chosen] == pytest.approx(10.0)
+        assert (path.losses, path.rule) == (None, "given")
+        np.testing.assert_array_equal(path.coefficients[path.chosen], kept.estimates)
+
+
+def test_another_penalty_has_no_path_and_an_unknown_one_is_told(searched: Fitted) -> None:
+    with pytest.raises(MethodError, match="another penalty"):
+        searched.path("l1")
+    assert searched.path("half").penalty == "l1/2"
+    with pytest.raises(MethodError, match="one of"):
+        searched.path("l3")
+
+
+def test_the_plot_shows_path_losses_and_the_mark(searched: Fitted) -> None:
+    axes = searched.plot("path")
+    assert axes.get_title() == "NOT PRIVATE"
+    dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+    assert dashed[0].get_xdata()[0] == pytest.approx(searched.path().strengths[searched.path().chosen])
+    (twin,) = [other for other in axes.figure.axes if other is not axes]
+    np.testing.assert_array_equal(twin.lines[0].get_ydata(), searched.path().losses)
+    assert "one standard error, 5 folds" in axes.get_xlabel()
+    pyplot.close("all")
+
+
+def test_a_saved_path_reads_back_and_marks_are_kept(searched: Fitted, tmp_path: Path) -> None:
+    searched.save(tmp_path / "fit.json")
+    loaded = dpglm.load(tmp_path / "fit.json")
+    assert loaded == searched
+    assert loaded.alarm.startswith("NOT PRIVATE")
+    np.testing.assert_array_equal(loaded.path().coefficients, searched.path().coefficients)
+    assert fingerprint(from_json(to_json(searched, packed=True))) == fingerprint(searched)
+    # Six coefficients at fifty strengths and two numbers more at each, in at most 30 characters a number.
+    assert len(to_json(searched)) < len(to_json(replace(searched, exact_path=None))) + 30 * 50 * 9 + 200
+
+
+def test_a_private_result_never_holds_an_exact_path(data: pd.DataFrame, searched: Fitted) -> None:
+    private = dpglm.fit(FORMULA, data, privacy=1.0)
+    seeded = dpglm.fit(FORMULA, data, privacy=1.0, seed=1)
+    path = json.loads(to_json(searched))["exact_path"]
+    for fit in (private, seeded):
+        assert fit.exact_path is None
+        with pytest.raises(PrivacyError, match="exact path"):
+            replace(fit, exact_path=searched.exact_path)
+        document = json.loads(to_json(fit))
+        assert "exact_path" not in document
+        with pytest.raises(StoreError, match="exact path"):
+            from_json(json.dumps(document | {"exact_path": path}))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"chosen": 50},
+        {"chosen": 3},
+        {"strengths": [1.0]},
+        {"losses": []},
+        {"folds": 0},
+        {"coefficients": [0.0] * 299},
+        {"errors": [-1.0] * 50},
+        {"strengths": list(range(50))},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_changed_path_is_refused(searched: Fitted, changes: dict[str, object]) -> None:
+    document = json.loads(to_json(searched))
+    with pytest.raises(StoreError):
+        from_json(json.dumps(document | {"exact_path": {**document["exact_path"], **changes}}))
+
+
+def test_a_path_is_in_units_of_the_response(data: pd.DataFrame) -> None:
+    table = data.assign(z=100.0 + 50.0 * data["x1"] + 10.0 * data["x3"])
+    schema = dict(dpglm.fit("y ~ x1", data, privacy=None, penalty="none").schema)
+    schema["variables"] = {**schema["variables"], "z": {"bounds": [-300.0, 500.0]}}
+    fit = dpglm.fit("z ~ x1 + x2 + x3", table, schema=schema, family="gaussian", penalty="scad", privacy=None)
+    path = fit.path()
+    np.testing.assert_array_equal(path.coefficients[path.chosen], fit.estimates)
+    # The response is a linear function without error, of which the weakest penalty leaves almost all.
+    np.testing.assert_allclose(path.coefficients[-1], [100.0, 50.0, 0.0, 10.0], atol=0.5)
