@@ -20,7 +20,7 @@ class DPADMM(GradientMethod):
     r"""Consensus ADMM over J parties: each reads its rows, and adds its own noise to its own gradient.
 
     .. math:: x_i^+ = (x_i/\eta - \tilde g_i(x_i) - y_i + \rho z) / (\rho + 1/\eta), \quad
-              z^+ = \mathrm{prox}_{h/(J\rho)}(\mathrm{mean}_i (x_i^+ + y_i/\rho)), \quad
+              z^+ = \mathrm{prox}_{h/\rho}(\mathrm{mean}_i (x_i^+ + y_i/\rho)), \quad
               y_i^+ = y_i + \rho (x_i^+ - z^+).
 
     Rows are dealt out to parties by their place. A row is with one party, so that all parties together pay

@@ -17,6 +17,7 @@ from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.composable import composable
 from dpglm.methods.iterated import (
     bound_penalty,
+    declared_rows,
     estimate,
     gaussian_total,
     noise_level,
@@ -44,7 +45,7 @@ ITERATIONS, ITERATIONS_PURE = 10, 2
 # logistic), it takes this share of epsilon.
 PURE_RIDGE, JACOBIAN_SHARE = 3.0, 0.02
 # Least tolerance, as a share of the ridge: the centre of a ridge may be about a thousand long.
-TOLERANCE = 2.0**-36
+TOLERANCE = 2.0**-35
 
 
 @methods.register("dpsc")
@@ -68,7 +69,8 @@ class DPSC(Method):
     iterations : int or None
         K. None: 10, or 2 with a pure epsilon, whose noise grows with K rather than with its root.
     c : float or None
-        Augmentation per row. None: the least Lam at which an iteration costs no more than its noise.
+        Augmentation per row, of a declared number of rows. None: the least Lam at which an iteration costs
+        no more than its noise.
     coding : {"reference", "centred"}
         The user's own columns with long rows cut, or centred columns, which need no cut.
     paper_exact : bool
@@ -108,7 +110,7 @@ class DPSC(Method):
             return printed.dpsc(1.0 if self.c is None else float(self.c), self.inner, float(self.alpha))
         pure = privacy.delta == 0.0 and privacy.mu is None
         rounds = self.iterations or (ITERATIONS_PURE if pure else ITERATIONS)
-        ridge = None if self.c is None else self.c * public_rows(problem, self.name)
+        ridge = None if self.c is None else self.c * declared_rows(problem, self.name)
         if not problem.family.logistic:
             law, ridge, scale, price, theorem, mu = _bounded(privacy, rounds, ridge)
         elif pure:
@@ -132,7 +134,7 @@ class DPSC(Method):
         scaling = Scaling.of(problem.geometry)
         first = plan.releases[0]
         if isinstance(first, PrintedDPSC):
-            return estimate(scaling, ask(first))
+            return estimate(scaling, ask(first)[len(scaling.lengths) :])
         assert isinstance(first, PerturbedMinimiser)
         ridge, size, rounds = float(first.ridge), len(scaling.lengths), len(plan.releases)
         averaged = rounds - rounds // 2

@@ -90,7 +90,7 @@ class GradientMethod(Method):
             public_rows(problem, self.name)
         rate = self._rate(problem)
         steps = self._steps(rate)
-        one = Gradient(problem.family, 1.0, self.clip, self.drawn, rate, self.shares)
+        one = Gradient(problem.family, self.clip, self.clip, self.drawn, rate, self.shares)
         sensitivity = one.sensitivity(privacy.relation)
         if rate == 1.0:
             scale = sensitivity * math.sqrt(steps) / mu * (1.0 + SAFETY)
@@ -212,20 +212,19 @@ class Run:
         return np.asarray((answer @ mixing / self.divisor).ravel(), dtype=np.float64)
 
     def penalty(self, quadratic: float) -> Penalty:
-        """Bound to proximal steps against ``quadratic``; all for the average loss."""
+        """Bound to proximal steps against ``quadratic`` of the average loss; its strength is in sum units."""
         size = int(self.scaling.penalised.sum())
         averaged = self.deviation / self.divisor * math.sqrt(2.0 / (len(self) * self.parts))
         level = noise_level(averaged * self.rows, size)
-        found = bound_penalty(self.problem, self.scaling, quadratic * self.rows, level)
-        return found.with_strength(found.weight / self.rows)
+        return bound_penalty(self.problem, self.scaling, quadratic * self.rows, level)
 
     def prox(self, penalty: Penalty, point: FloatVector, quadratic: float) -> FloatVector:
-        """Proximal step against ``quadratic``."""
-        return prox(penalty, point, quadratic, self.scaling)
+        """Proximal step against ``quadratic`` of the average loss."""
+        return prox(penalty, point, quadratic * self.rows, self.scaling)
 
     def finish(self, penalty: Penalty, scaled: FloatVector) -> Estimate:
         """The estimate, with the strength that was used, per row."""
-        return estimate(self.scaling, scaled, strength=penalty.weight)
+        return estimate(self.scaling, scaled, strength=penalty.weight / self.rows)
 
 
 def largest_curvature(problem: Problem) -> float:
@@ -237,5 +236,5 @@ def largest_curvature(problem: Problem) -> float:
 
 _ACCOUNTANT = {
     "poisson": "the Gaussian mechanism on Poisson samples, composed numerically",
-    "fixed": "the Gaussian mechanism on samples without replacement, Renyi accounting",
+    "fixed": "the Gaussian mechanism on samples without replacement, composed numerically",
 }

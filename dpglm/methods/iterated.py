@@ -71,7 +71,7 @@ def require_steps(value: int | None, name: str) -> None:
 def require_positive(value: float | None, name: str) -> None:
     """Refuse an option that is not a positive finite number, None aside."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (number and 0.0 < value < 1e100):
+    if value is not None and not (number and 1e-100 < value < 1e100):
         raise MethodError(f"{name} out of range", expected="a number above 0", remedy=f"Leave {name} out.")
 
 
@@ -91,6 +91,23 @@ def public_rows(problem: Problem, name: str) -> float:
             remedy="Declare it, Schema(..., rows=10000), or use relation='replace-one'.",
         )
     return max(size, 1.0)
+
+
+def declared_rows(problem: Problem, name: str) -> float:
+    """The declared number of rows, for numbers that have to be known before any row is read.
+
+    Raises
+    ------
+    MethodError
+        None is declared.
+    """
+    if problem.known_rows is None:
+        raise MethodError(
+            f"method={name!r} with an option per row, and no declared number of rows",
+            expected="a number of rows that is known before any row is read",
+            remedy="Declare it, Schema(..., rows=10000), or leave the option out.",
+        )
+    return float(max(problem.known_rows, 1))
 
 
 def promise(releases: tuple[Release, ...], privacy: Privacy, theorem: str, mu: float | None) -> Plan:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from scipy.special import expit
+
 from dpglm.curator import Plan
 from dpglm.errors import MethodError
 from dpglm.inference.scaling import Scaling
@@ -20,6 +22,8 @@ from dpglm.releases import PerturbedOutput
 RIDGE = 1.0
 # Of the solver, as a share of the ridge: its error adds this to a sensitivity of the inverse ridge.
 TOLERANCE = 1e-7
+# Slopes that stay below this are worth reading no more rows than were declared.
+WORTH = 0.99
 
 
 @methods.register("output", "output_perturbation")
@@ -81,7 +85,7 @@ class Output(Method):
             penalty_rows=problem.rows if given else 1.0,
             mixing=scaling.mixing,
             penalised=scaling.penalised,
-            plain_rows=_plain_rows(problem, privacy),
+            plain_rows=_plain_rows(problem, privacy, ridge),
         )
         reach = release.sensitivity(privacy.relation)
         scale = reach / (privacy.epsilon if mu is None else mu) * (1.0 + SAFETY)
@@ -111,10 +115,14 @@ class Output(Method):
             "noise_scale": release.scale,
             "ridge": release.ridge,
             "solver_residual": release.tolerance,
+            **({} if release.plain_rows is None else {"rows_read_at_most": release.plain_rows}),
         }
 
 
-def _plain_rows(problem: Problem, privacy: Privacy) -> int | None:
+def _plain_rows(problem: Problem, privacy: Privacy, ridge: float) -> int | None:
     """The declared number of rows where it makes the sensitivity smaller."""
     plain = problem.family.name == "binomial" and not problem.offset and not problem.strength
-    return problem.known_rows if plain and privacy.relation == "replace-one" else None
+    rows = problem.known_rows
+    if not plain or privacy.relation != "replace-one" or not rows:
+        return None
+    return rows if expit(math.sqrt(0.2785 * rows / ridge)) < WORTH else None

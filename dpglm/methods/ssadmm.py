@@ -11,7 +11,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.methods.base import Estimate, Problem, methods
 from dpglm.methods.gradients import GradientMethod, Run, Sampling
-from dpglm.methods.iterated import public_rows, require_positive
+from dpglm.methods.iterated import declared_rows, require_positive
 from dpglm.typing import FloatVector
 
 
@@ -82,8 +82,7 @@ class SSADMM(GradientMethod):
             return 1.0
         if self.rate is not None:
             return float(self.rate)
-        rows = problem.known_rows or public_rows(problem, self.name)
-        return min(1.0, 1.0 / math.sqrt(rows))
+        return min(1.0, 1.0 / math.sqrt(declared_rows(problem, self.name)))
 
     def iterate(self, run: Run) -> Estimate:
         return admm(run, run.parts, self.rho)
@@ -95,7 +94,7 @@ class SSADMM(GradientMethod):
 def admm(run: Run, parts: int, rho: float | None) -> Estimate:
     """Linearised ADMM with ``parts`` copies x of one z: one for a curator, one a party for consensus."""
     rho = 1.0 / run.eta if rho is None else rho
-    penalty = run.penalty(parts * rho)
+    penalty = run.penalty(rho)
     x, y = np.zeros((parts, run.size)), np.zeros((parts, run.size))
     z = np.zeros(run.size)
     mean, kept = np.zeros(run.size), 0
@@ -104,8 +103,8 @@ def admm(run: Run, parts: int, rho: float | None) -> Estimate:
         gradient = run.gradient(number, x.ravel()).reshape(parts, run.size)
         x = (inverse * x - gradient - y + rho * z) / (rho + inverse)
         point: FloatVector = (x + y / rho).mean(axis=0)
-        z = run.prox(penalty, point, parts * rho)
+        z = run.prox(penalty, point, rho)
         y = y + rho * (x - z)
         if number >= len(run) // 2:
             mean, kept = mean + point, kept + 1
-    return run.finish(penalty, run.prox(penalty, mean / kept, parts * rho))
+    return run.finish(penalty, run.prox(penalty, mean / kept, rho))

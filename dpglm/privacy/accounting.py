@@ -154,7 +154,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The least epsilon at which a mu-GDP mechanism is (epsilon, delta)-DP, rounded up by 1e-9 relative.
 
-    0 where delta alone covers the mechanism.
+    0 where delta alone covers the mechanism, ``inf`` where mu squared is too large for a double.
 
     Raises
     ------
@@ -171,6 +171,10 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     if gdp_delta(0.0, mu) <= delta:
         return 0.0
     high = mu * (mu / 2.0 - float(ndtri(delta)))  # the first term of the profile alone is delta here
+    if high == math.inf:
+        return high
+    while gdp_delta(high, mu) > delta:  # by rounding alone, at a mu above 10^8
+        high *= 1.0 + SAFETY
     epsilon = last_kept(lambda epsilon: log_ratio(gdp_delta(epsilon, mu), delta), high, 0.0)
     return epsilon * (1.0 + SAFETY)
 

@@ -116,11 +116,8 @@ def gaussian_scale(
     s = row_norm**2 / ridge
     mu = gdp_mu(epsilon, delta)
     ideal = steps / mu * (1.0 + SAFETY)
-    each = 1.0 / ideal
-    if is_gaussian_at(epsilon, each, s, steps):
+    if is_gaussian_at(epsilon, 1.0 / ideal, s, steps):
         return Calibration(row_norm * ideal, "Theorem B")
-    if s <= each * each / 2.0:
-        return Calibration(row_norm * ideal, "Theorem A2")
     shift = math.log1p(s / 4.0)
     shifted = math.inf
     if epsilon > shift:

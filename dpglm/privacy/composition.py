@@ -213,10 +213,12 @@ def _numeric(events: Sequence[PureEvent | ApproximateEvent], mu: float, delta: f
     )
     # Losses stay within the sum of the point events and about 10 standard deviations of the Gaussian one.
     span = sum(epsilon * count for (epsilon, _), count in points.items()) + mu * (10.0 + mu / 2.0)
+    if span == 0.0:  # deltas alone, which add up
+        return math.inf
     cell = max(span / _CELLS, min(1e-4, min(epsilon for epsilon, _ in points) / 100.0))
     if len(points) == 1 and mu == 0.0:  # a cell that divides the only loss rounds nothing
         epsilon = next(iter(points))[0]
-        cell = epsilon / max(1, math.floor(epsilon / cell)) if epsilon > 0.0 else cell
+        cell = epsilon / max(1, math.floor(epsilon / cell))
     parts = [
         pld.from_privacy_parameters(
             common.DifferentialPrivacyParameters(epsilon, own), value_discretization_interval=cell

@@ -197,6 +197,9 @@ class SampledGaussianEvent:
     def __post_init__(self) -> None:
         good = 0.0 < self.mu < math.inf and 0.0 < self.rate <= 1.0 and self.relation in STEPS
         require(good, repr(self), "a finite mu > 0, 0 < rate <= 1, a relation")
+        require(
+            self.rate >= 2.0**-60 and self.mu >= 1e-100, repr(self), "a rate and a mu that are felt at all"
+        )
         require(self.sampling in get_args(Sampling), repr(self), "sampling 'poisson' or 'fixed'")
         # With the number of rows private, the size of the subset would be private too.
         fixed = self.sampling == "fixed" and self.relation == "add-remove"

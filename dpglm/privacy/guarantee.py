@@ -161,8 +161,10 @@ class Guarantee:
         0.731
         """
         _probability("prior", prior)
+        if prior == 0.0:
+            return 0.0
         if not self.private:
-            return 1.0 if prior > 0.0 else 0.0
+            return 1.0
         return prior / (prior + (1.0 - prior) * math.exp(-self.epsilon))
 
     def guess(self, prior: float = 0.5) -> float:
@@ -201,7 +203,9 @@ class Guarantee:
             return 1.0
         rate = 1.0
         for epsilon, delta in self._points():
-            grown = _exp(epsilon) * false_positive_rate + delta
+            grown = delta
+            if false_positive_rate > 0.0:  # not infinity times 0
+                grown += _exp(epsilon) * false_positive_rate
             left = 1.0 - math.exp(-epsilon) * (1.0 - delta - false_positive_rate)
             rate = min(rate, grown, left)
         if self.mu is not None:

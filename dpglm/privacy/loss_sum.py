@@ -31,6 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpglm.errors import PrivacyError
 from dpglm.typing import FloatVector
 
 # Cells to a root mean square loss: rounding adds about 1/10000 to the variance of the sum.
@@ -40,7 +41,9 @@ _MOST_CELLS = 2**19
 _OUTSIDE = 1e-14
 _UNIT = 2.0**-53
 _TILTS = np.geomspace(0.01, 100.0, 60)
-_EXPONENTS = np.geomspace(0.05, 50.0, 24)
+_EXPONENTS = np.geomspace(1e-3, 50.0, 40)
+# Cells of a table of losses beyond which nothing is computed: 4 GB while it is transformed.
+_LONGEST = 2**26
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,9 @@ class LossSum:
         span = max(*(loss.high - loss.low for loss, _ in losses), 30.0 * self.size)
         self._cell = max(self.size / math.sqrt(number) / _FINE, span / _MOST_CELLS)
         self._parts = [_discrete(loss, self._cell, count) for loss, count in losses]
-        self._infinite = -math.expm1(sum(part.times * math.log1p(-part.infinite) for part in self._parts))
+        certain = any(part.infinite >= 1.0 for part in self._parts)
+        logs = 0.0 if certain else sum(part.times * math.log1p(-part.infinite) for part in self._parts)
+        self._infinite = 1.0 if certain else -math.expm1(logs)
         self._tilts = _TILTS / self.size
         self._cumulants = np.array([self._cumulant(tilt) for tilt in self._tilts])
         self._logs = self._cumulants + _hockey(self._tilts)
@@ -127,6 +132,12 @@ class LossSum:
         end = min(last, math.ceil(high / self._cell))
         length = max(end - begin + 1, *(part.weights.size for part in self._parts), 2)
         length = 2 ** math.ceil(math.log2(length))
+        if length > _LONGEST:
+            raise PrivacyError(
+                "samples so rare or so many that their losses cannot be added up",
+                expected="a rate of samples above about 1e-5, and fewer steps",
+                remedy="Use sampling='all', or a larger rate.",
+            )
         weights, error = self._transform(tilt, length)
         window: FloatVector = np.take(weights, np.arange(begin - first, end - first + 1), mode="wrap")
         losses: FloatVector = self._cell * np.arange(begin, end + 1, dtype=np.float64)
@@ -136,7 +147,7 @@ class LossSum:
     def _transform(self, tilt: float, length: int) -> tuple[FloatVector, float]:
         """The weights of the tilted sum, modulo ``length``, and a bound on the sum of their errors.
 
-        A transform errs by at most ``_UNIT * (4 + 4 log2 length)``, relative, in the Euclidean norm.
+        A transform errs by at most ``_UNIT * (8 + 8 log2 length)``, relative, in the Euclidean norm.
         """
         spectra, norms = [], []
         for part in self._parts:
@@ -149,7 +160,7 @@ class LossSum:
         product = np.ones_like(spectra[0])
         for spectrum, count in zip(spectra, counts, strict=True):
             product *= spectrum**count
-        relative = _UNIT * (4.0 + 4.0 * math.log2(length))
+        relative = _UNIT * (8.0 + 8.0 * math.log2(length))
         # The inverse transform, and powers of complex numbers.
         error = relative * _twice(np.abs(product)) + 16.0 * _UNIT * sum(counts) * float(np.abs(product).sum())
         for place, (count, norm) in enumerate(zip(counts, norms, strict=True)):

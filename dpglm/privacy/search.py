@@ -46,11 +46,13 @@ def last_kept(
 
 
 def log_ratio(value: float, goal: float) -> float:
-    """``log(value / goal)`` for a value that may be 0 and a positive goal, however small.
+    """``log(value / goal)`` for a value that may be 0 and a positive goal, however small; NaN exceeds any.
 
     Examples
     --------
     >>> log_ratio(0.0, 1e-6), log_ratio(1e-300, 1e-300)
     (-inf, 0.0)
     """
+    if math.isnan(value):
+        return math.inf
     return math.log(value) - math.log(goal) if value > 0.0 else -math.inf

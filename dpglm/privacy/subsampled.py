@@ -173,13 +173,11 @@ def _epsilon(key: Counted, delta: float) -> float:
     found = 0.0 if _sums(key) else math.inf
     for total in _sums(key):
         tail = total.tail(goal)
-        kept = total.chernoff(goal) * (1.0 + _MARGIN) + _MARGIN * total.size
-        while tail.delta(kept) > goal and kept < most:
-            if tail.infinite >= goal:
+        kept = min(most, total.chernoff(goal) * (1.0 + _MARGIN) + _MARGIN * total.size)
+        while tail.delta(kept) > goal:
+            if kept >= most or tail.infinite >= goal:
                 return most
-            kept *= 1.1
-        if kept >= most:
-            return most
+            kept = min(most, 1.1 * kept)
         excess = partial(_log_excess, tail, goal)
         found = max(found, last_kept(excess, kept, 0.0, close=1e-9))
     return min(found, most)

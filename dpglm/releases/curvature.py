@@ -15,7 +15,7 @@ from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.releases.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
-from dpglm.releases.predictor import predictor
+from dpglm.releases.predictor import finite, predictor
 from dpglm.releases.span import Span, from_coordinates, to_coordinates
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -108,7 +108,7 @@ class Curvature(Release):
         """The sum at the released point ``at``, projected, plus noise on the span; shape (p * p,)."""
         assert at is not None, "a curvature is taken at a released point"
         assert rows.size == self.span.size == len(at), "rows, point and span have the same columns"
-        total = self._sum(rows, at)
+        total = self._sum(rows, finite(at))  # proof: finite
         if self.law == "gaussian":
             flat = add_normal(
                 to_coordinates(total), scale=self.scale, sensitivity=self.weight_max, noise=noise

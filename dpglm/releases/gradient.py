@@ -17,7 +17,7 @@ from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent
 from dpglm.privacy.events import SampledGaussianEvent
 from dpglm.releases.base import CHOSEN, SUMS, Release, Rows, WorstCase
-from dpglm.releases.predictor import predictor
+from dpglm.releases.predictor import finite, predictor
 from dpglm.typing import BoolVector, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.
@@ -106,7 +106,7 @@ class Gradient(Release):
         """The sums at the released points ``at``, shape (parts * p,), plus noise."""
         assert at is not None, "a gradient is taken at a released point"
         assert len(at) == self.parts * rows.size, "a point for each part"
-        points = np.asarray(at, dtype=np.float64).reshape(self.parts, rows.size)
+        points = finite(at).reshape(self.parts, rows.size)  # proof: finite
         total = np.zeros((self.parts, rows.size))
         first = 0
         for block, chosen in self._sampled(rows, noise):

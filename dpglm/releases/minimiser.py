@@ -32,8 +32,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 # An offset beyond which a slope is 1 or 0 for the audit's purposes.
 FAR = 1e3
 _SLACK = 1e-3
-# What the ridge may pull with, in units of the tolerance: a double tells 1/128 of that apart.
-_DIGITS = 2.0**46
+# What the ridge may pull with, in units of the tolerance: a double is off by 1/256 of that at most.
+_DIGITS = 2.0**45
 _REMEDY = "Let a method calibrate the release."
 NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
 

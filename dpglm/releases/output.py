@@ -39,7 +39,7 @@ class PerturbedOutput(Release):
     Parameters
     ----------
     family : Family
-        With slopes of a row in an interval of length 1 that holds 0: binomial, poisson.
+        With slopes of a row in an interval of length 1 that holds 0: binomial, poisson, the hinges.
     ridge : float
         Strong convexity, > 0, sum units.
     law : {"gamma", "gaussian"}
@@ -52,7 +52,7 @@ class PerturbedOutput(Release):
         As in `PerturbedMinimiser`.
     plain_rows : int or None
         A number of rows, beyond which none are read, where there are no offsets, no penalty and a logistic
-        loss: slopes at the minimiser then stay below 1 by a known amount. Of use under replace-one only.
+        loss: slopes at the minimiser then stay below 1 by a known amount. Replace-one only.
 
     Raises
     ------
@@ -101,6 +101,12 @@ class PerturbedOutput(Release):
                 expected="a logistic loss with a ridge alone",
                 remedy="Leave plain_rows out.",
             )
+        if self.plain_rows is not None and not self.plain_rows >= 1:
+            raise MethodError(
+                "no rows at all",
+                expected="plain_rows of 1 or more",
+                remedy="Leave plain_rows out.",
+            )
         for name in ("ridge", "scale", "tolerance"):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise MethodError(
@@ -127,6 +133,12 @@ class PerturbedOutput(Release):
                 "a penalty per row under add-remove, where the number of rows is private",
                 expected="a public number of rows",
                 remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
+            )
+        if relation == "add-remove" and self.plain_rows is not None:
+            raise MethodError(
+                "the first rows of a table under add-remove, where another row moves up for one that leaves",
+                expected="replace-one, where places are public",
+                remedy="Leave plain_rows out.",
             )
         price = self.sensitivity(relation) / self.scale
         if self.law == "gaussian":

@@ -21,3 +21,14 @@ def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
     for value, column in zip(at, wide, strict=True):
         eta += value * column
     return eta
+
+
+def finite(at: FloatVector) -> FloatVector:
+    """A released point without infinities and NaN, which times a row's 0 would be felt by every sum.
+
+    Examples
+    --------
+    >>> finite(np.array([np.inf, np.nan, 2.0])).tolist()
+    [1e+100, 0.0, 2.0]
+    """
+    return np.asarray(np.clip(np.nan_to_num(at), -1e100, 1e100), dtype=np.float64)

@@ -83,7 +83,8 @@ class PrintedDPSC(Printed):
     """Algorithms 1 to 3 of the DPSC paper: one b for all iterations, ``inner`` gradient steps each.
 
     ``b`` has density proportional to exp(-|b| / scale) and enters the objective as c b'w, the loss averaged.
-    Releases Z of the last iteration, scaled coefficients, shape (p,).
+    Releases w of the last iteration, which is the printed output, and the sparse Z that follows from it,
+    scaled coefficients, shape (2 p,).
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class PrintedDPSC(Printed):
             for _ in range(self.inner):
                 w = w - self.alpha * (average.gradient(w) - c * (Z - w + V / c) + c * b)
             V = V + c * (Z - w)
-        return self._prox(w - V / c, c)
+        return np.concatenate([w, self._prox(w - V / c, c)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ import pandas as pd
 import dpglm
 from dpglm.auditing.bounding import bounded
 from dpglm.auditing.claim import words
+from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, release_neighbours
 from dpglm.auditing.rebuild import subject_of
-from dpglm.auditing.verb import audited
 from dpglm.methods import Method
 from dpglm.noise import NoiseSource, SeededNoise
 from dpglm.planning import StudyPlan
@@ -156,13 +156,17 @@ def of_study(
 
 
 def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int) -> Case:
-    """A case of a method as it is rebuilt from a fit, on two rows of a number without an intercept."""
-    schema = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 1)}, rows=2)
-    frame = pd.DataFrame({"y": ["no", "yes"], "x": [0.2, 0.7]})
+    """A case of a whole method as it is rebuilt from a fit, on the worst case of its first release.
+
+    Its releases by themselves have cases of their own. The offset lets slopes be as large as they may.
+    """
+    schema = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 1), "z": (-1, 1)}, rows=2)
+    frame = pd.DataFrame({"y": ["no", "yes"], "x": [0.2, 0.7], "z": [0.0, 0.0]})
+    claim = claimed(privacy)
 
     def run(share: float, seed: int) -> Outcome:
         fit = dpglm.fit(
-            "y ~ x - 1",
+            "y ~ x - 1 + offset(z)",
             frame,
             schema=schema,
             method=method,
@@ -172,13 +176,15 @@ def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int
             progress=False,
         )
         subject = subject_of(fit)
+        plan, pair = subject.plan, release_neighbours(subject.plan.releases[0], privacy.relation, 1)
         if share != 1.0:
-            releases = tuple(_broken(one, quieter(one, share)) for one in subject.plan.releases)
-            subject = replace(subject, plan=replace(subject.plan, releases=releases))
-        found = audited(subject, trials, FAILURE, SeededNoise(seed), False)
-        return Outcome(found.rows[-1].epsilon, not found.passed)
+            releases = tuple(_broken(one, quieter(one, share)) for one in plan.releases)
+            plan = replace(plan, releases=releases)
+        act = Act(plan, subject.problem, subject.method)
+        found = bounded(act, [pair], claim, SeededNoise(seed), trials=trials, failure=FAILURE)
+        return Outcome(found.bound.epsilon, found.bound.refuted)
 
-    return Case(type(method), f"{title} {privacy.relation}", claimed(privacy), trials, run)
+    return Case(type(method), f"{title} {privacy.relation}", claim, trials, run)
 
 
 def with_less_noise(

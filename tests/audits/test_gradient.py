@@ -53,18 +53,19 @@ def sampled(sampling: Literal["poisson", "fixed"], relation: Relation) -> Case:
     )
     release = Gradient(one.family, scale, 1.0, sampling, RATE)
     pair = release_neighbours(release, relation, 1)
-    if sampling == "fixed":  # two rows, of which one is drawn; the other one has no gradient
-        first, second = beside(pair.first), beside(pair.second)
+    if sampling == "fixed":  # of two rows one is drawn; the one that stays is like the second table's
+        first, second = (beside(table, pair.second) for table in (pair.first, pair.second))
         pair = Neighbours(pair.label, first, second, pair.direction, pair.at)
     return of_releases(Gradient, f"{sampling} samples", privacy, [release], [pair], trials=60_000)
 
 
-def beside(table: Table) -> Table:
-    """The table with a row of zeros."""
-    (block,) = table.blocks()
-    assert block.offset is not None
-    X = np.concatenate([block.X, np.zeros((1, 1), dtype=np.float32)], axis=1)
-    return Table(Piece(X, np.append(block.y, 0.0), np.append(block.offset, 0.0)))
+def beside(table: Table, other: Table) -> Table:
+    """The table with the other's row as well."""
+    pieces = [next(iter(one.blocks())) for one in (table, other)]
+    assert all(piece.offset is not None for piece in pieces)
+    X = np.concatenate([piece.X for piece in pieces], axis=1)
+    y = np.concatenate([piece.y for piece in pieces])
+    return Table(Piece(X, y, np.concatenate([piece.offset for piece in pieces])))  # type: ignore[misc]
 
 
 CASES = cases()

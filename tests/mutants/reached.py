@@ -20,6 +20,7 @@ EXCLUDED = ("tests/test_proofs.py", "tests/browser/", "tests/test_vignettes.py",
 TIMED = ("test_calibration_on_the_hot_path_is_fast",)
 NEAR = ("dpglm/", "tests/laws/", "tests/oracles/", "tests/rooms/privacy/", "tests/rooms/curator/")
 NEAR += ("tests/rooms/noise/", "tests/rooms/releases/", "tests/attacks/")
+NEAR += ("tests/golden/test_golden_numbers.py",)
 # What runs first; all else only for faults that these do not find.
 FIRST = (
     "dpglm/privacy",
@@ -28,6 +29,7 @@ FIRST = (
     "dpglm/curator",
     "tests/oracles/",
     "tests/attacks/",
+    "tests/golden/test_golden_numbers.py",
     "tests/test_fit.py",
 )
 FIRST += ("tests/rooms/privacy/", "tests/rooms/curator/", "tests/rooms/noise/", "tests/rooms/releases/")

@@ -107,10 +107,31 @@ def test_a_saved_fit_of_counts_is_audited_with_its_declared_bound(tmp_path: Path
     assert plan.releases[0].family.bound == 20.0
 
 
-def test_what_a_fit_does_not_keep_is_named() -> None:
+def test_a_saved_fit_is_audited_with_the_options_of_its_penalty_and_method(tmp_path: Path) -> None:
+    net = dpglm.penalties.ElasticNet(l1_ratio=0.9)
+    fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty=net, goal="predict", seed=1)
+    plan = subject_of(dpglm.load(fit.save(tmp_path / "fit.json"))).plan
+    assert plan.releases[0].penalty.l1_ratio == 0.9
+    method = dpglm.methods.SSADMM(steps=3, rho=0.5)
+    fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=(1.0, 1e-6), method=method, seed=1)
+    assert subject_of(dpglm.load(fit.save(tmp_path / "steps.json"))).method == method
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"steps": 3}', "{", '{"l1_ratio": [[]]}', '{"strength": 2.0}', 7])
+def test_options_that_were_tampered_with_are_refused(text: object) -> None:
+    net = dpglm.penalties.ElasticNet(l1_ratio=0.9)
+    fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty=net, goal="predict", seed=1)
+    fit.mechanism["penalty_options"] = text  # type: ignore[index]
+    with pytest.raises(MethodError):
+        dpglm.audit(fit, trials=200, progress=False)
+
+
+def test_what_a_fit_of_an_older_file_does_not_keep_is_named() -> None:
     fit = dpglm.fit(
         "y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty="elastic_net", goal="predict", seed=1
     )
+    for name in ("penalty_options", "method_options"):
+        del fit.mechanism[name]  # type: ignore[attr-defined]
     with pytest.raises(MethodError, match="l1_ratio"):
         dpglm.audit(fit, trials=200, progress=False)
     lost = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, goal="predict", seed=1)

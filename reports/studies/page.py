@@ -1,0 +1,111 @@
+"""A study's page: one HTML file with its figures inside, that says what reproduces and what does not."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAGE = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+    """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ title }}</title>
+<style>
+body { font: 16px/1.5 Georgia, serif; color: #1a1a1a; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1, h2 { font-family: system-ui, sans-serif; line-height: 1.2; }
+table { border-collapse: collapse; margin: 1rem 0; font: 14px/1.4 system-ui, sans-serif; }
+th, td { padding: .2rem .7rem; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+thead { border-top: 2px solid; border-bottom: 1px solid; }
+tbody { border-bottom: 2px solid; }
+figure { margin: 1.5rem 0; overflow-x: auto; }
+figcaption, caption { font: 14px/1.4 system-ui, sans-serif; text-align: left; color: #444; }
+svg { max-width: 100%; height: auto; }
+</style>
+</head>
+<body>
+<h1>{{ title }}</h1>
+{% for section in sections %}
+{% if section.heading %}
+<h2>{{ section.heading }}</h2>
+{% endif %}
+{% for text in section.texts %}
+<p>{{ text }}</p>
+{% endfor %}
+{% for figure in section.figures %}
+<figure role="img" aria-label="{{ figure.caption }}">
+{{ figure.svg | safe }}
+<figcaption>{{ figure.caption }}</figcaption>
+</figure>
+{% endfor %}
+{% for table in section.tables %}
+<table>
+<caption>{{ table.caption }}</caption>
+<thead><tr>{% for name in table.columns %}<th>{{ name }}</th>{% endfor %}</tr></thead>
+<tbody>
+{% for row in table.rows %}
+<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}
+</tbody>
+</table>
+{% endfor %}
+{% endfor %}
+</body>
+</html>
+"""
+)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as SVG, and what it shows."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as they are printed."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, paragraphs of plain text, figures and tables, in this order."""
+
+    heading: str
+    texts: Sequence[str] = ()
+    figures: Sequence[Picture] = field(default_factory=tuple)
+    tables: Sequence[Table] = field(default_factory=tuple)
+
+
+def picture(figure: Figure, caption: str) -> Picture:
+    """The figure as SVG, the same bytes for the same numbers."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": caption, "svg.fonttype": "none"}):
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
+    svg = buffer.getvalue()
+    return Picture(re.sub(r"^.*?(?=<svg)", "", svg, flags=re.DOTALL), caption)
+
+
+def write(path: Path, title: str, sections: Sequence[Section]) -> None:
+    """Write the page."""
+    path.write_text(PAGE.render(title=title, sections=sections) + "\n", encoding="utf-8")

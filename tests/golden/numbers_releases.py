@@ -1,0 +1,425 @@
+"""Every release on small fixed tables, from a seed; what it costs, and the tables that it finds hardest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dpglm.glm.blocks import TermBlock
+from dpglm.glm.families import Family, families
+from dpglm.glm.penalties import penalties
+from dpglm.noise import SeededNoise
+from dpglm.optim.rows import Piece
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.releases import (
+    Curvature,
+    ExactMinimiser,
+    Gradient,
+    PerturbedMinimiser,
+    PerturbedOutput,
+    PrintedDPSC,
+    PrintedMPADMM,
+    Release,
+    SecondMoments,
+    Shortened,
+    ShortenedMinimiser,
+    Span,
+    length_sensitivity,
+)
+from dpglm.releases.first_rows import FirstRows
+from dpglm.releases.folds import fold
+from dpglm.releases.reach import WithinReach
+from tests.golden.numbers import Case, Section, told
+
+BOTH: tuple[Relation, ...] = ("add-remove", "replace-one")
+BINOMIAL = families["binomial"]()
+COUNTS = families["poisson"]().with_bound(20.0)
+MARGIN = families["huber_svm"]()
+NAMED: dict[str, Family] = {"binomial": BINOMIAL, "counts": COUNTS}
+RIDGES = np.array([2.0, 4.0, 3.0])
+INF, NAN = math.inf, math.nan
+
+
+class Table:
+    """Rows of norm at most 1 with an intercept, two of three levels and unusable rows, in three blocks."""
+
+    size = 3
+
+    def __init__(self, most: float = 1.0, offsets: bool = True) -> None:
+        self._blocks = []
+        for block, count in enumerate((1, 20, 9)):
+            place = np.arange(count) + 7 * block
+            X = np.array([np.full(count, 0.5), 0.7 * np.sin(place), 0.45 * np.cos(2.3 * place)])
+            y = np.floor(np.abs(most * np.sin(1.7 * place)) + 0.5)
+            offset = np.cos(place) / 2.0
+            unusable = place % 6 == 5
+            X[:, unusable], y[unusable], offset[unusable] = 0.0, 0.0, 0.0
+            self._blocks.append(Piece(X.astype(np.float32), y, offset if offsets else None))
+
+    def blocks(self) -> list[Piece]:
+        return self._blocks
+
+    def row_count(self) -> int:
+        return 30
+
+
+TABLES = {"binomial": Table(), "counts": Table(6.0)}
+
+
+def free(size: int = 3) -> Span:
+    return Span((TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),))
+
+
+def tied() -> Span:
+    corners = np.array([[-1.0, -1.0], [1.0, -1.0], [0.0, 2.0]]) / np.sqrt([2.0, 6.0])
+    one = TermBlock("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.ones(1))
+    return Span((one, TermBlock("g", "levels", 1, 3, 0.67, corners, np.ones(2))))
+
+
+SPANS = {"free": free(), "tied": tied()}
+
+
+def minimiser(**changed: Any) -> PerturbedMinimiser:
+    numbers: dict[str, Any] = {
+        "family": BINOMIAL,
+        "ridge": 3.0,
+        "law": "gaussian",
+        "scale": 2.0,
+        "tolerance": 1e-11,
+        "blur_scale": 1e-9,
+        "penalty": penalties["none"](),
+        "penalty_rows": 30.0,
+        "mixing": np.eye(3) + np.diag([0.25, 0.0], 1),
+        "penalised": np.array([False, True, True]),
+    }
+    return PerturbedMinimiser(**(numbers | changed))
+
+
+def output(**changed: Any) -> PerturbedOutput:
+    made = minimiser()
+    names = ("family", "ridge", "law", "scale", "tolerance", "penalty", "penalty_rows", "mixing", "penalised")
+    return PerturbedOutput(**({name: getattr(made, name) for name in names} | {"scale": 0.5} | changed))
+
+
+def moments(**changed: Any) -> SecondMoments:
+    numbers: dict[str, Any] = {"span": SPANS["tied"], "law": "gaussian", "scale": 2.0}
+    weights = {"gram_weight": 1.0, "cross_weight": 1.25, "square_weight": 0.5, "count_weight": 0.75}
+    return SecondMoments(**(numbers | weights | changed))
+
+
+MINIMISERS: dict[str, PerturbedMinimiser] = {
+    "gamma": minimiser(law="gamma"),
+    "gamma, l1": minimiser(law="gamma", penalty=penalties["l1"](0.02), reach=0.4),
+    "gamma, ridges": minimiser(law="gamma", ridge=RIDGES, reach=0.4),
+    "gamma, counts": minimiser(law="gamma", family=COUNTS),
+    "claimed": minimiser(claimed_epsilon=1.5),
+    "claimed, ridges": minimiser(claimed_epsilon=1.5, ridge=RIDGES, reach=0.4, penalty_rows=None),
+    "gdp": minimiser(ridge=8.0, penalty=penalties["elastic_net"](0.05)),
+    "gdp, small ridge": minimiser(ridge=1.0),
+    "staged": minimiser(reach=0.4),
+    "staged, ridges": minimiser(ridge=RIDGES, reach=0.35, penalty=penalties["l2"](0.01)),
+    "gdp, ridges": minimiser(ridge=10.0 * RIDGES, reach=0.04),
+    "bounded": minimiser(family=COUNTS, reach=0.4),
+    "bounded, ridges": minimiser(family=COUNTS, ridge=RIDGES, reach=0.4),
+    "margin": minimiser(family=MARGIN),
+}
+SHORTENED: dict[str, ShortenedMinimiser] = {
+    "count": ShortenedMinimiser(MINIMISERS["staged"], 1.5, True),
+    "rows": ShortenedMinimiser(MINIMISERS["gdp, small ridge"], 0.5, False, margin=0.5, most=3.0),
+    "gamma": ShortenedMinimiser(MINIMISERS["gamma"], 0.75, True, margin=0.9),
+    "ridges": ShortenedMinimiser(MINIMISERS["staged, ridges"], 0.25, True, margin=0.7),
+    "gamma, rows": ShortenedMinimiser(MINIMISERS["gamma, counts"], 0.25, False),
+}
+OUTPUTS: dict[str, PerturbedOutput] = {
+    "gamma": output(law="gamma", penalty=penalties["l1"](0.02)),
+    "gaussian": output(),
+    "counts": output(family=COUNTS),
+    "plain": output(plain_rows=25, law="gamma", penalty_rows=None),
+}
+CURVATURES: dict[str, Curvature] = {
+    f"{law}, {span}, {family}, {what}": Curvature(NAMED[family], 0.8, law, SPANS[span], what)
+    for law, span, family, what in product(("gaussian", "gamma"), SPANS, NAMED, ("curvature", "score"))
+}
+MOMENTS: dict[str, SecondMoments] = {
+    f"{law}, {span}, {cross}": moments(law=law, span=SPANS[span], cross_weight=cross)
+    for law, span, cross in product(("gaussian", "gamma"), SPANS, (0.9, 1.7))
+}
+GRADIENTS: dict[str, Gradient] = {
+    "all": Gradient(BINOMIAL, 2.0),
+    "cut": Gradient(BINOMIAL, 2.0, clip=0.2),
+    "counts": Gradient(COUNTS, 2.0),
+    "poisson": Gradient(BINOMIAL, 2.0, sampling="poisson", rate=0.3),
+    "fixed": Gradient(BINOMIAL, 2.0, sampling="fixed", rate=1.0 / 3.0),
+    "parts": Gradient(BINOMIAL, 2.0, parts=4),
+    "squares": Gradient(families["gaussian"](), 2.0, clip=0.7),
+}
+
+
+def run_minimisers() -> Iterator[Case]:
+    for name, release in MINIMISERS.items():
+        for at in (None, np.array([0.5, -1.0, 2.0])):
+            yield f"{name}, at {at}", _run(release, at)
+        for price in (0.1, 1e-15):
+            yield told(f"{name}, blur for {price}", lambda release=release, p=price: release.blur_for(p))
+        yield f"{name}, moved", (release.moved, release.least_ridge)
+
+
+def run_shortened() -> Iterator[Case]:
+    for name, release in SHORTENED.items():
+        yield f"{name}", _run(release)
+        for sums, count in product(([-50.0, 20.0], [3.0, 500.0], [0.1, 0.0]), (0, 30)):
+            cut = np.array(sums[: 1 + release.count_rows])
+            yield f"{name}, factor of {cut}, {count}", release.factor(cut, count)
+
+
+def run_outputs() -> Iterator[Case]:
+    for name, release in OUTPUTS.items():
+        yield name, _run(release, table=Table(offsets=False) if release.plain_rows else None)
+
+
+def run_curvatures() -> Iterator[Case]:
+    for name, release in CURVATURES.items():
+        yield name, _run(release, np.array([0.5, -1.0, 2.0]))
+
+
+def run_moments() -> Iterator[Case]:
+    for name, release in MOMENTS.items():
+        yield name, _run(release)
+        yield f"{name}, no offsets", _run(release, table=Table(offsets=False))
+        yield f"{name}, deviation", (release.deviation, release.dimension)
+
+
+def run_gradients() -> Iterator[Case]:
+    for name, release in GRADIENTS.items():
+        yield name, _run(release, np.tile([0.5, -1.0, 2.0], release.parts) + np.arange(3.0 * release.parts))
+
+
+def run_exact() -> Iterator[Case]:
+    made = minimiser()
+    shared: dict[str, Any] = {"family": BINOMIAL, "mixing": made.mixing, "penalised": made.penalised}
+    lasso, scad = penalties["l1"](0.02), penalties["scad"](0.05)
+    for name, release in (
+        ("plain", ExactMinimiser(penalty=lasso, **shared)),
+        ("path", ExactMinimiser(penalty=lasso, path=True, strengths=4, **shared)),
+        ("folds", ExactMinimiser(penalty=penalties["l2"](None), folds=3, strengths=4, **shared)),
+        ("stationary", ExactMinimiser(penalty=scad, solver="admm", strengths=3, **shared)),
+    ):
+        yield name, _run(release)
+
+
+def run_printed() -> Iterator[Case]:
+    made = minimiser()
+    shared: dict[str, Any] = {"family": BINOMIAL, "mixing": made.mixing, "penalised": made.penalised}
+    shared |= {"penalty": penalties["l1"](0.02), "scale": 0.25, "rounds": 4}
+    yield "DPSC", _run(PrintedDPSC(**shared, c=1.5, inner=3, alpha=0.25))
+    yield "mpADMM", _run(PrintedMPADMM(**shared, eta=0.5, rho=0.75))
+
+
+def rows_read() -> Iterator[Case]:
+    table = Table()
+    for name, rows in (
+        ("first 12", FirstRows(table, 12)),
+        ("first 100", FirstRows(table, 100)),
+        ("fold 1 of 3", fold(table, 3, 1, held=True)),
+        ("but fold 1 of 3", fold(table, 3, 1, held=False)),
+        ("within reach", WithinReach(table, RIDGES, 0.26)),
+        ("shortened", Shortened(table, 1.75)),
+        ("shortened to reach", Shortened(table, 1.75, 1.0 / (RIDGES * 0.3))),
+    ):
+        # Read twice: the second time must be like the first.
+        for _, blocks in enumerate([list(rows.blocks()), list(rows.blocks())][1:]):
+            X = np.concatenate([block.X for block in blocks], axis=1)
+            offset = [block.offset for block in blocks if block.offset is not None]
+            told_of = [
+                X.shape[1],
+                *X.astype(float) @ np.arange(1.0, X.shape[1] + 1.0),
+                np.abs(X).sum(dtype=float),
+            ]
+            told_of += [
+                float(np.concatenate([block.y for block in blocks]).sum()),
+                float(sum(map(np.sum, offset))),
+            ]
+            yield name, [rows.row_count(), rows.size, *told_of]
+
+
+def projections() -> Iterator[Case]:
+    matrix = np.arange(9.0).reshape(3, 3) ** 1.5
+    for name, span in SPANS.items():
+        yield name, (span.project(matrix), span.dimension, span.size)
+        found = span.variances()
+        yield f"{name}, variances", (found.total, [*found.levels], [*found.levels.values()])
+    tables = {
+        "gaps": (TermBlock("x", "other", 1, 3, 1.0, np.eye(2), np.ones(2)),),
+        "no simplex": _levels(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])),
+        "not centred": _levels(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])),
+        "two levels for two columns": _levels(np.eye(2)),
+        "zeros": _levels(np.zeros((3, 2))),
+    }
+    for name, blocks in tables.items():
+        yield told(f"{name}", lambda blocks=blocks: Span(blocks).dimension)
+
+
+def _levels(table: np.ndarray) -> tuple[TermBlock, ...]:
+    one = TermBlock("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.ones(1))
+    return (one, TermBlock("g", "levels", 1, 3, 1.0, table, np.ones(2)))
+
+
+ALL: dict[str, dict[str, Any]] = {
+    "minimiser": MINIMISERS,
+    "shortened": SHORTENED,
+    "output": OUTPUTS,
+    "curvature": CURVATURES,
+    "moments": MOMENTS,
+    "gradient": GRADIENTS,
+}
+
+
+def costs() -> Iterator[Case]:
+    for kind, releases in ALL.items():
+        for name, release in releases.items():
+            for relation in BOTH:
+                yield told(f"{kind}, {name}, {relation}: events", lambda r=release, to=relation: r.events(to))
+                yield f"{kind}, {name}, {relation}: sensitivity", release.sensitivity(relation)
+            yield f"{kind}, {name}: assumptions", "; ".join(release.assumptions)
+    yield "lengths", [length_sensitivity(relation) for relation in BOTH]
+
+
+def hardest_tables() -> Iterator[Case]:
+    for kind, releases in ALL.items():
+        for name, release in releases.items():
+            if kind in ("curvature", "moments") and not name.startswith("gaussian, free"):
+                continue  # laws and spans make no difference
+            for relation, size in product(BOTH, (1, 3)):
+                yield f"{kind}, {name}, {relation}, {size}", _worst(release, relation, size)
+
+
+def _worst(release: Release, relation: Relation, size: int) -> list[Any]:
+    """Both tables, a sum and a product each; the direction in full."""
+    case = release.worst_case(relation, size)
+    found: list[Any] = []
+    for block in (case.first, case.second):
+        X = block.X.astype(float)
+        place = np.arange(1.0, X.shape[1] + 1.0)
+        found += [str(block.X.dtype), str(block.X.shape), X @ place, float(block.y @ place)]
+        found += [None if block.offset is None else float(block.offset @ place)]
+    return [*found, case.direction, case.at]
+
+
+def refused_releases() -> Iterator[Case]:
+    scad, l1 = penalties["scad"](0.1), penalties["l1"](0.1)
+    wrong: dict[Any, list[dict[str, Any]]] = {
+        minimiser: [
+            {"penalty": scad},
+            {"family": families["gaussian"]()},
+            {"family": COUNTS, "claimed_epsilon": 1.0},
+            *({name: value} for name in ("scale", "tolerance", "blur_scale") for value in (0.0, INF, NAN)),
+            *(
+                {"ridge": ridge}
+                for ridge in (0.0, -1.0, INF, NAN, np.eye(2), np.zeros(0), np.array([1.0, 0.0]))
+            ),
+            {"ridge": RIDGES},
+            *({"ridge": RIDGES, "reach": reach} for reach in (NAN, 0.2, 0.24974, 0.24976, 0.25)),
+            *({"reach": reach} for reach in (NAN, 0.3333, 0.3334)),
+        ],
+        output: [
+            {"penalty": scad},
+            {"family": families["gaussian"]()},
+            {"plain_rows": 5, "penalty": l1},
+            {"plain_rows": 5, "family": COUNTS},
+            *({name: value} for name in ("scale", "tolerance", "ridge") for value in (0.0, INF, NAN)),
+        ],
+        moments: [
+            *(
+                {f"{name}_weight": value}
+                for name in ("gram", "cross", "square", "count")
+                for value in (0.0, INF)
+            ),
+            {"scale": 0.0},
+            {"scale": NAN},
+            {"square_weight": 1.3},
+            {"square_weight": 1.25},
+            {"count_weight": 1.1},
+            {"count_weight": 1.0},
+        ],
+    }
+    for make, changes in wrong.items():
+        for change in changes:
+            shown = {key: getattr(value, "name", value) for key, value in change.items()}
+            yield told(f"{make.__name__}: {shown}", lambda make=make, change=change: make(**change).name)
+    for scale in (0.0, INF, NAN, 1e11, 1e13):
+        yield told(
+            f"curvature {scale}", lambda s=scale: Curvature(BINOMIAL, s, "gaussian", SPANS["free"]).name
+        )
+        yield told(
+            f"curvature {scale}, gamma", lambda s=scale: Curvature(BINOMIAL, s, "gamma", SPANS["free"]).name
+        )
+        yield told(f"gradient {scale}", lambda s=scale: Gradient(BINOMIAL, s).name)
+        yield told(f"moments {scale}", lambda s=scale: moments(scale=s).name)
+        yield told(f"output {scale}", lambda s=scale: output(scale=s).name)
+        yield told(f"length {scale}", lambda s=scale: replace(SHORTENED["count"], length_scale=s).name)
+    yield from _coarsest()
+    yield told("curvature of squares", lambda: Curvature(families["gaussian"](), 1.0, "gamma", free()).name)
+    for change in (
+        *({"clip": value} for value in (0.0, INF, NAN)),
+        *({"sampling": "poisson", "rate": value} for value in (0.0, 1.0, 1.1, NAN)),
+        {"rate": 0.5},
+        {"sampling": "shuffled"},
+        {"parts": 0},
+        {"parts": 2, "sampling": "fixed"},
+    ):
+        yield told(f"gradient {change}", lambda change=change: replace(GRADIENTS["all"], **change).name)
+    for change in (
+        *({"margin": value} for value in (0.9e-3, 1e-3, 1e3, 1001.0)),
+        *({"most": value} for value in (0.9, 1.0, 1e6, 1000001.0, NAN)),
+        {"minimiser": MINIMISERS["claimed"]},
+    ):
+        shown = {key: getattr(value, "name", value) for key, value in change.items()}
+        yield told(f"length {shown}", lambda change=change: replace(SHORTENED["count"], **change).name)
+    yield f"none: {Guarantee.none('x').reason}", 1
+
+
+def _coarsest() -> Iterator[Case]:
+    """Just below and above the noise for which no grid is fine enough."""
+    least = min(MOMENTS["gaussian, free, 0.9"].sensitivity(relation) for relation in BOTH)
+    for name, release, field, count, sensitivity in (
+        ("curvature", CURVATURES["gaussian, free, binomial, curvature"], "scale", 6, 0.25),
+        ("score", CURVATURES["gaussian, free, binomial, score"], "scale", 6, 1.0),
+        ("gradient", GRADIENTS["cut"], "scale", 1, 0.2),
+        ("moments", MOMENTS["gaussian, free, 0.9"], "scale", 11, least),
+        ("output", OUTPUTS["gaussian"], "scale", 3, OUTPUTS["gaussian"].sensitivity("add-remove")),
+        ("length", SHORTENED["count"], "length_scale", 2, math.sqrt(0.5)),
+    ):
+        for share in (0.999, 1.001):
+            changed = {field: share * 2.0**40 * sensitivity / math.sqrt(count)}
+            yield told(f"coarse {name}, {share}", lambda r=release, more=changed: replace(r, **more).name)
+
+
+def _run(release: Any, at: np.ndarray | None = None, table: Table | None = None) -> np.ndarray:
+    """Released numbers, run twice on one stream: what a run leaves to the next is seen, too."""
+    family = getattr(getattr(release, "minimiser", release), "family", None)
+    rows = table or TABLES["counts" if family is COUNTS else "binomial"]
+    noise = SeededNoise(11)
+    return np.concatenate([release.run(rows, at, noise), release.run(rows, at, noise)[:2]])
+
+
+SECTIONS: dict[str, Section] = {
+    "solved minimisers": run_minimisers,
+    "solved on shortened rows": run_shortened,
+    "solved outputs": run_outputs,
+    "released curvatures": run_curvatures,
+    "released moments": run_moments,
+    "released gradients": run_gradients,
+    "solved exactly": run_exact,
+    "solved as printed": run_printed,
+    "rows read": rows_read,
+    "projections": projections,
+    "costs of releases": costs,
+    "hardest tables": hardest_tables,
+    "refused releases": refused_releases,
+}
