@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from os import PathLike
@@ -47,12 +45,12 @@ from dpglm.glm.penalties import Penalty, penalised_terms
 from dpglm.methods import Method, Problem
 from dpglm.methods.units import in_units
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.events import ApproximateEvent, Event, PerturbedEvent, PureEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.ledger import Ledger
 from dpglm.registry import options_text
 from dpglm.results.compare import compare
-from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
+from dpglm.results.fit_result import FitResult, LedgerState
+from dpglm.results.spending import spend_lines
 from dpglm.results.store import read
 from dpglm.version import __version__
 
@@ -210,7 +208,7 @@ def fit(
             user_from_coded=coding.user_from_coded,
             terms=coding.terms,
             guarantee=guarantee,
-            spend_lines=_spend(plan.costs(), guarantee),
+            spend_lines=spend_lines(plan.costs(), guarantee),
             schema=declared.to_dict(),
             mechanism={
                 **card,
@@ -322,35 +320,6 @@ def _charge(ledger: Ledger | None, guarantee: Guarantee, what: str) -> LedgerSta
     entry = ledger.charge(guarantee, what=what)
     state = ledger.state(at=entry)
     return LedgerState(**{**state, "entries": tuple(state["entries"])})
-
-
-def _spend(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tuple[SpendLine, ...]:
-    """A line per release: its price, and its share of the epsilons, or of mu squared where these add up.
-
-    Equal releases on random samples share one line, at the first of them: they have no price one by one.
-    """
-    counts = Counter(cost for cost in costs if isinstance(cost[1], SampledGaussianEvent))
-    mus = [
-        event.total_mu
-        if isinstance(event, PerturbedEvent | SampledGaussianEvent)
-        else getattr(event, "mu", None)
-        for _, event in costs
-    ]
-    total = math.fsum(mu**2 for mu in mus if mu is not None)
-    lines = []
-    for cost, mu in zip(costs, mus, strict=True):
-        release, event = cost
-        if isinstance(event, PureEvent | ApproximateEvent):
-            delta = event.delta if isinstance(event, ApproximateEvent) else 0.0
-            lines.append(SpendLine(release, event.epsilon, delta, None, event.epsilon / guarantee.epsilon))
-            continue
-        assert mu is not None
-        if not isinstance(event, SampledGaussianEvent):
-            lines.append(SpendLine(release, None, None, mu, mu**2 / total))
-        elif times := counts.pop(cost, 0):
-            name = f"{release}, {times} x {event.rate:.2g} of the rows"
-            lines.append(SpendLine(name, None, None, None, times * mu**2 / total))
-    return tuple(lines)
 
 
 @contextmanager

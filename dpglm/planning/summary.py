@@ -83,7 +83,7 @@ def summary(found: StudyPlan) -> Table:
 
 
 def release_lines(plan: Plan) -> list[tuple[str, float, float | None, float | None]]:
-    """Name, noise scale, epsilon and mu of each priced step."""
+    """Name, noise scale, epsilon and mu of each priced step; equal ones once."""
     lines: list[tuple[str, float, float | None, float | None]] = []
     assert plan.privacy is not None
     for release in plan.releases:
@@ -94,7 +94,7 @@ def release_lines(plan: Plan) -> list[tuple[str, float, float | None, float | No
             else:
                 mu = event.total_mu if isinstance(event, PerturbedEvent) else getattr(event, "mu", None)
                 lines.append((name, float(scale), None, mu))
-    return lines
+    return list(dict.fromkeys(lines))
 
 
 def _scales(release: Release) -> tuple[float, ...]:
