@@ -21,7 +21,6 @@ from dpglm.methods.iterated import (
     estimate,
     gaussian_total,
     noise_level,
-    promise,
     prox,
     public_rows,
     require_budget,
@@ -30,6 +29,7 @@ from dpglm.methods.iterated import (
 )
 from dpglm.methods.objective import BLUR_SHARE
 from dpglm.methods.printed import Reproduction, printed_card
+from dpglm.methods.promise import promise
 from dpglm.methods.tilted import tilted
 from dpglm.optim.quadratic import minimise_quadratic
 from dpglm.privacy.accounting import SAFETY, gdp_mu
@@ -128,7 +128,7 @@ class DPSC(Method):
             one = replace(one, tolerance=TOLERANCE * ridge)
             one = replace(one, blur_scale=one.blur_for(price))
         releases = tuple(replace(one) for _ in range(rounds))
-        return promise(releases, privacy, theorem, mu)
+        return promise(releases, privacy, theorem, mu=mu)
 
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
         scaling = Scaling.of(problem.geometry)

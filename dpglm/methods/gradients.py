@@ -20,13 +20,13 @@ from dpglm.methods.iterated import (
     estimate,
     gaussian_total,
     noise_level,
-    promise,
     prox,
     public_rows,
     require_budget,
     require_positive,
     require_steps,
 )
+from dpglm.methods.promise import promise
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.subsampled import sampled_scale
@@ -114,7 +114,7 @@ class GradientMethod(Method):
             Gradient(problem.family, scale, self.clip, self.drawn, rate, self.shares) for _ in range(steps)
         )
         theorem = "the Gaussian mechanism" if rate == 1.0 else _ACCOUNTANT[self.drawn]
-        return promise(releases, privacy, theorem, mu if rate == 1.0 else None)
+        return promise(releases, privacy, theorem, mu=mu if rate == 1.0 else None)
 
     def _check(self) -> None:
         """Refuse options of the method's own."""

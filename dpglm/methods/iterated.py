@@ -6,15 +6,12 @@ import math
 
 import numpy as np
 
-from dpglm.curator import Plan
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Estimate, Problem
 from dpglm.privacy.accounting import gdp_mu
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.guarantee import Guarantee
-from dpglm.releases import Release
 from dpglm.typing import FloatVector
 
 MOST_STEPS = 100_000
@@ -108,23 +105,6 @@ def declared_rows(problem: Problem, name: str) -> float:
             remedy="Declare it, Schema(..., rows=10000), or leave the option out.",
         )
     return float(max(problem.known_rows, 1))
-
-
-def promise(releases: tuple[Release, ...], privacy: Privacy, theorem: str, mu: float | None) -> Plan:
-    """The plan of releases that were calibrated to the whole budget."""
-    assumptions = tuple(dict.fromkeys(text for release in releases for text in release.assumptions))
-    guarantee = Guarantee(
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        definition=privacy.definition,
-        relation=privacy.relation,
-        unit=str(privacy.unit),
-        mu=mu,
-        rho=privacy.rho,
-        theorem=theorem,
-        assumptions=assumptions,
-    )
-    return Plan(releases, guarantee, privacy)
 
 
 def noise_level(deviation: float, size: int) -> float:

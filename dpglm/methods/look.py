@@ -15,9 +15,7 @@ from dpglm.inference.expected import expected_curvature, expected_model
 from dpglm.inference.released import Released
 from dpglm.methods.base import Ask, Problem
 from dpglm.methods.bounded import bounded_constants, pays_bounded
-from dpglm.methods.curve import curve
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
 from dpglm.releases import Curvature, PerturbedMinimiser, Span
 from dpglm.typing import FloatVector
@@ -196,22 +194,6 @@ def released_by(problem: Problem, plan: Plan, ask: Ask) -> Released:
         dispersion=problem.family.dispersion,
         spread=score_scale**2 / ridge**2,
         bend=problem.family.bend,
-    )
-
-
-def guarantee_of(privacy: Privacy, releases: tuple[PerturbedMinimiser, Curvature], theorem: str) -> Guarantee:
-    """The promise for both releases together."""
-    return Guarantee(
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        definition=privacy.definition,
-        relation=privacy.relation,
-        unit=str(privacy.unit),
-        mu=privacy.mu,
-        rho=privacy.rho,
-        theorem=theorem,
-        assumptions=tuple(dict.fromkeys(text for release in releases for text in release.assumptions)),
-        curve=curve(releases, privacy),
     )
 
 

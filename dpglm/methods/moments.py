@@ -19,9 +19,9 @@ from dpglm.inference.printing import verdicts
 from dpglm.inference.released import Released
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
+from dpglm.methods.promise import promise
 from dpglm.privacy.accounting import gdp_mu
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.guarantee import Guarantee
 from dpglm.releases import MomentSums, SecondMoments, Span
 from dpglm.typing import FloatVector
 
@@ -85,18 +85,8 @@ class Moments(Method):
                 remedy="Leave strength out, or give a number that was chosen without these data.",
             )
         release, mu = self._calibrated(problem, privacy)
-        guarantee = Guarantee(
-            epsilon=privacy.epsilon,
-            delta=privacy.delta,
-            definition=privacy.definition,
-            relation=privacy.relation,
-            unit=str(privacy.unit),
-            mu=mu,
-            rho=privacy.rho,
-            theorem="the Gaussian mechanism" if release.law == "gaussian" else "the K-norm mechanism",
-            assumptions=release.assumptions,
-        )
-        return Plan((release,), guarantee, privacy)
+        theorem = "the Gaussian mechanism" if release.law == "gaussian" else "the K-norm mechanism"
+        return promise((release,), privacy, theorem, mu=mu)
 
     def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[SecondMoments, float | None]:
         """The release that just fits the budget, and its mu."""

@@ -24,16 +24,15 @@ from dpglm.methods.curve import curve
 from dpglm.methods.look import (
     constants_of,
     curvature_release,
-    guarantee_of,
     look_card,
     pays,
     released_by,
 )
+from dpglm.methods.promise import promise
 from dpglm.methods.stretched import stretched, stretches, unstretched
 from dpglm.methods.tilted import tilted
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
-from dpglm.privacy.guarantee import Guarantee
 from dpglm.releases import PerturbedMinimiser, ShortenedMinimiser
 from dpglm.typing import FloatVector
 
@@ -99,19 +98,8 @@ class Objective(Method):
             release, theorem = stretched(problem, privacy, inside)
         else:
             release, theorem = self._calibrated(problem, privacy)
-        guarantee = Guarantee(
-            epsilon=privacy.epsilon,
-            delta=privacy.delta,
-            definition=privacy.definition,
-            relation=privacy.relation,
-            unit=str(privacy.unit),
-            mu=privacy.mu,
-            rho=privacy.rho,
-            theorem=theorem,
-            assumptions=release.assumptions,
-            curve=curve((release,), privacy),
-        )
-        return Plan((release,), guarantee, privacy)
+        held = curve((release,), privacy)
+        return promise((release,), privacy, theorem, mu=privacy.mu, curve=held)
 
     def _look(self, problem: Problem, privacy: Privacy) -> Plan:
         """Two releases: an estimate without penalty, and the curvature at it."""
@@ -127,7 +115,8 @@ class Objective(Method):
             reach=found.reach,
         )
         releases = estimate, curvature_release(problem, found)
-        return Plan(releases, guarantee_of(privacy, releases, found.theorem), privacy)
+        held = curve(releases, privacy)
+        return promise(releases, privacy, found.theorem, mu=privacy.mu, curve=held)
 
     def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[PerturbedMinimiser, str]:
         """The release that just fits the budget, and the theorem that says so."""

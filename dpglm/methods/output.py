@@ -12,7 +12,8 @@ from dpglm.curator import Plan
 from dpglm.errors import MethodError
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.iterated import estimate, gaussian_total, promise, require_budget, require_positive
+from dpglm.methods.iterated import estimate, gaussian_total, require_budget, require_positive
+from dpglm.methods.promise import promise
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.releases import PerturbedOutput
@@ -91,7 +92,7 @@ class Output(Method):
         scale = reach / (privacy.epsilon if mu is None else mu) * (1.0 + SAFETY)
         release = replace(release, scale=scale)
         theorem = "the K-norm mechanism" if mu is None else "the Gaussian mechanism"
-        return promise((release,), privacy, theorem, mu)
+        return promise((release,), privacy, theorem, mu=mu)
 
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
         (release,) = plan.releases

@@ -52,9 +52,26 @@ def flat(cases: Iterable[Case]) -> dict[str, Any]:
 
 def sections() -> dict[str, Section]:
     """All groups of numbers, each small enough to be computed in a moment."""
-    from tests.golden import numbers_draws, numbers_prices, numbers_releases
+    from tests.golden import (
+        numbers_composed,
+        numbers_draws,
+        numbers_prices,
+        numbers_promises,
+        numbers_refusals,
+        numbers_releases,
+    )
 
-    return numbers_prices.SECTIONS | numbers_draws.SECTIONS | numbers_releases.SECTIONS
+    found: dict[str, Section] = {}
+    for part in (
+        numbers_prices,
+        numbers_composed,
+        numbers_promises,
+        numbers_draws,
+        numbers_releases,
+        numbers_refusals,
+    ):
+        found |= part.SECTIONS
+    return found
 
 
 def written() -> str:

@@ -14,7 +14,7 @@ from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.optim.rows import Piece
-from dpglm.releases import Curvature, PerturbedMinimiser, Span
+from dpglm.releases import Curvature, PerturbedMinimiser, Shortened, Span
 from dpglm.releases.reach import WithinReach
 
 Binomial = families["binomial"]
@@ -86,3 +86,21 @@ def test_a_table_of_zeros_is_refused_without_a_warning() -> None:
         warnings.simplefilter("error")
         with pytest.raises(MethodError, match="no centred simplex"):
             Span((one, two))
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_rows_that_no_factor_shortens_are_read_as_zeros(factor: float) -> None:
+    class Rows:
+        size = 2
+
+        def blocks(self) -> list[Piece]:
+            X = np.array([[0.25, np.inf, np.nan, 1e38], [0.25, 0.5, 0.5, 1e38]], dtype=np.float32)
+            return [Piece(X, np.zeros(4), None)]
+
+        def row_count(self) -> int:
+            return 4
+
+    (read,) = Shortened(Rows(), factor).blocks()
+    assert read.X[:, 0].tolist() == [0.25 * factor] * 2
+    assert not read.X[:, 1:3].any()
+    assert 0.99 < np.square(read.X[:, 3].astype(float)).sum() <= 1.0

@@ -1,0 +1,49 @@
+"""The plan of releases that were calibrated to a whole budget, and what it promises."""
+
+from __future__ import annotations
+
+from dpglm.curator import Plan
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.releases import Release
+
+
+def promise(
+    releases: tuple[Release, ...],
+    privacy: Privacy,
+    theorem: str,
+    *,
+    mu: float | None,
+    curve: tuple[tuple[float, float], ...] = (),
+) -> Plan:
+    """The budget as a guarantee, with the assumptions of all releases.
+
+    Parameters
+    ----------
+    releases : tuple of Release
+    privacy : Privacy
+    theorem : str
+        What the claim leans on.
+    mu : float or None
+        Where all of it is Gaussian private; checked by the plan.
+    curve : tuple of (epsilon, delta)
+        Other points that hold at once.
+
+    Raises
+    ------
+    PrivacyError
+        The releases cost more than the budget.
+    """
+    guarantee = Guarantee(
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        definition=privacy.definition,
+        relation=privacy.relation,
+        unit=str(privacy.unit),
+        mu=mu,
+        rho=privacy.rho,
+        theorem=theorem,
+        assumptions=tuple(dict.fromkeys(text for release in releases for text in release.assumptions)),
+        curve=curve,
+    )
+    return Plan(releases, guarantee, privacy)
