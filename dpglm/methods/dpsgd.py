@@ -42,7 +42,7 @@ class DPSGD(SSADMM):
         mean, kept = np.zeros(run.size), 0
         for number in range(len(run)):
             step = run.step(number)
-            point = x - step * run.gradient(number, x)
+            point = x - run.steps(number) * run.gradient(number, x)
             penalty = run.penalty(1.0 / step)
             x = run.prox(penalty, point, 1.0 / step)
             if number >= len(run) // 2:

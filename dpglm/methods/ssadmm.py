@@ -99,7 +99,7 @@ def admm(run: Run, parts: int, rho: float | None) -> Estimate:
     z = np.zeros(run.size)
     mean, kept = np.zeros(run.size), 0
     for number in range(len(run)):
-        inverse = 1.0 / run.step(number)
+        inverse = 1.0 / run.steps(number)
         gradient = run.gradient(number, x.ravel()).reshape(parts, run.size)
         x = (inverse * x - gradient - y + rho * z) / (rho + inverse)
         point: FloatVector = (x + y / rho).mean(axis=0)
