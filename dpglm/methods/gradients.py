@@ -37,8 +37,8 @@ Sampling = Literal["all", "poisson", "fixed"]
 Schedule = Literal["constant", "sqrt"]
 # Steps on all rows; on samples this many passes' worth of rows are drawn, and no more steps than MOST.
 STEPS, PASSES, MOST = 30, 10, 2000
-# Default strength, as a share of what noise reaches in the mean gradient of the last half of the steps: points
-# remember the steps before as well. Measured on a simulation and on a real table.
+# Default strength, as a share of what noise reaches in the mean gradient of the last half of the steps:
+# points remember the steps before as well. Measured on a simulation and on a real table.
 SHARE = 0.7
 # Steps are no longer than the inverse of this, for the average loss.
 LEAST_CURVATURE = 1e-3

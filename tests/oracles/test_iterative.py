@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpglm
@@ -160,3 +161,47 @@ def test_without_noise_output_perturbation_is_the_ridge_minimiser(penalty: str) 
     most = 0.0 if penalty == "none" else STRENGTH * ROWS
     assert np.abs(score[0]) < 1e-8
     assert np.abs(score[1:]).max() <= most + 1e-8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "least"), [(0.5, 0.90), (1.0, 0.94), (2.0, 0.955)])
+def test_dpsc_is_accurate_on_the_simulation_of_its_paper(epsilon: float, least: float) -> None:
+    """n = 10,000, p = 100, delta = 1e-6, replace-one; as printed the accuracy is about one half.
+
+    Means over six tables were .928, .960 and .974 with standard deviations of .013, .005 and .004 a table:
+    three of them stay above the bars but with probability below 1e-3, and always for seeds that passed. With
+    noise five times as large the first two are .61 and .79. The half penalty keeps fewer columns, and sets no
+    fewer of the 92 irrelevant ones to zero.
+    """
+    kept: dict[str, list[float]] = {"l1": [], "l1/2": []}
+    zeroed: dict[str, list[float]] = {"l1": [], "l1/2": []}
+    right = []
+    places = np.arange(100)
+    root = np.linalg.cholesky(0.5 ** np.abs(places[:, None] - places[None, :]))
+    w = np.r_[10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 0.5, np.zeros(92)]
+    names = [f"x{place}" for place in places]
+    schema = {"y": ["0", "1"], **dict.fromkeys(names, (-3.0, 3.0))}
+    for seed in range(3):
+        X = np.random.default_rng(seed).normal(size=(12_000, 100)) @ root.T
+        y = np.where(X @ w >= 0.0, "1", "0")
+        frame = pd.DataFrame(X, columns=names).assign(y=y)
+        for penalty in kept:
+            fit = dpglm.fit(
+                "y ~ " + " + ".join(names),
+                frame[:10_000],
+                schema=schema,
+                method="dpsc",
+                penalty=penalty,
+                privacy=(epsilon, 1e-6),
+                seed=seed,
+                progress=False,
+            )
+            slopes = fit.estimates[1:]
+            kept[penalty].append(float(np.count_nonzero(slopes)))
+            zeroed[penalty].append(float(np.count_nonzero(slopes[8:] == 0.0)))
+            if penalty == "l1":
+                found = np.asarray(fit.predict(frame[10_000:], what="class"))
+                right.append(float(np.mean(found == y[10_000:])))
+    assert np.mean(right) >= least
+    assert np.mean(kept["l1/2"]) < np.mean(kept["l1"])
+    assert np.mean(zeroed["l1/2"]) >= np.mean(zeroed["l1"])
