@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 # No window and no display, whatever the machine.
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test lint audit benchmark golden clean
+.PHONY: demo test lint audit benchmark golden studies clean
 
 demo: $(VENV)/.package
 	$(BIN)/python -m vignettes.demo
@@ -32,6 +32,10 @@ golden: $(VENV)/.tests
 	$(BIN)/python -m tests.golden.regenerate
 	$(BIN)/python -m tests.golden.report_pages.regenerate
 	$(BIN)/python -m vignettes.pages
+
+studies: $(VENV)/.package
+	$(BIN)/python -m reports.dpsc --jobs 2
+	$(BIN)/python -m reports.radmm --jobs 2
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

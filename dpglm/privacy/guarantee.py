@@ -110,12 +110,14 @@ class Guarantee:
     def seeded(self) -> Self:
         """The same numbers without the promise: whoever knows the seed can take the noise away again.
 
+        What promised nothing before keeps its reason.
+
         Examples
         --------
         >>> Guarantee(1.0, 0.0, "pure", "replace-one", "one row").seeded().reason
         'seeded'
         """
-        return replace(self, private=False, reason="seeded")
+        return replace(self, private=False, reason="seeded") if self.private else self
 
     def statement(self) -> str:
         """The guarantee, or its absence, in one sentence.

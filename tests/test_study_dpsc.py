@@ -1,0 +1,265 @@
+"""The study of the DPSC paper's figures: its quick run, what it resumes and skips, and what it measures."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import real_tables
+from reports.dpsc import __main__ as command
+from reports.dpsc import claims, fits, study, tables
+from reports.dpsc.findings import bars
+from reports.dpsc.grids import FULL, QUICK
+from reports.dpsc.summary import Found, value
+from reports.studies.runner import Job, Result, key_of
+
+SIMULATED = ("simulation by epsilon", "simulation by rows")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a finished quick run."""
+    out = tmp_path_factory.mktemp("dpsc")
+    assert command.main(["--quick", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.mark.slow
+def test_quick_run_writes_every_figure_and_fit(quick: Path) -> None:
+    page = (quick / "dpsc.html").read_text(encoding="utf-8")
+    figures = range(1, 11) if real_tables.available("kddcup99") else range(1, 7)
+    assert [int(found) for found in re.findall(r"<figcaption>Figure (\d+):", page)] == list(figures)
+    assert page.count("<svg") == len(figures)
+    assert "QUICK RUN" in page
+    assert "INCOMPLETE" not in page
+    assert "NOT PRIVATE (reproduction)" in page
+    for kind in fits.KINDS.values():
+        assert all(label in page for label in kind.labels)
+    text = re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL)
+    assert not re.search(r"\bnan\b|None", text), "a number that the page states was not found"
+    assert "http" not in text, "the page must not need the network"
+
+
+@pytest.mark.slow
+def test_quick_results_are_those_of_the_jobs(quick: Path) -> None:
+    """Metrics are within their ranges, and a fit without noise beats the printed one at this size."""
+    found = study.so_far(QUICK, quick)
+    for name in SIMULATED:
+        results, zeros = found.fits[name], QUICK.grids[name].columns - len(tables.SIGNALS)
+        assert len(results) == len(QUICK.grids[name].jobs(study.strengths(found.tuned)))
+        for one in results:
+            assert 0.0 <= one["error"] <= 1.0
+            assert 0.0 <= one["mse"] <= 1.0
+            assert 0 <= one["can"] <= zeros
+            assert 0 <= one["ican"] <= len(tables.SIGNALS)
+            assert 0.0 <= one["distance"] <= 4.0
+            assert (one["noise"] is None) == (one["kind"] == fits.EXACT)
+        exact, printed = (value(results, "error", kind=kind) for kind in (fits.EXACT, fits.PRINTED))
+        assert exact < printed
+
+
+@pytest.mark.slow
+def test_a_stopped_run_goes_on_and_ends_with_the_same_page(
+    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (quick / study.FILE).read_text(encoding="utf-8").splitlines(keepends=True)
+    lost = [json.loads(line)["job"] for line in lines[-3:]]
+    (tmp_path / study.FILE).write_text("".join(lines[:-3]) + lines[-3][:40] + "\n", encoding="utf-8")
+    ran: list[str] = []
+
+    def counted(job: Job) -> Result:
+        ran.append(key_of(job))
+        return fits.work(job)
+
+    before = tmp_path / "before.html"
+    assert command.main(["--quick", "--so-far", "--out", str(tmp_path), "--page", str(before)]) == 0
+    assert "INCOMPLETE: 3 fits" in before.read_text(encoding="utf-8")
+    monkeypatch.setattr(study, "work", counted)
+    assert command.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert sorted(ran) == sorted(map(key_of, lost))
+    assert _page(tmp_path) == _page(quick)
+    ran.clear()
+    study.run(QUICK, tmp_path)
+    assert not ran
+
+
+@pytest.mark.slow
+def test_absent_kdd_is_skipped_with_a_note(
+    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = tmp_path / "no data"
+    empty.mkdir()
+    own = [
+        line
+        for line in (quick / study.FILE).read_text(encoding="utf-8").splitlines()
+        if json.loads(line)["job"]["table"] == tables.SIMULATION
+    ]
+    (tmp_path / study.FILE).write_text("\n".join(own) + "\n", encoding="utf-8")
+    monkeypatch.setenv(real_tables.VARIABLE, str(empty))
+    assert command.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert "skipped: real table 'kddcup99' not found" in capsys.readouterr().err
+    page = (tmp_path / "dpsc.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 6
+    assert page.count("Not run: real table") == 2
+    assert "Left out: kddcup99" in page
+
+
+@pytest.mark.slow
+def test_printed_fits_are_marked_and_corrected_ones_spend_what_was_asked() -> None:
+    rows = tables.sample(tables.SIMULATION, 500, 0, 20)
+    grid, given = (
+        QUICK.grids["simulation by epsilon"],
+        {(tables.SIMULATION, one): 0.01 for one in fits.PENALTIES},
+    )
+    for kind in fits.KINDS:
+        fit = fits.fitted(rows, grid.job(kind, "l1", 500, 0, 1.0, 0, given))
+        if kind in (fits.EXACT, fits.PRINTED):
+            assert fit.mechanism["theorem"].startswith("none: NOT PRIVATE"), kind
+            assert math.isinf(fit.privacy.epsilon), kind
+            continue
+        assert fit.mechanism["theorem"].startswith("Theorem"), kind
+        assert fit.privacy.epsilon == 1.0, kind
+        assert fit.privacy.delta == (0.0 if kind == fits.PURE else fits.DELTA), kind
+
+
+def test_metrics_are_those_of_the_coefficients() -> None:
+    """Recomputed by hand for a fit whose rows are not shortened."""
+    rows = tables.sample(tables.SIMULATION, 500, 0, 20)
+    job = QUICK.grids["simulation by epsilon"].job(
+        fits.EXACT, "l1", 500, 0, None, 0, {(tables.SIMULATION, "l1"): 0.003}
+    )
+    fit = fits.fitted(rows, job)
+    found = fits.metrics(rows, fit, 0.0)
+    assert found["rows_cut"] == "none"
+    slopes = fit.params[list(rows.names)].to_numpy()
+    # Values beyond the declared bounds are read as the bound.
+    X = np.clip(rows.test[list(rows.names)].to_numpy(), -tables.BOUND, tables.BOUND)
+    link = fit.params["Intercept"] + X @ slopes
+    y = (rows.test["y"] == 1).to_numpy()
+    assert found["error"] == np.mean((link >= 0.0) != y)
+    assert found["mse"] == pytest.approx(np.mean((1.0 / (1.0 + np.exp(-link)) - y) ** 2), rel=1e-9)
+    zeros = {name for name, slope in zip(rows.names, slopes, strict=True) if slope == 0.0}
+    assert found["ican"] == len(zeros & {f"x{j}" for j in range(1, 9)})
+    assert found["can"] == len(zeros) - found["ican"]
+    assert 0 < found["can"] <= 12
+    cosine = slopes @ rows.truth / np.linalg.norm(slopes) / np.linalg.norm(rows.truth)
+    assert found["distance"] == pytest.approx(2.0 - 2.0 * cosine, abs=1e-12)
+
+
+def test_noise_norm_is_that_of_the_design_table() -> None:
+    """At n = 10,000, p = 100, c = 2.5 and K = 100 the printed formula gives 2.01 at epsilon 1, .50 at 4."""
+    for epsilon, norm in ((1.0, 2.01), (4.0, 0.50)):
+        gamma = (4.0 * 2.5 * 10_000 * epsilon / 100 - 2.8) / 8.0
+        card = {"noise": "as printed", "noise_scale": 1.0 / gamma}
+        assert fits.noise_norm(card, 100, 10_000, 2.5) == pytest.approx(norm, abs=0.005)
+    random = np.random.default_rng(5)
+    lengths = np.linalg.norm(random.normal(scale=3.0, size=(2_000, 100)), axis=1)
+    card = {"noise": "Gaussian, N(0, scale^2 I)", "noise_scale": 3.0}
+    assert fits.noise_norm(card, 100, 10, 0.0) == pytest.approx(lengths.mean() / 10, rel=0.01)
+    assert fits.noise_norm({"noise": "none"}, 100, 10, 0.0) is None
+
+
+def test_simulation_is_the_paper_s() -> None:
+    rows = tables.sample(tables.SIMULATION, 4_000, 1, 30)
+    X = rows.train[list(rows.names)].to_numpy()
+    assert ((X @ rows.truth >= 0.0) == rows.second(rows.train)).all()
+    # 4,000 rows: a correlation has a standard error of at most .016; 435 pairs stay within 6 of these.
+    expected = 0.5 ** np.abs(np.subtract.outer(range(30), range(30)))
+    assert np.abs(np.corrcoef(X.T) - expected).max() < 0.1
+    fewer = tables.sample(tables.SIMULATION, 1_000, 1, 30)
+    assert fewer.test.equals(rows.test)
+    assert fewer.train.equals(rows.train[:1_000])
+    assert not tables.sample(tables.SIMULATION, 1_000, 2, 30).train.equals(fewer.train)
+
+
+@pytest.mark.slow
+def test_kdd_rows_have_the_paper_s_share_and_are_not_tested_on() -> None:
+    real_tables.require("kddcup99")
+    rows = tables.sample(tables.KDD, 3_000, 0, 0)
+    # Standard error of a share of 3,000: .009.
+    assert abs(1.0 - rows.second(rows.train).mean() - tables.KDD_POSITIVE) < 0.045
+    assert not set(rows.train.index) & set(rows.test.index)
+    assert len(rows.test) == tables.KDD_TEST_ROWS
+    fewer = tables.sample(tables.KDD, 1_000, 0, 0)
+    assert (fewer.second(fewer.train) == rows.second(rows.train)[:1_000]).all()
+
+
+def test_bars_are_missed_when_accuracy_or_sparsity_is() -> None:
+    good = [_fit(0.05, kept, penalty) for penalty, kept in (("l1", 20), ("l1/2", 9))]
+    assert [row[-1] for row in bars(good)] == ["met", "met"]
+    bad = [_fit(0.07, kept, penalty) for penalty, kept in (("l1", 20), ("l1/2", 20))]
+    assert [row[-1] for row in bars(bad)] == ["MISSED", "MISSED"]
+
+
+def test_sayings_follow_the_numbers() -> None:
+    """The same sayings with errors that fall and that rise with epsilon."""
+    verdicts = {}
+    for direction in (1.0, -1.0):
+        results = [
+            {**_fit(0.2 + direction * 0.01 * place, 9, penalty), "kind": kind, "epsilon": epsilon}
+            for kind in fits.KINDS
+            for penalty in fits.PENALTIES
+            for place, epsilon in enumerate((1.0, 2.0, 3.0))
+        ]
+        table = claims.table(Found({"simulation by epsilon": results}, (), {}, 0.0))
+        assert table is not None
+        (row,) = (
+            row for row in table.rows if row[0] == "Simulation: classification error falls with epsilon"
+        )
+        verdicts[direction] = {cell.split(":")[0] for cell in row[1:]}
+    assert verdicts == {1.0: {"no"}, -1.0: {"yes"}}
+
+
+def test_full_study_is_the_paper_s_design() -> None:
+    epsilon, rows = FULL.grids["simulation by epsilon"], FULL.grids["simulation by rows"]
+    assert (epsilon.columns, epsilon.rows, epsilon.iterations, epsilon.c, epsilon.alpha) == (
+        100,
+        (10_000,),
+        100,
+        2.5,
+        0.5,
+    )
+    assert rows.iterations == 150
+    assert rows.epsilons == (0.5, 1.5)
+    for grid in FULL.grids.values():
+        given = {(grid.table, penalty): 0.01 for penalty in fits.PENALTIES}
+        keys = [key_of(job) for job in grid.jobs(given)]
+        assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize(
+    "name", ["claims", "figures", "findings", "fits", "grids", "study", "summary", "tables"]
+)
+def test_examples_run(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"reports.dpsc.{name}")).failed == 0
+
+
+def _fit(error: float, kept: int, penalty: str) -> dict[str, Any]:
+    """A result of the corrected Gaussian fit at epsilon 1 with 92 true zeros."""
+    return {
+        "kind": fits.GAUSSIAN,
+        "penalty": penalty,
+        "epsilon": 1.0,
+        "set": 0,
+        "draw": 0,
+        "error": error,
+        "mse": error,
+        "kept": kept,
+        "can": 100 - kept,
+        "ican": 0,
+    }
+
+
+def _page(out: Path) -> Sequence[str]:
+    """The page without the processor time, which no two runs share."""
+    text = (out / "dpsc.html").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if "processor time" not in line]
