@@ -31,7 +31,7 @@ from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.subsampled import sampled_scale
 from dpglm.releases import Gradient
-from dpglm.typing import FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 Sampling = Literal["all", "poisson", "fixed"]
 Schedule = Literal["constant", "sqrt"]
@@ -40,6 +40,13 @@ STEPS, PASSES, MOST = 30, 10, 2000
 # Default strength, as a share of what noise reaches in the mean gradient of the last half of the steps:
 # points remember the steps before as well. Measured on a simulation and on a real table.
 SHARE = 0.7
+# Samples must hold a row more often than this many times delta, or a release of their rows would be allowed.
+TEN_DELTAS = 10.0
+# A gradient against the one before, by this cosine beyond noise, halves the steps.
+REVERSED = 0.25
+# Columns that move together have more curvature than is expected of independent ones: so many steps are
+# shorter, until gradients have shown it.
+CAREFUL = 4
 # Steps are no longer than the inverse of this, for the average loss.
 LEAST_CURVATURE = 1e-3
 
@@ -55,7 +62,8 @@ class GradientMethod(Method):
     eta : float or None
         Step size, for the *average* loss of coded rows. None: 1 over the largest eigenvalue that its second
         derivative in the penalised coefficients is expected to have, from declared bounds, and for the
-        intercept over its own; halved whenever a released gradient shows that steps overshoot.
+        intercept over its own; less at first, and halved whenever a released gradient shows that steps
+        overshoot.
     schedule : {"constant", "sqrt"}
         Step k has the size ``eta``, or ``eta / sqrt(k)``.
     clip : float
@@ -104,6 +112,12 @@ class GradientMethod(Method):
                 f"a budget in {privacy.definition} with sampling={self.drawn!r}",
                 expected="an epsilon and a delta: gradients of samples are not Gaussian private",
                 remedy="Use privacy=(1.0, 1e-6), or sampling='all'.",
+            )
+        elif rate * steps <= TEN_DELTAS * privacy.delta:
+            raise MethodError(
+                f"{steps} samples of a share {rate:.3g} of the rows: delta alone would pay",
+                expected="samples that rarity does not have to protect: it protects nobody who is in one",
+                remedy="Use a larger rate, more steps, or a smaller delta.",
             )
         else:
             scale = sampled_scale(
@@ -195,14 +209,15 @@ class Run:
         self.divisor = first.rate * rows / self.parts
         self.deviation = first.scale
         self.eta, self._free = _step_sizes(method, problem, self.scaling)
-        self._longest = math.inf
+        self._last: FloatMatrix = np.zeros((self.parts, self.size))
 
     def __len__(self) -> int:
         return len(self._releases)
 
     def step(self, number: int) -> float:
         """Size of step ``number`` = 0, 1, ... in the penalised coefficients."""
-        return self.eta if self.method.schedule == "constant" else self.eta / math.sqrt(number + 1.0)
+        start = 1.0 if self.method.eta is not None else min(1.0, (number + 1.0) / CAREFUL)
+        return start * self.eta / (1.0 if self.method.schedule == "constant" else math.sqrt(number + 1.0))
 
     def steps(self, number: int) -> FloatVector:
         """Of each coefficient: a shorter one for the intercept, which has more curvature; shape (p,)."""
@@ -214,12 +229,19 @@ class Run:
         mixing = self.scaling.mixing
         coded = points.reshape(self.parts, self.size) @ mixing.T
         answer = self._ask(self._releases[number], coded.ravel()).reshape(self.parts, self.size)
-        length = float(np.linalg.norm(answer))
-        if number == 0:
-            self._longest = 2.0 * length + 4.0 * self.deviation * math.sqrt(answer.size)
-        elif length > self._longest and self.method.eta is None:
-            self.eta, self._free = 0.5 * self.eta, 0.5 * self._free  # too large: what was released shows it
-        return np.asarray((answer @ mixing / self.divisor).ravel(), dtype=np.float64)
+        found = answer @ mixing
+        if self.method.eta is None:  # too large a step: what was released shows it
+            self.eta *= 0.5 if self._reversed(found, self.scaling.penalised) else 1.0
+            self._free *= 0.5 if self._reversed(found, ~self.scaling.penalised) else 1.0
+        self._last = found
+        return np.asarray((found / self.divisor).ravel(), dtype=np.float64)
+
+    def _reversed(self, found: FloatMatrix, mask: BoolVector) -> bool:
+        """Whether a gradient points against the one before by more than noise makes it: a step too far."""
+        now, before = found[:, mask], self._last[:, mask]
+        lengths = float(np.linalg.norm(now)) * float(np.linalg.norm(before))
+        noise = 4.0 * self.deviation**2 * math.sqrt(now.size)
+        return float((now * before).sum()) < -REVERSED * lengths - noise
 
     def penalty(self, quadratic: float) -> Penalty:
         """Bound to proximal steps against ``quadratic`` of the average loss; its strength is in sum units."""
