@@ -6,6 +6,9 @@ import numpy as np
 
 from dpglm.typing import FloatMatrix, FloatVector
 
+# No released point is longer than this in any coordinate, or so little of it is left as makes no difference.
+FARTHEST = 2.0**100
+
 
 def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
     """x'at of each row, coordinate by coordinate; ``wide`` has rows as columns, shape (p, k).
@@ -29,6 +32,6 @@ def finite(at: FloatVector) -> FloatVector:
     Examples
     --------
     >>> finite(np.array([np.inf, np.nan, 2.0])).tolist()
-    [1e+100, 0.0, 2.0]
+    [1.2676506002282294e+30, 0.0, 2.0]
     """
-    return np.asarray(np.clip(np.nan_to_num(at), -1e100, 1e100), dtype=np.float64)
+    return np.asarray(np.clip(np.nan_to_num(at), -FARTHEST, FARTHEST), dtype=np.float64)

@@ -42,7 +42,12 @@ def said(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 def released_by(process: subprocess.Popen[str]) -> list[str]:
     """The hashes of what a child released before it ended."""
-    output, _ = process.communicate()
+    if process.stdin is not None:
+        process.stdin.close()
+    assert process.stdout is not None
+    # Not communicate(): it passes over lines that an earlier readline() has already taken from the pipe.
+    output = process.stdout.read()
+    process.wait()
     return [json.loads(line)["released"] for line in output.splitlines()]
 
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm import Privacy
-from dpglm.api import _spend
 from dpglm.curator import Plan
 from dpglm.errors import PrivacyError
 from dpglm.privacy import (
@@ -29,6 +28,7 @@ from dpglm.privacy import SampledGaussianEvent as Sampled
 from dpglm.privacy.accounting import gdp_epsilon
 from dpglm.privacy.composition import composed_profile
 from dpglm.privacy.subsampled import full_batch_scale, sampled_scale
+from dpglm.results.spending import spend_lines
 
 SCHEMES: tuple[Any, ...] = (("poisson", "add-remove"), ("poisson", "replace-one"), ("fixed", "replace-one"))
 # Losses lie on a grid of 1/40 of a release's: epsilon is overstated by less than this, a little more or less.
@@ -163,9 +163,9 @@ def test_thousands_of_releases_are_counted_and_have_one_line() -> None:
     start = time.perf_counter()
     events: list[Event] = [Sampled(0.5, 0.004, "fixed", "replace-one")] * 5000
     plan = plan_of([*events, GaussianEvent(0.1)], Privacy(2.0, 1e-6))
-    lines = _spend(plan.costs(), plan.guarantee)
+    lines = spend_lines(plan.costs(), plan.guarantee)
     assert time.perf_counter() - start < 20.0
-    assert [line.release for line in lines] == ["gradient, 5000 x 0.004 of the rows", "gradient"]
+    assert [line.release for line in lines] == ["gradient, 5000 times on 0.004 of the rows", "gradient"]
     assert lines[0].epsilon is lines[0].mu is None
     assert lines[1].mu == 0.1
     assert sum(line.share for line in lines) == pytest.approx(1.0)
