@@ -10,7 +10,15 @@ import pytest
 from dpglm.curator import Permit, Plan
 from dpglm.errors import PermitError, PrivacyError
 from dpglm.noise import NoiseSource
-from dpglm.privacy import ApproximateEvent, Event, GaussianEvent, Guarantee, Privacy, PureEvent
+from dpglm.privacy import (
+    ApproximateEvent,
+    Event,
+    GaussianEvent,
+    Guarantee,
+    Privacy,
+    PureEvent,
+    SampledGaussianEvent,
+)
 from dpglm.releases import Release, Rows
 from dpglm.releases.base import WorstCase
 from dpglm.typing import FloatVector
@@ -131,3 +139,23 @@ def test_releases_are_run_in_the_order_of_the_plan() -> None:
     assert permit.left == 0
     with pytest.raises(PermitError, match="no further release"):
         permit.use(second)
+
+
+@pytest.mark.parametrize(
+    "privacy", [Privacy(5.0), Privacy.gdp(1.0, delta=1e-6), Privacy.zcdp(0.5, delta=1e-6)]
+)
+def test_samples_are_priced_in_epsilon_and_delta_only(privacy: Privacy) -> None:
+    def promised(one: Privacy) -> Guarantee:
+        return Guarantee(
+            one.epsilon, one.delta, one.definition, one.relation, str(one.unit), mu=one.mu, rho=one.rho
+        )
+
+    sample = Priced(SampledGaussianEvent(0.2, 0.1, "poisson", "replace-one"))
+    with pytest.raises(PrivacyError, match="random samples"):
+        Plan((sample,), promised(privacy), privacy)
+    pair = Privacy(1.0, 1e-6)
+    assert Plan((sample,), promised(pair), pair).releases == (sample,)
+    # A sample of all rows is none.
+    whole = Priced(SampledGaussianEvent(0.2, 1.0, "poisson", "replace-one"))
+    if privacy.mu is not None:
+        assert Plan((whole,), promised(privacy), privacy).releases == (whole,)
