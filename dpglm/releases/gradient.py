@@ -12,17 +12,17 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.noise import NoiseSource, add_normal, grid_step
-from dpglm.optim.rows import Block, Piece
+from dpglm.optim.rows import Block
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent
 from dpglm.privacy.events import SampledGaussianEvent
 from dpglm.releases.base import CHOSEN, SUMS, Release, Rows, WorstCase
 from dpglm.releases.predictor import finite, predictor
+from dpglm.releases.steepest import steepest
 from dpglm.typing import BoolVector, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.
 _ENTRIES = 2**18
-_FAR = 1e3
 # A rate is a quotient in double precision: what a whole number of rows may lack of itself.
 _ROUNDING = 2.0**-50
 
@@ -158,15 +158,8 @@ class Gradient(Release):
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """One row, against none or against its opposite; offsets keep their slopes at the largest."""
-        axis = np.eye(size, 1)
-        first = Piece(axis.astype(np.float32), np.array([1.0]), np.array([-_FAR]))
-        second = Piece(axis.astype(np.float32), np.array([0.0]), np.array([_FAR]))
-        if self.family.counts:  # a response of 0 and a mean at the bound: the slope is as large as it may be
-            first = Piece(axis.astype(np.float32), np.array([0.0]), np.array([_FAR]))
-            second = Piece(-axis.astype(np.float32), np.array([0.0]), np.array([_FAR]))
-        if relation == "add-remove":
-            second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
-        direction = np.tile(axis[:, 0], self.parts)
+        first, second = steepest(self.family, relation, size)
+        direction = np.tile(np.eye(size)[0], self.parts)
         return WorstCase(first, second, direction, at=np.zeros(self.parts * size))
 
 

@@ -13,7 +13,6 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
 from dpglm.optim import BlockLoss, minimise
-from dpglm.optim.rows import Piece
 from dpglm.privacy.bounded import bounded_shift
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import (
@@ -27,10 +26,9 @@ from dpglm.privacy.composition import (
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.releases.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
 from dpglm.releases.reach import WithinReach
+from dpglm.releases.steepest import steepest
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-# An offset beyond which a slope is 1 or 0 for the audit's purposes.
-FAR = 1e3
 _SLACK = 1e-3
 # What the ridge may pull with, in units of the tolerance: a double is off by 1/256 of that at most.
 _DIGITS = 2.0**45
@@ -277,15 +275,5 @@ class PerturbedMinimiser(Release):
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
-        axis = np.eye(size, 1)
-        if self.family.counts:  # a response of 0 and a mean at the bound: slope 1, not -1
-            first = Piece(axis.astype(np.float32), np.array([0.0]), np.array([FAR]))
-            second = Piece(-axis.astype(np.float32), np.array([0.0]), np.array([FAR]))
-            if relation == "add-remove":
-                second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
-            return WorstCase(first, second, axis[:, 0])
-        first = Piece(axis.astype(np.float32), np.array([1.0]), np.array([-FAR]))
-        second = Piece(axis.astype(np.float32), np.array([0.0]), np.array([FAR]))
-        if relation == "add-remove":
-            second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
-        return WorstCase(first, second, axis[:, 0])
+        first, second = steepest(self.family, relation, size)
+        return WorstCase(first, second, np.eye(size)[0])

@@ -19,9 +19,9 @@ from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.releases.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, Release, Rows, WorstCase
 from dpglm.releases.first_rows import FirstRows
+from dpglm.releases.steepest import steepest
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-_FAR = 1e3
 # max over t of t * expit(-t), rounded up: how far a ridge lets one row carry the minimiser.
 _PULL = 0.2784645427610738 * (1.0 + 1e-12)
 
@@ -168,14 +168,7 @@ class PerturbedOutput(Release):
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
-        axis = np.eye(size, 1)
-        first = Piece(axis.astype(np.float32), np.array([1.0]), np.array([-_FAR]))
-        second = Piece(axis.astype(np.float32), np.array([0.0]), np.array([_FAR]))
-        if self.family.counts:
-            first = Piece(axis.astype(np.float32), np.array([0.0]), np.array([_FAR]))
-            second = Piece(-axis.astype(np.float32), np.array([0.0]), np.array([_FAR]))
-        if relation == "add-remove":
-            second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+        first, second = steepest(self.family, relation, size)
         if self.plain_rows is not None:  # without offsets
             first, second = (Piece(piece.X, piece.y, None) for piece in (first, second))
-        return WorstCase(first, second, axis[:, 0])
+        return WorstCase(first, second, np.eye(size)[0])

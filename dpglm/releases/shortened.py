@@ -15,7 +15,8 @@ from dpglm.optim.rows import Block, Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.releases.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, TAIL, Release, Rows, WorstCase
-from dpglm.releases.minimiser import FAR, PerturbedMinimiser
+from dpglm.releases.minimiser import PerturbedMinimiser
+from dpglm.releases.steepest import FAR
 from dpglm.typing import FloatBlock, FloatVector
 
 # Squared lengths are rounded down to multiples of this, so that their sum has no rounding error.
