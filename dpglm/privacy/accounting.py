@@ -77,8 +77,8 @@ def gdp_delta(epsilon: float, mu: float) -> float:
     if mu < _SMALL_MU:
         return density * _mills_drop(x, mu)
     if x > 1.0:
-        return max(0.0, density * (_mills(x) - _mills(y)))
-    return max(0.0, math.erfc(x * _SQRT_HALF) / 2.0 - density * _mills(y))
+        return density * (_mills(x) - _mills(y))
+    return math.erfc(x * _SQRT_HALF) / 2.0 - density * _mills(y)
 
 
 def gdp_profile(epsilons: ArrayLike, mu: float) -> FloatVector:

@@ -120,7 +120,7 @@ class Curvature(Release):
 
     def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
         """The weighted sum, in double precision, in one read: within blocks first, then over blocks."""
-        width = max(64, _ENTRIES // max(rows.size, 1))
+        width = max(64, _ENTRIES // rows.size)
         total = np.zeros((rows.size, rows.size))
         for block in rows.blocks():
             inside = np.zeros((rows.size, rows.size))

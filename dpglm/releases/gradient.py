@@ -143,7 +143,7 @@ class Gradient(Release):
             X, y = X[:, chosen], y[chosen]
             offset = None if offset is None else offset[chosen]
         total = np.zeros(len(at))
-        width = max(64, _ENTRIES // max(len(at), 1))
+        width = max(64, _ENTRIES // len(at))
         for first in range(0, len(y), width):
             part = slice(first, first + width)
             wide = X[:, part].astype(np.float64)

@@ -73,7 +73,7 @@ class _Tie:
 
     def gathered(self, own: FloatMatrix) -> FloatVector:
         """The adjoint of `spread`."""
-        diagonal = np.einsum("li,ij,lj->l", self.basis, own, self.basis, optimize=True)
+        diagonal = np.einsum("li,li->l", self.basis @ own, self.basis)
         product: FloatVector = self.basis.T @ diagonal
         return product
 
@@ -135,9 +135,9 @@ class Span:
     def project(self, matrix: FloatMatrix) -> FloatMatrix:
         """The nearest matrix of the span in Frobenius norm, shape (p, p), of a symmetric one."""
         found = 0.5 * (matrix + matrix.T)
-        if not self._ties:
+        if self._intercept is None or not self._ties:
             return found
-        at, constant = self._intercept
+        at, constant = self._intercept.start, self._constant
         total = constant**2 * found[at, at]
         for tie in self._ties:
             total += tie.stretch**2 / tie.count * np.trace(found[tie.start : tie.stop, tie.start : tie.stop])
@@ -160,31 +160,31 @@ class Span:
         return SpanVariances(1.0 / self._total_square, levels)
 
     @cached_property
-    def _intercept(self) -> tuple[int, float]:
-        """Place and constant of the intercept; (-1, 1) where there is none."""
-        for block in self.blocks:
-            if block.kind == "intercept":
-                return block.start, float(block.table[0, 0])
-        return -1, 1.0
+    def _intercept(self) -> TermBlock | None:
+        return next((block for block in self.blocks if block.kind == "intercept"), None)
+
+    @property
+    def _constant(self) -> float:
+        """What stands in the column of the intercept; 1 where there is none."""
+        return 1.0 if self._intercept is None else float(self._intercept.table.item())
 
     @cached_property
     def _ties(self) -> tuple[_Tie, ...]:
-        if self._intercept[0] < 0:
+        if self._intercept is None:
             return ()
         return tuple(_tied(block) for block in self.blocks if block.kind == "levels")
 
     @cached_property
     def _total_square(self) -> float:
         """Squared Frobenius norm of the direction in which W moves the matrix."""
-        square = self._intercept[1] ** 4
+        square = self._constant**4
         for tie in self._ties:
             square += tie.stretch**4 * (tie.count - 1) / tie.count**2
         return square
 
     def _contrast_square(self, tie: _Tie) -> float:
         """Squared Frobenius norm of the direction in which each coordinate of v moves the matrix."""
-        constant = self._intercept[1]
-        return 2.0 * (constant * tie.stretch) ** 2 + tie.stretch**4 * (1.0 - 2.0 / tie.count)
+        return 2.0 * (self._constant * tie.stretch) ** 2 + tie.stretch**4 * (1.0 - 2.0 / tie.count)
 
 
 _REMEDY = "Take the blocks of a coding as they are."

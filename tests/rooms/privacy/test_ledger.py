@@ -214,6 +214,13 @@ def test_a_refusal_names_delta_where_there_is_some(path: Path) -> None:
         ledger.charge(approximate(1.0, 1e-5), what="y ~ x")
     assert "epsilon = 2.0 of 2.0 and delta = 1e-06 of 1e-06 are left" in told(error).found
     assert "privacy=(2.0, 1e-06)" in told(error).remedy
+    with pytest.raises(BudgetExceeded) as error:
+        ledger.charge(pure(2.5), what="y ~ x")
+    assert "costs epsilon = 2.5 and delta = 0.0, but" in told(error).found
+    assert told(error).remedy.startswith("Use privacy=2.0 or less")
+    with pytest.raises(BudgetExceeded) as error:
+        Ledger(path.with_name("pure.ledger"), 1.0).charge(approximate(0.5, 1e-6), what="y ~ x")
+    assert "delta = 0.0 of 0.0 are left" in told(error).found
 
 
 def test_a_refusal_is_written_down_and_costs_nothing(ledger: Ledger) -> None:
@@ -678,6 +685,20 @@ def test_the_state_is_plain_and_can_be_taken_as_of_an_entry(ledger: Ledger) -> N
         ["delta", "epsilon", "mu", "status", "what", "when"]
     ]
     assert len(ledger.state()["entries"]) == 4
+
+
+def test_a_book_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(path: Path) -> None:
+    ledger = Ledger(path, 1.0)
+    heads = []
+    for _ in range(3):
+        ledger.charge(pure(0.1), what="y ~ x")
+        heads.append(ledger.head)
+    now = ledger._book()
+    for entry, head in zip(ledger.entries, heads, strict=True):
+        then = now.until(entry)
+        assert then.entries[-1] == entry
+        assert then.hashes[-1] == head
+        assert len(then.hashes) == len(then.entries) + 1
 
 
 def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from dpglm.glm.penalties import penalties
 from dpglm.noise import SeededNoise
 from dpglm.optim.rows import Piece
 from dpglm.releases import Gradient, PerturbedOutput
+from dpglm.releases.predictor import predictor
 
 
 def output(**more: Any) -> PerturbedOutput:
@@ -70,6 +71,12 @@ def test_parts_are_dealt_out_by_place_across_blocks() -> None:
     release = Gradient(families["binomial"](), 1e-9, parts=2)
     found = release.run(Two([1.0, 0.0, 1.0, 0.0, 1.0]), np.zeros(2), SeededNoise(1))
     np.testing.assert_allclose(found, [-1.5, 1.0], atol=1e-6)
+
+
+def test_a_point_of_another_length_than_the_rows_is_no_point() -> None:
+    for size in (1, 3):
+        with pytest.raises(ValueError, match="zip"):
+            predictor(np.ones(size), np.ones((2, 4)))
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])

@@ -135,3 +135,11 @@ def test_tables_that_are_no_simplex_and_gaps_are_refused() -> None:
         Span((one, bad))
     with pytest.raises(MethodError, match="gaps"):
         Span((bad,))
+
+
+def test_without_an_intercept_nothing_is_tied() -> None:
+    span, rows = declared("0 + x + z", 50)
+    gram = rows.T @ rows
+    np.testing.assert_array_equal(span.project(gram), 0.5 * (gram + gram.T))
+    assert span.dimension == span.size * (span.size + 1) // 2
+    assert (span.variances().total, span.variances().levels) == (1.0, {})

@@ -1,0 +1,57 @@
+"""Sums of losses against closed forms: infinite losses, ties, and what a plain Gaussian bounds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpglm.errors import PrivacyError
+from dpglm.privacy import ApproximateEvent, GaussianEvent
+from dpglm.privacy import SampledGaussianEvent as Sampled
+from dpglm.privacy.accounting import gdp_delta, pure_delta
+from dpglm.privacy.composition import composed_profile
+from dpglm.privacy.loss_bound import is_gaussian_at
+from dpglm.privacy.loss_sum import LossSum
+from dpglm.privacy.sampled_loss import loss_of
+from dpglm.privacy.staged import staged_delta
+
+
+@pytest.mark.parametrize("own", [0.2, 0.6, 0.9])
+def test_an_infinite_loss_is_as_likely_as_some_part_of_the_sum_is(own: float) -> None:
+    event = ApproximateEvent(0.5, own)
+    once = LossSum([(loss_of(event, added=False), 1)]).tail(own)
+    assert own <= once.delta(5.0) < own + 1e-9
+    assert once.delta(0.0) == pytest.approx(own + (1.0 - own) * pure_delta(0.0, 0.5), rel=1e-6)
+    twice = LossSum([(loss_of(event, added=False), 2)]).tail(own)
+    assert twice.delta(5.0) == pytest.approx(1.0 - (1.0 - own) ** 2, rel=1e-9)
+
+
+def test_a_sample_of_almost_all_rows_costs_no_more_than_all_rows() -> None:
+    events = [Sampled(0.3, 1.0 - 2.0**-40, "fixed", "replace-one")] * 4
+    epsilons = np.array([0.5, 1.0, 2.0, 4.0])
+    found = composed_profile(events, epsilons)
+    most = np.array([gdp_delta(epsilon, 0.6) for epsilon in epsilons.tolist()])
+    assert (found <= most).all()
+    np.testing.assert_allclose(found, most, rtol=1e-9)
+    beside = composed_profile([*events, GaussianEvent(0.8)], epsilons)
+    assert (beside <= [gdp_delta(epsilon, 1.0) for epsilon in epsilons.tolist()]).all()
+
+
+def test_mus_and_rates_that_nobody_feels_are_refused() -> None:
+    Sampled(1e-100, 2.0**-60, "poisson", "replace-one")
+    for mu, rate in ((0.99e-100, 0.5), (0.5, 2.0**-60.1), (1e-200, 2.0**-70)):
+        with pytest.raises(PrivacyError, match="felt at all"):
+            Sampled(mu, rate, "poisson", "replace-one")
+
+
+def test_two_steps_at_half_the_square_of_mu_are_gaussian_as_two_rows_are() -> None:
+    mu, beside = 0.5, 0.3
+    for reach in (mu * mu / 2.0, 0.9 * mu * mu / 2.0):
+        for epsilon in (0.2501, 1.0, 3.0):
+            assert is_gaussian_at(epsilon, mu, reach, 2)
+            exact = gdp_delta(epsilon, math.hypot(2.0 * mu, beside))
+            assert staged_delta(epsilon, mu, reach, 2, beside, uniform=True) == exact
+    assert not is_gaussian_at(0.2501, mu, 1.01 * mu * mu / 2.0, 2)
+    assert not is_gaussian_at(0.2501, mu, mu * mu / 2.0, 2, cover=0.1)
