@@ -15,9 +15,10 @@ from dpglm.methods.ssadmm import SSADMM
 @methods.register("dpsgd")
 @dataclass(frozen=True)
 class DPSGD(SSADMM):
-    r""":math:`x^+ = \mathrm{prox}_{\eta h}(x - \eta \tilde g(x))`, averaged over the last half of the steps.
+    r""":math:`x^+ = \mathrm{prox}_{\eta h}(x - \eta \tilde g(x))`, averaged.
 
-    The answer is the proximal step at the mean of the points before it.
+    The answer is the proximal step at the mean, over the last three quarters of the steps, of the points
+    before it.
 
     Parameters
     ----------
@@ -39,13 +40,12 @@ class DPSGD(SSADMM):
 
     def iterate(self, run: Run) -> Estimate:
         x = np.zeros(run.size)
-        mean, kept = np.zeros(run.size), 0
+        mean = np.zeros(run.size)
         for number in range(len(run)):
             step = run.step(number)
             point = x - run.steps(number) * run.gradient(number, x)
             penalty = run.penalty(1.0 / step)
             x = run.prox(penalty, point, 1.0 / step)
-            if number >= len(run) // 2:
-                mean, kept = mean + point, kept + 1
+            mean += run.weight(number) * point
         penalty = run.penalty(1.0 / step)
-        return run.finish(penalty, run.prox(penalty, mean / kept, 1.0 / step))
+        return run.finish(penalty, run.prox(penalty, mean, 1.0 / step))

@@ -27,6 +27,7 @@ from dpglm.methods.iterated import (
     require_steps,
 )
 from dpglm.methods.promise import promise
+from dpglm.noise import grid_step
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.subsampled import sampled_scale
@@ -36,10 +37,7 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 Sampling = Literal["all", "poisson", "fixed"]
 Schedule = Literal["constant", "sqrt"]
 # Steps on all rows; on samples this many passes' worth of rows are drawn, and no more steps than MOST.
-STEPS, PASSES, MOST = 30, 10, 2000
-# Default strength, as a share of what noise reaches in the mean gradient of the last half of the steps:
-# points remember the steps before as well. Measured on a simulation and on a real table.
-SHARE = 0.7
+STEPS, PASSES, MOST = 100, 10, 2000
 # Samples must hold a row more often than this many times delta, or a release of their rows would be allowed.
 TEN_DELTAS = 10.0
 # A gradient against the one before, by this cosine beyond noise, halves the steps.
@@ -58,7 +56,7 @@ class GradientMethod(Method):
     Parameters
     ----------
     steps : int or None
-        Number T of releases. None: 30 on all rows; on samples as many as read the table ten times.
+        Number T of releases. None: 100 on all rows; on samples as many as read the table ten times.
     eta : float or None
         Step size, for the *average* loss of coded rows. None: 1 over the largest eigenvalue that its second
         derivative in the penalised coefficients is expected to have, from declared bounds, and for the
@@ -129,6 +127,7 @@ class GradientMethod(Method):
                 relation=privacy.relation,
                 sensitivity=sensitivity,
             )
+        grid_step(scale, self.clip, self.shares * problem.geometry.size)  # refused here, not after the charge
         releases = tuple(
             Gradient(problem.family, scale, self.clip, self.drawn, rate, self.shares) for _ in range(steps)
         )
@@ -206,6 +205,7 @@ class Run:
         first = plan.releases[0]
         assert isinstance(first, Gradient)
         self.size, self.parts = len(self.scaling.lengths), first.parts
+        self.kept = len(plan.releases) - len(plan.releases) // 4
         self.divisor = first.rate * rows / self.parts
         self.deviation = first.scale
         self.eta, self._free = _step_sizes(method, problem, self.scaling)
@@ -218,6 +218,10 @@ class Run:
         """Size of step ``number`` = 0, 1, ... in the penalised coefficients."""
         start = 1.0 if self.method.eta is not None else min(1.0, (number + 1.0) / CAREFUL)
         return start * self.eta / (1.0 if self.method.schedule == "constant" else math.sqrt(number + 1.0))
+
+    def weight(self, number: int) -> float:
+        """Of the point of a step in the mean that is the answer: that of the last three quarters."""
+        return 1.0 / self.kept if number >= len(self) - self.kept else 0.0
 
     def steps(self, number: int) -> FloatVector:
         """Of each coefficient: a shorter one for the intercept, which has more curvature; shape (p,)."""
@@ -246,8 +250,8 @@ class Run:
     def penalty(self, quadratic: float) -> Penalty:
         """Bound to proximal steps against ``quadratic`` of the average loss; its strength is in sum units."""
         size = int(self.scaling.penalised.sum())
-        averaged = self.deviation / self.divisor * math.sqrt(2.0 / (len(self) * self.parts))
-        level = SHARE * noise_level(averaged * self.rows, size)
+        averaged = self.deviation / self.divisor / math.sqrt(self.kept * self.parts)
+        level = noise_level(averaged * self.rows, size)
         return bound_penalty(self.problem, self.scaling, quadratic * self.rows, level)
 
     def prox(self, penalty: Penalty, point: FloatVector, quadratic: float) -> FloatVector:

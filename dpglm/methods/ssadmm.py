@@ -28,7 +28,7 @@ class SSADMM(GradientMethod):
         z^+ &= \mathrm{prox}_{h/\rho}(x^+ + y/\rho), \qquad y^+ = y + \rho (x^+ - z^+).
 
     The gradient is all that is read; x, y, z are post-processing of it. The answer is the proximal step at
-    the mean of ``x + y / rho`` over the last half of the steps: exactly sparse.
+    the mean of ``x + y / rho`` over the last three quarters of the steps: exactly sparse.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def admm(run: Run, parts: int, rho: float | None) -> Estimate:
     penalty = run.penalty(rho)
     x, y = np.zeros((parts, run.size)), np.zeros((parts, run.size))
     z = np.zeros(run.size)
-    mean, kept = np.zeros(run.size), 0
+    mean = np.zeros(run.size)
     for number in range(len(run)):
         inverse = 1.0 / run.steps(number)
         gradient = run.gradient(number, x.ravel()).reshape(parts, run.size)
@@ -105,6 +105,5 @@ def admm(run: Run, parts: int, rho: float | None) -> Estimate:
         point: FloatVector = (x + y / rho).mean(axis=0)
         z = run.prox(penalty, point, rho)
         y = y + rho * (x - z)
-        if number >= len(run) // 2:
-            mean, kept = mean + point, kept + 1
-    return run.finish(penalty, run.prox(penalty, mean / kept, rho))
+        mean += run.weight(number) * point
+    return run.finish(penalty, run.prox(penalty, mean, rho))

@@ -139,8 +139,8 @@ def _findings(fits: Fits) -> Section:
         "Why numbers differ from the paper's: noise is calibrated to exact prices of gradients of all rows "
         "instead of bounds for samples; mpADMM has the noise that its steps need; ADMM-objP draws fresh "
         "noise in every iteration and blurs the residual of an inexact minimiser, without which its claim "
-        "fails; the answer is a sparse z averaged over the last half of the steps; bounds are declared, "
-        "not read off the data.",
+        "fails; the answer is a sparse z averaged over the last three quarters of the steps; bounds are "
+        "declared, not read off the data.",
         "One look is dpglm's default: one perturbed minimiser, or an estimate and the curvature at it. The "
         "budget is spent once, on the answer, instead of on every step on the way to it.",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,3 +106,12 @@ def test_a_step_that_is_too_long_for_the_rows_is_halved_until_it_is_not() -> Non
         progress=False,
     )
     assert 2.0 < float(found.estimates[1:].sum()) < 6.0
+
+
+def test_noise_too_large_for_any_grid_is_refused_before_a_ledger_is_charged(tmp_path: Path) -> None:
+    ledger = dpglm.Ledger(tmp_path / "ward.ledger", dpglm.Privacy.gdp(1.0, delta=1e-6))
+    # One number would still find a step; three coefficients do not.
+    small = dpglm.Privacy.gdp(2.0 / (0.7 * 2.0**40), delta=1e-14)
+    with pytest.raises(MethodError, match="in 3 numbers"):
+        fit(SSADMM(steps=1), small, seed=None, ledger=ledger)
+    assert ledger.entries == ()
