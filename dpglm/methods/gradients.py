@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,7 +27,6 @@ from dpglm.methods.iterated import (
     require_steps,
 )
 from dpglm.methods.promise import promise
-from dpglm.noise import grid_step
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.subsampled import sampled_scale
@@ -127,7 +126,7 @@ class GradientMethod(Method):
                 relation=privacy.relation,
                 sensitivity=sensitivity,
             )
-        grid_step(scale, self.clip, self.shares * problem.geometry.size)  # refused here, not after the charge
+        replace(one, scale=scale).require_grid(problem.geometry.size)  # refused here, not after the charge
         releases = tuple(
             Gradient(problem.family, scale, self.clip, self.drawn, rate, self.shares) for _ in range(steps)
         )

@@ -83,7 +83,11 @@ class Gradient(Release):
             raise _refused(f"sampling={self.sampling!r}", "'all', 'poisson' or 'fixed'")
         if self.parts < 1 or (self.parts > 1 and self.sampling != "all"):
             raise _refused(f"parts={self.parts!r} with sampling={self.sampling!r}", "parts of all rows")
-        grid_step(self.scale, self.clip, 1)
+        self.require_grid(1)
+
+    def require_grid(self, size: int) -> None:
+        """Refuse noise that no grid serves for gradients of ``size`` columns."""
+        grid_step(self.scale, self.clip, self.parts * size)
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the sums by one neighbour that is in the sample, Euclidean norm."""
