@@ -86,7 +86,8 @@ def options_text(piece: object, *, without: Iterable[str] = ()) -> str:
     for field in dataclasses.fields(piece) if dataclasses.is_dataclass(piece) else ():
         value = getattr(piece, field.name)
         value = value.tolist() if hasattr(value, "tolist") else value
-        if field.init and field.name not in without and value != field.default:
+        own = field.init and not field.name.startswith("_")
+        if own and field.name not in without and value != field.default:
             found[field.name] = value
     return json.dumps(found, default=str)
 

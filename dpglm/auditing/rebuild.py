@@ -21,6 +21,7 @@ from dpglm.registry import with_options
 from dpglm.releases import PerturbedMinimiser, Release, ShortenedMinimiser
 from dpglm.results.fit_result import FitResult
 from dpglm.results.record import plain
+from dpglm.results.store import read
 
 # Facts of the mechanism that a fit writes over with released numbers or words about them.
 _RELEASED = ("strength_sum", "penalty_applied")
@@ -119,7 +120,7 @@ def _methods(result: FitResult) -> Iterator[Method]:
     kind = methods[result.method]
     kept = result.mechanism.get("method_options")
     if isinstance(kept, str):
-        yield with_options(kind, kept)
+        yield with_options(kind, kept).opened(read)
         return
     options: dict[str, list[Any]] = {"coding": [result.mechanism.get("coding", "centred")]}
     ridge = result.mechanism.get("ridge")

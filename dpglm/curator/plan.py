@@ -46,11 +46,15 @@ class Plan:
         if self.privacy is None:
             return
         # The calibration found the noise; this reads the price off the releases themselves.
-        events = [event for _, event in self.costs()]
+        for costs in self.parallel():
+            self._check([event for _, event in costs], self.privacy)
+
+    def _check(self, events: Sequence[Event], privacy: Privacy) -> None:
+        """Refuse releases of which one row may be in all, and that cost more than the budget."""
         asked = ("epsilon", "delta", "definition", "relation")
-        kept = all(getattr(self.guarantee, name) == getattr(self.privacy, name) for name in asked)
-        mu = self.privacy.mu if self.guarantee.mu is None else self.guarantee.mu
-        pair = self.privacy.delta > 0.0 and mu is None
+        kept = all(getattr(self.guarantee, name) == getattr(privacy, name) for name in asked)
+        mu = privacy.mu if self.guarantee.mu is None else self.guarantee.mu
+        pair = privacy.delta > 0.0 and mu is None
         if not pair and any(isinstance(event, SampledGaussianEvent) and event.rate < 1.0 for event in events):
             raise PrivacyError(
                 "releases on random samples of the rows under a pure, GDP or zCDP budget",
@@ -63,13 +67,44 @@ class Plan:
                 expected="the budget's epsilon, delta and relation, and Gaussian releases of that mu",
                 remedy="State the budget of the plan.",
             )
-        spent = basic_composition(events, self.privacy.delta)
-        if not spent <= self.privacy.epsilon * (1.0 + 1e-9):
+        spent = basic_composition(events, privacy.delta)
+        if not spent <= privacy.epsilon * (1.0 + 1e-9):
             raise PrivacyError(
-                f"releases that cost epsilon {spent:.6g} at delta {self.privacy.delta:g}",
-                expected=f"at most the epsilon {self.privacy.epsilon:g} that was asked for",
+                f"releases that cost epsilon {spent:.6g} at delta {privacy.delta:g}",
+                expected=f"at most the epsilon {privacy.epsilon:g} that was asked for",
                 remedy="Calibrate the releases to the budget.",
             )
+
+    def parallel(self) -> tuple[tuple[tuple[str, Event], ...], ...]:
+        """Named events of the releases that a single row can be in, a tuple for each part of the rows.
+
+        Releases on different parts of one dealing share no row; those on all rows are in every tuple.
+
+        Raises
+        ------
+        PrivacyError
+            Parts of two dealings, which may overlap.
+        """
+        if self.privacy is None:
+            return ()
+        read = [release.reads for release in self.releases]
+        if len({part[0] for part in read if part is not None}) > 1:
+            raise PrivacyError(
+                "releases on parts of two dealings",
+                expected="one way to deal the rows, whose parts share none",
+                remedy="Deal the rows once in a plan.",
+            )
+        parts: list[object] = list(dict.fromkeys(part for part in read if part is not None)) or [None]
+        relation = self.privacy.relation
+        return tuple(
+            tuple(
+                cost
+                for release, reads in zip(self.releases, read, strict=True)
+                if reads in (None, part)
+                for cost in release.events(relation)
+            )
+            for part in parts
+        )
 
     def costs(self) -> tuple[tuple[str, Event], ...]:
         """Named events of all releases, in order."""

@@ -37,6 +37,11 @@ class Stack:
     weights : ndarray, shape (K + 1,) or (K,)
         v_0 and v of the meta model, or public weights of votes, >= 0, their sum > 0.
 
+    Raises
+    ------
+    MethodError
+        Parts of different lengths, no model or too many, or weights of votes below 0 or that sum to 0.
+
     Examples
     --------
     >>> stack = Stack(("a", "b"), ((), ()), np.eye(2), "majority", np.ones(2))
@@ -65,11 +70,12 @@ class Stack:
             and self.coefficients.ndim == 2
             and len(self.coefficients) == count
             and self.weights.shape == (count + (self.combine == "model"),)
+            and (self.combine == "model" or _votes(self.weights))
         )
         if not good:
             raise MethodError(
                 "a stack whose parts do not fit each other",
-                expected="a name, a group and a row of coefficients a model, and a weight each",
+                expected="a name, a group, coefficients and a weight a model; votes >= 0, one above 0",
                 remedy="Save the result again from the fit itself.",
             )
 
@@ -77,7 +83,7 @@ class Stack:
         """Equal to the last bit."""
         if not isinstance(other, Stack):
             return NotImplemented
-        return all(np.array_equal(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return all(_equal(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
 
     def __hash__(self) -> int:
         return hash((self.names, self.combine, self.weights.tobytes()))
@@ -109,3 +115,14 @@ class Stack:
         weights = self.weights[1:] if self.combine == "model" else self.weights / self.weights.sum()
         scale = 2.0 / math.sqrt(len(self.names)) / 4.0 if self.combine == "model" else 1.0
         return np.asarray(scale * weights @ self.coefficients, dtype=np.float64)
+
+
+def _votes(weights: FloatVector) -> bool:
+    """Whether these are weights of votes: public, so that an error about them tells nothing."""
+    return bool(np.isfinite(weights).all() and (weights >= 0.0).all() and 0.0 < weights.sum() < math.inf)
+
+
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    return one == other

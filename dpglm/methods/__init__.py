@@ -11,12 +11,18 @@ from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.objective import Objective
 from dpglm.methods.output import Output
 from dpglm.methods.ssadmm import SSADMM
+from dpglm.methods.stacking import PSTF, PSTS
+from dpglm.methods.transfer import PPHTL, PSTH
 
 __all__ = [
     "DPADMM",
     "DPSC",
     "DPSGD",
     "MPADMM",
+    "PPHTL",
+    "PSTF",
+    "PSTH",
+    "PSTS",
     "SSADMM",
     "Estimate",
     "Method",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from os import PathLike
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from dpglm.curator import Plan
 from dpglm.errors import MethodError
@@ -14,6 +15,7 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.released import Released
+from dpglm.inference.stack import Stack
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import Registry
 from dpglm.releases import Release
@@ -112,7 +114,7 @@ class Estimate:
     """What a method found: coded and user's coefficients, and which were selected.
 
     ``released`` is what intervals are made of, where there is a curvature; ``exact_path`` what a fit without
-    privacy found at other strengths.
+    privacy found at other strengths. Coefficients beside a ``stack`` approximate it.
     """
 
     coded: FloatVector
@@ -121,6 +123,7 @@ class Estimate:
     facts: Mapping[str, Any] = field(default_factory=dict)
     released: Released | None = None
     exact_path: ExactPath | None = None
+    stack: Stack | None = None
 
 
 class Method(ABC):
@@ -133,6 +136,14 @@ class Method(ABC):
 
     # How rows are coded: "centred", so that no row exceeds its bound, unless a method makes this a field.
     coding: Literal["centred", "reference"] = "centred"
+
+    def inside(self, penalty: Penalty, strength: object) -> Penalty:
+        """The penalty inside the objective; a method whose models have their own says so."""
+        return penalty
+
+    def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
+        """The method with the files that its options name read, by ``load``; most name none."""
+        return self
 
     @abstractmethod
     def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:

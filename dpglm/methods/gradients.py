@@ -126,7 +126,9 @@ class GradientMethod(Method):
                 relation=privacy.relation,
                 sensitivity=sensitivity,
             )
-        replace(one, scale=scale).require_grid(problem.geometry.size)  # refused here, not after the charge
+        replace(one, scale=scale).require_grid(
+            len(problem.geometry.names)
+        )  # refused here, not after the charge
         releases = tuple(
             Gradient(problem.family, scale, self.clip, self.drawn, rate, self.shares) for _ in range(steps)
         )

@@ -57,9 +57,7 @@ def tilted(
     scaling = Scaling.of(problem.geometry)
     size = len(scaling.lengths)
     deviation = scale if law == "gaussian" else scale * math.sqrt(size + 1.0)
-    least = float(np.min(ridge))
-    far = deviation * math.sqrt(size) * max(1.0, 1.0 / least)
-    tolerance = max(TOLERANCE, min(TOLERANCE_SHARE * far, NOISE_SHARE * deviation))
+    tolerance = tolerance_at(deviation, size, float(np.min(ridge)))
     if problem.strength is None:
         # Sum units: the level that noise alone reaches in p coordinates.
         strength = default_strength(problem, penalty, deviation, row_square)
@@ -81,6 +79,12 @@ def tilted(
         reach=reach,
     )
     return replace(found, blur_scale=found.blur_for(price))
+
+
+def tolerance_at(deviation: float, size: int, ridge: float) -> float:
+    """What a solver may leave over of the score, sum units, at this noise in each of ``size`` coordinates."""
+    far = deviation * math.sqrt(size) * max(1.0, 1.0 / ridge)
+    return max(TOLERANCE, min(TOLERANCE_SHARE * far, NOISE_SHARE * deviation))
 
 
 def default_strength(

@@ -27,6 +27,7 @@ from dpglm.methods import Method
 from dpglm.planning.study import Study
 from dpglm.planning.study_plan import StudyPlan
 from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.results.store import read
 from dpglm.results.uncertainty import quantile
 
 GOALS: Final = ("explain", "predict", "select")
@@ -119,7 +120,7 @@ def plan(
         family=chosen_family,
         penalty=chosen_penalty,
         goal=goal,
-        method=method_of(method, budget, chosen_family),
+        method=method_of(method, budget, chosen_family).opened(read),
         privacy=naming_unit(budget, declared) or budget,
         n=_rows(n),
         rate=0.5 if rate is None else _rate(rate),

@@ -68,6 +68,11 @@ class Release(ABC):
         """What the claim of this very release takes for granted."""
         return self.premises
 
+    @property
+    def reads(self) -> tuple[tuple[float, ...], int] | None:
+        """Which part of the rows, dealt by place (edges of shares, index); None reads all of them."""
+        return None
+
     @abstractmethod
     def sensitivity(self, relation: Relation) -> float:
         """Largest change that one neighbour makes to what the noise hides, Euclidean norm."""

@@ -263,6 +263,10 @@ class PerturbedMinimiser(Release):
             return add_normal(centre, scale=self.blur_scale, sensitivity=self.moved, noise=noise)
         return add_laplace(centre, scale=self.blur_scale, noise=noise)
 
+    def reaches(self, at: FloatVector) -> bool:
+        """Whether the ridge pulls to all of a centre: finite, and none of it cut."""
+        return bool(np.all(np.abs(np.asarray(self.ridge) * at) <= _DIGITS * self.tolerance))
+
     def _pull(self, at: FloatVector) -> FloatVector:
         """P times the centre, which is cut where rounding in it would be felt beside the tolerance."""
         most = _DIGITS * self.tolerance

@@ -138,6 +138,7 @@ def coefficient_figure(result: FitResult) -> Figure | None:
         drawn = sorted(largest)
     if not drawn:
         return None
+    kind = "Coefficients" if result.stack is None else "Coefficients of the linear approximation"
     names = [shortened(result.names[j], 30) for j in drawn]
     values = [float(result.estimates[j]) for j in drawn]
     edge = 14 + 6.5 * max(len(name) for name in names)
@@ -149,7 +150,7 @@ def coefficient_figure(result: FitResult) -> Figure | None:
         "coefficients",
         420,
         height,
-        title="Coefficients, original scale",
+        title=f"{kind}, original scale",
         description="One line for each coefficient, from zero to a dot at its value; hollow dots at zero "
         "were not selected.",
     )
@@ -166,7 +167,7 @@ def coefficient_figure(result: FitResult) -> Figure | None:
     left_out = len(result.names) - len(drawn) - ("Intercept" in result.names)
     intercept = ", without the intercept" if "Intercept" in result.names else ""
     largest_only = f"; the {MOST_DOTS} largest" if left_out else ""
-    caption = f"Coefficients in original units{intercept}{largest_only}."
+    caption = f"{kind} in original units{intercept}{largest_only}."
     caption += " Hollow: not selected. Units differ between variables, so lengths compare only within a unit."
     twin = Rows(
         "Coefficients drawn",

@@ -214,7 +214,8 @@ def _coefficients(result: FitResult, ax: Axes) -> None:
     ax.axvline(0.0, color=SOFT, linewidth=1.0, zorder=1)
     _names(ax, [result.names[j] for j in drawn])
     hollow = "95 % intervals; hollow: none given" if given.any() else "hollow: not selected"
-    ax.set_xlabel(f"coefficient, {result.link} scale ({hollow})")
+    what = "coefficient" if result.stack is None else "coefficient of the linear approximation"
+    ax.set_xlabel(f"{what}, {result.link} scale ({hollow})")
 
 
 def _variance(result: FitResult, ax: Axes) -> None:

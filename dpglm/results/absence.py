@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dpglm.inference.printing import LEAST_SIGNAL, MOST_ADJUSTMENT, MOST_SHARE_OF_SCALE, Verdict
+from dpglm.inference.stack import Stack
 from dpglm.results.record import FitRecord
 from dpglm.tables.number import factor
 
@@ -31,6 +32,11 @@ def no_intervals(record: FitRecord) -> str:
     """Why a result has no standard errors, as a sentence can go on; empty where it has a curvature."""
     if record.contrasts is not None:
         return ""
+    if record.stack is not None:
+        return (
+            f"a stack of {models_text(record.stack)} has no released curvature, and its log odds are no "
+            'linear function of coefficients; method "objective" can have them'
+        )
     if record.released is not None:
         return "the released numbers are too large or too small to compute with"
     if record.link == "margin":
@@ -60,6 +66,28 @@ def no_intervals(record: FitRecord) -> str:
             "and refit() then selects at no cost"
         )
     return "honest ones need a released curvature, which this fit does not have"
+
+
+def models_text(stack: Stack) -> str:
+    """How many models, in words.
+
+    Examples
+    --------
+    >>> models_text(Stack(("a",), ((),), np.ones((1, 2)), "majority", np.ones(1)))
+    '1 model'
+    """
+    count = len(stack.names)
+    return f"{count} model{'' if count == 1 else 's'}"
+
+
+def approximation(record: FitRecord) -> str:
+    """What the coefficients of a stack are; empty for other fits."""
+    if record.stack is None:
+        return ""
+    return (
+        f"Coefficients are a linear approximation of the log odds of a stack of {models_text(record.stack)}; "
+        "predict() and blocks() use the stack itself."
+    )
 
 
 def gaps(record: FitRecord) -> tuple[str, ...]:

@@ -39,12 +39,18 @@ def check_agreement(record: FitRecord) -> None:
 
 def _prices(record: FitRecord) -> None:
     promise = record.guarantee
-    epsilon = sum(line.epsilon for line in record.spend_lines if line.epsilon is not None)
-    if epsilon > promise.epsilon * (1.0 + PRICE_SLACK):
-        fault("guarantee.epsilon below the sum of spend_lines", "releases that cost no more than promised")
-    mu = math.hypot(*(line.mu for line in record.spend_lines if line.mu is not None))
-    if promise.mu is not None and mu > promise.mu * (1.0 + PRICE_SLACK):
-        fault("guarantee.mu below that of spend_lines", "releases that cost no more than promised")
+    for part in {
+        line.part for line in record.spend_lines
+    }:  # a row is in one part, and in what reads all rows
+        lines = [line for line in record.spend_lines if line.part in (0, part)]
+        epsilon = sum(line.epsilon for line in lines if line.epsilon is not None)
+        if epsilon > promise.epsilon * (1.0 + PRICE_SLACK):
+            fault(
+                "guarantee.epsilon below the sum of spend_lines", "releases that cost no more than promised"
+            )
+        mu = math.hypot(*(line.mu for line in lines if line.mu is not None))
+        if promise.mu is not None and mu > promise.mu * (1.0 + PRICE_SLACK):
+            fault("guarantee.mu below that of spend_lines", "releases that cost no more than promised")
 
 
 def _promise(record: FitRecord) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from dpglm.errors import MethodError
+from dpglm.results.absence import approximation
 from dpglm.results.record import FitRecord
 from dpglm.results.summary import family_text, guarantee_notes, strength_text
 from dpglm.results.uncertainty import standard_errors
@@ -20,13 +22,23 @@ ERRORS = (
 TOGETHER = "Each guarantee holds for its fit alone. What they cost together is for a ledger to say."
 
 
+@runtime_checkable
+class Joined(Protocol):
+    """Fits that know what they cost together, such as those of several sites."""
+
+    @property
+    def together(self) -> str:
+        """What they cost together, in a sentence."""
+
+
 def compare(fits: FitRecord | Sequence[FitRecord] | Mapping[str, FitRecord], *more: FitRecord) -> Table:
     """Coefficients of several fits side by side, with a guarantee for each.
 
     Parameters
     ----------
     fits : FitResult, or a sequence or mapping of them
-        In the order of the columns. The keys of a mapping are the headings, else ``(1)``, ``(2)``, ...
+        In the order of the columns. The keys of a mapping are the headings, else ``(1)``, ``(2)``, ... Of a
+        :class:`dpglm.SiteFits` they are the sites, and the notes say what all of them cost together.
     *more : FitResult
         Further fits, where the first was given alone.
 
@@ -68,8 +80,9 @@ def compare(fits: FitRecord | Sequence[FitRecord] | Mapping[str, FitRecord], *mo
         wide=tuple((label, _line(record)) for label, record in named.items()),
         notes=(
             *(f"{label}: {note}" for label, record in named.items() for note in guarantee_notes(record)),
+            *(f"{label}: {note}" for label, record in named.items() if (note := approximation(record))),
             *((ERRORS,) if given else ()),
-            TOGETHER,
+            fits.together if isinstance(fits, Joined) and not more else TOGETHER,
         ),
         alarm="; ".join(open_fits),
     )

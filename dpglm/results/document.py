@@ -16,6 +16,7 @@ import numpy as np
 
 from dpglm.errors import StoreError
 from dpglm.inference.exact_path import ExactPath
+from dpglm.inference.stack import Stack
 from dpglm.results.record import FitRecord, LedgerState, SpendLine
 from dpglm.results.released_fields import to_fields
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
@@ -96,7 +97,7 @@ def _document(result: FitRecord, *, packed: bool) -> dict[str, Any]:
         "user_from_coded": _entries(result.user_from_coded),
         "terms": [[term, list(positions)] for term, positions in result.terms],
         "guarantee": result.guarantee.to_dict(),
-        "spend_lines": [_values(line) for line in result.spend_lines],
+        "spend_lines": [_spend_line(line) for line in result.spend_lines],
         "schema": result.schema,
         "mechanism": result.mechanism,
         "ledger": None if result.ledger is None else _values(result.ledger),
@@ -105,6 +106,8 @@ def _document(result: FitRecord, *, packed: bool) -> dict[str, Any]:
     if result.exact_path is not None:
         path = result.exact_path
         content["exact_path"] = _values(path) | {"coefficients": path.coefficients.ravel()}
+    if result.stack is not None:
+        content["stack"] = _stack(result.stack)
     encoded: dict[str, Any] = encode(_listed(content, packed))
     return encoded
 
@@ -141,6 +144,22 @@ def _entries(matrix: FloatMatrix) -> dict[str, Any]:
     """The entries of a matrix that are not +0.0: the public map of a wide model is mostly zeros."""
     rows, columns = np.nonzero((matrix != 0.0) | np.signbit(matrix))
     return {"row": rows.tolist(), "column": columns.tolist(), "value": matrix[rows, columns]}
+
+
+def _stack(stack: Stack) -> dict[str, Any]:
+    """Models and what combines them; the coefficients row by row, in coded columns."""
+    return {
+        "names": list(stack.names),
+        "groups": [list(group) for group in stack.groups],
+        "coefficients": stack.coefficients.ravel(),
+        "combine": stack.combine,
+        "weights": stack.weights,
+    }
+
+
+def _spend_line(line: SpendLine) -> dict[str, Any]:
+    values = _values(line)
+    return values if line.part else {name: one for name, one in values.items() if name != "part"}
 
 
 def _values(line: SpendLine | LedgerState | ExactPath) -> dict[str, Any]:

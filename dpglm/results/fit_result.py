@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from dpglm.glm.penalties import Penalty
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results import tidy as frames
-from dpglm.results.prediction import Prediction, predict
-from dpglm.results.record import FitRecord, LedgerState, RowMap, SpendLine
+from dpglm.results.predicting import PredictingResult
+from dpglm.results.record import LedgerState, RowMap, SpendLine
 from dpglm.results.refits import CoefficientPath, path, refit, select
 from dpglm.results.restrictions import Restriction
 from dpglm.results.summary import summary
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FitResult", "LedgerState", "RowMap", "SpendLine"]
 
 
-class FitResult(FitRecord):
+class FitResult(PredictingResult):
     """A fitted model: coefficients on the original scale of the variables, and what was promised.
 
     Everything here follows from released numbers and public facts, so it may be printed, copied, saved and
@@ -53,7 +53,10 @@ class FitResult(FitRecord):
 
     @property
     def params(self) -> pd.Series[float]:
-        """Coefficients on the original scale of the variables, labelled in formula order."""
+        """Coefficients on the original scale of the variables, labelled in formula order.
+
+        Of a stack of models: a linear approximation of its log odds, where no model says anything.
+        """
         return self._series(self.estimates, "params")
 
     @property
@@ -146,47 +149,6 @@ class FitResult(FitRecord):
         """Names of the coefficients that are not exactly zero, selected by the penalty or free of it."""
         return tuple(name for name, value in zip(self.names, self.estimates, strict=True) if value != 0.0)
 
-    def predict(
-        self, new: object, what: Literal["mean", "link", "class"] = "mean", *, interval: float | None = None
-    ) -> Prediction:
-        """One prediction per row of ``new``.
-
-        Parameters
-        ----------
-        new : DataFrame, Arrow table or path
-            Rows with the formula's variables; the response is not needed.
-        what : {"mean", "link", "class"}
-            Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
-            support vector machine has levels, by the sign of its linear predictor, and no expected response.
-        interval : float, optional
-            Coverage of intervals of the expected response or linear predictor, such as 0.95: noise of both
-            releases included, the spread of single responses not.
-
-        Returns
-        -------
-        Series or ndarray, shape (k,)
-            With the frame's index where it has one. NaN where a row cannot be predicted, never an error.
-        DataFrame
-            With ``interval``: columns prediction, conf_low and conf_high. The interval is around the debiased
-            prediction, which no penalty shrinks; NaN where it fails the rule by which intervals are given.
-
-        Raises
-        ------
-        MethodError
-            An unknown ``what``, an interval of a fit without a released curvature, levels of a fit whose
-            response has none, an expected response of a margin loss, or a result that lost its map from rows
-            to columns.
-
-        Examples
-        --------
-        >>> import dpglm
-        >>> women = dpglm.load_data("fair")
-        >>> fit = dpglm.fit("affair ~ age", women, penalty="none", privacy=None)
-        >>> fit.predict(women.head(2), what="class").isin(["no", "yes"]).all().item()
-        True
-        """
-        return predict(self, new, what=what, interval=interval)
-
     def summary(self) -> Table:
         """Model, price, coefficients and the guarantee in one table.
 
@@ -195,8 +157,9 @@ class FitResult(FitRecord):
         Table
             ``print()`` writes text, a notebook shows HTML; ``to_html()``, ``to_latex()``, ``to_markdown()``.
             For a penalised fit the column ``debiased`` holds the estimates that standard errors and intervals
-            belong to. ``-`` marks what was not released; the foot says why, and what repairs it. The first
-            line of a fit without a guarantee says NOT PRIVATE.
+            belong to. ``-`` marks what was not released; the foot says why, and what repairs it. That of a
+            stack lists its models, and says that its coefficients are an approximation. The first line of a
+            fit without a guarantee says NOT PRIVATE.
         """
         return summary(self)
 
@@ -313,7 +276,7 @@ class FitResult(FitRecord):
         Raises
         ------
         MethodError
-            The link is not the logit.
+            The link is not the logit, or the fit is a stack, whose odds change by another factor at each row.
         """
         return frames.odds_ratios(self)
 

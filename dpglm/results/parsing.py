@@ -30,6 +30,7 @@ from dpglm.results.checks import (
 from dpglm.results.document import FORMAT, MAX_COEFFICIENTS, PLAIN_FIELDS
 from dpglm.results.record import LedgerState, SpendLine
 from dpglm.results.released_parsing import RELEASED, released
+from dpglm.results.stack_parsing import STACK, stack
 from dpglm.typing import FloatMatrix
 
 
@@ -63,6 +64,8 @@ def result_fields(document: dict[str, Any]) -> dict[str, Any]:
         del checks["released"]
     if "exact_path" in document:  # of fits without privacy only
         checks["exact_path"] = mapping(**_EXACT_PATH)
+    if "stack" in document:  # of fits that combine several models only
+        checks["stack"] = mapping(**STACK)
     document = {key: value for key, value in document.items() if key not in ("format", "format_version")}
     values: dict[str, Any] = mapping(**checks)(document, FORMAT)
     size = len(values["names"])
@@ -81,6 +84,10 @@ def result_fields(document: dict[str, Any]) -> dict[str, Any]:
     values["released"] = None if content is None else released(content, size)
     path = values.pop("exact_path", None)
     values["exact_path"] = None if path is None else _exact_path(path, values["guarantee"], size)
+    if "stack" in values:
+        values["stack"] = stack(values["stack"], size)
+        if content is not None or values["link"] != "logit":
+            fault("a stack beside a released model or another link", "a stack alone, with the logit link")
     return values | {name: tuple(values[name]) for name in ("names", "terms", "spend_lines")}
 
 
@@ -157,7 +164,8 @@ def _guarantee(value: Any, name: str) -> Guarantee:
 
 def _spend_line(value: Any, name: str) -> SpendLine:
     price = maybe(amount)
-    check = mapping(release=text, epsilon=price, delta=price, mu=price, share=amount)
+    part = {"part": count} if isinstance(value, dict) and "part" in value else {}
+    check = mapping(release=text, epsilon=price, delta=price, mu=price, share=amount, **part)
     return SpendLine(**check(value, name))
 
 

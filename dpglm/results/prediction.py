@@ -85,7 +85,7 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
     rows = np.asarray(rows, dtype=np.float64)
     # New rows may be private too: no warning may tell that one of them is extreme.
     with np.errstate(all="ignore"):
-        eta = rows @ record.coded + offset
+        eta = (rows @ record.coded if record.stack is None else record.stack.link(rows)) + offset
         usable = np.isfinite(eta)
         eta = np.where(usable, eta, np.nan)
         values: NDArray[Any] = eta
@@ -116,6 +116,12 @@ def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, Float
     return centre, error
 
 
+def response_name(record: FitRecord) -> str:
+    """The column of the response."""
+    name = record.mechanism.get("response")
+    return name if isinstance(name, str) else record.formula.partition("~")[0].strip()
+
+
 def response_levels(record: FitRecord) -> tuple[object, object]:
     """The two levels of a binary response: what is coded 0, then what is coded 1.
 
@@ -123,9 +129,8 @@ def response_levels(record: FitRecord) -> tuple[object, object]:
     """
     levels = record.mechanism.get("response_levels")
     if levels is None:
-        response = record.formula.partition("~")[0].strip()
         variables = record.schema.get("variables")
-        declared = variables.get(response) if isinstance(variables, dict) else None
+        declared = variables.get(response_name(record)) if isinstance(variables, dict) else None
         levels = declared.get("levels") if isinstance(declared, dict) else None
     if isinstance(levels, list) and len(levels) == 2:
         return levels[0], levels[1]

@@ -17,6 +17,7 @@ from dpglm.inference.empirical import interval_model
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.printing import Verdict, verdicts
 from dpglm.inference.released import Released
+from dpglm.inference.stack import Stack
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.released_fields import locked, same
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -40,6 +41,7 @@ class SpendLine:
     delta: float | None
     mu: float | None
     share: float  # of the fit's budget, 0..1
+    part: int = 0  # of the rows that were dealt, 1, 2, ...: no row is in two of them; 0 reads all rows
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class FitRecord:
     version: str
     released: Released | None = None  # what intervals and free refits are made of
     exact_path: ExactPath | None = None  # of a fit that was asked for without privacy, and of no other
+    stack: Stack | None = None  # several models that predict together; estimates are then an approximation
     row_map: RowMap | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +126,11 @@ class FitRecord:
                     expected="exact numbers in fits with privacy=None only",
                     remedy="Leave exact_path out.",
                 )
+
+        if self.stack is not None:
+            assert self.stack.coefficients.shape[1] == size, "one coefficient each in every model of a stack"
+            assert self.released is None, "a stack has no released linear model"
+            assert self.link == "logit", "a stack gives log odds"
 
     def __eq__(self, other: object) -> bool:
         """Equal in every field but the row map, arrays to the last bit, an absent number equal to itself."""

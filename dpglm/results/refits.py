@@ -23,6 +23,7 @@ from dpglm.inference.path import sparse_path
 from dpglm.inference.scaling import Scaling
 from dpglm.inference.selection import benjamini_hochberg, choose_bic
 from dpglm.inference.selection import refit as refit_on
+from dpglm.results.absence import models_text
 from dpglm.results.record import FitRecord
 from dpglm.results.uncertainty import p_values
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
@@ -169,6 +170,12 @@ def _sparse(record: FitRecord) -> bool:
 
 
 def _released(record: FitRecord, what: str) -> Contrasts:
+    if record.stack is not None:
+        raise MethodError(
+            f"{what} of a stack of {models_text(record.stack)}, which released no curvature",
+            expected="one model with a released curvature",
+            remedy="Fit again with method='objective' and goal='explain'.",
+        )
     if record.contrasts is None:
         raise MethodError(
             f"{what} of a fit that released no curvature",

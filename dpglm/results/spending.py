@@ -5,10 +5,24 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpglm.privacy.events import ApproximateEvent, Event, PerturbedEvent, PureEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.record import SpendLine
+
+
+def parallel_lines(
+    parts: Sequence[Sequence[tuple[str, Event]]], guarantee: Guarantee
+) -> tuple[SpendLine, ...]:
+    """Prices of releases on each part of the rows, as a plan tells them; no row is in two parts."""
+    if len(parts) == 1:
+        return spend_lines(parts[0], guarantee)
+    return tuple(
+        replace(line, release=f"{line.release}, part {part} of the rows", part=part)
+        for part, costs in enumerate(parts, start=1)
+        for line in spend_lines(costs, guarantee)
+    )
 
 
 def spend_lines(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tuple[SpendLine, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from dpglm.results.absence import DEBIASED, PENALISED, gaps, no_intervals
+from dpglm.results.absence import DEBIASED, PENALISED, approximation, gaps, models_text, no_intervals
+from dpglm.results.blocks import stack_facts
 from dpglm.results.record import FitRecord, LedgerState
 from dpglm.results.uncertainty import debiased, intervals, p_values, penalised, selected, standard_errors
 from dpglm.tables.content import Column, Fact
@@ -34,15 +35,24 @@ def summary(record: FitRecord) -> Table:
         )
         for j, name in enumerate(record.names)
     )
-    headings = (HEADINGS[0], *(("debiased",) if apart else ()), *HEADINGS[1:])
+    headings = (
+        HEADINGS[0] if record.stack is None else f"approx. {HEADINGS[0]}",
+        *(("debiased",) if apart else ()),
+        *HEADINGS[1:],
+    )
     return Table(
         title=_title(record),
         columns=(Column("term", "left"), *map(Column, headings), Column("selected")),
         rows=rows,
-        wide=(("Formula", record.formula), *interval_facts(record)),
+        wide=(("Formula", record.formula), *stack_facts(record), *interval_facts(record)),
         left=model_facts(record),
         right=privacy_facts(record),
-        notes=(*guarantee_notes(record), *count_notes(record), *interval_notes(record)),
+        notes=(
+            *guarantee_notes(record),
+            *((note,) if (note := approximation(record)) else ()),
+            *count_notes(record),
+            *interval_notes(record),
+        ),
         alarm=record.alarm,
     )
 
@@ -140,6 +150,8 @@ def ledger_text(state: LedgerState) -> str:
 
 def _title(record: FitRecord) -> str:
     kind = "classifier" if record.link == "margin" else "regression"
+    if record.stack is not None:
+        kind += f", a stack of {models_text(record.stack)}"
     if record.private:
         return f"Differentially private {record.family} {kind}"
     return f"{record.family.capitalize()} {kind}, {record.alarm}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.results.absence import reason
+from dpglm.results.absence import models_text, no_intervals, reason
 from dpglm.results.record import FitRecord
 from dpglm.results.uncertainty import debiased, intervals, p_values, selected, shares, standard_errors
 
@@ -39,7 +39,7 @@ def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
             "sampling_se": parts[:, 0],
             "privacy_se": np.hypot(parts[:, 1], parts[:, 2]),
             "adjustment_se": parts[:, 3],
-            "reason": [reason(verdict) for verdict in record.verdicts],
+            "reason": [no_intervals(record) if record.stack else reason(one) for one in record.verdicts],
         }
     )
     return marked(frame, record)
@@ -85,6 +85,12 @@ def odds_ratios(record: FitRecord) -> pd.DataFrame:
             remedy="Use family='binomial'."
             if record.link == "margin"
             else "Use tidy(exponentiate=True) where ratios make sense.",
+        )
+    if record.stack is not None:
+        raise MethodError(
+            f"odds ratios of a stack of {models_text(record.stack)}",
+            expected="one model: the odds of a stack change by another factor at every row",
+            remedy="Compare predict(new, what='link') at two rows; blocks() has the models' coefficients.",
         )
     frame = tidy(record, exponentiate=True).rename(columns={"estimate": "odds_ratio"})
     return marked(frame[["term", "odds_ratio", "debiased", "conf_low", "conf_high", "selected"]], record)

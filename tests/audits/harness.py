@@ -25,7 +25,14 @@ from dpglm.methods import Method
 from dpglm.noise import NoiseSource, SeededNoise
 from dpglm.planning import StudyPlan
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.releases import PerturbedMinimiser, Release, ShortenedMinimiser
+from dpglm.releases import (
+    BlockMinimisers,
+    MetaMinimiser,
+    OnPart,
+    PerturbedMinimiser,
+    Release,
+    ShortenedMinimiser,
+)
 
 FAILURE = 1e-4
 LESS = 0.8  # the twin's share of the honest noise: 20 % less
@@ -97,6 +104,11 @@ def quieter(release: Release, part: float) -> Release:
     if isinstance(release, ShortenedMinimiser):
         minimiser = quieter(release.minimiser, part)
         return replace(release, minimiser=minimiser, length_scale=part * release.length_scale)
+    if isinstance(release, OnPart | MetaMinimiser):
+        return replace(release, inner=quieter(release.inner, part))  # type: ignore[arg-type]
+    if isinstance(release, BlockMinimisers):
+        minimisers = tuple(quieter(one, part) for one in release.minimisers)
+        return replace(release, minimisers=minimisers)  # type: ignore[arg-type]
     assert isinstance(release, PerturbedMinimiser) or hasattr(release, "scale")
     return replace(release, scale=part * release.scale)
 
@@ -178,7 +190,7 @@ def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int
         subject = subject_of(fit)
         plan, pair = subject.plan, release_neighbours(subject.plan.releases[0], privacy.relation, 1)
         if share != 1.0:
-            releases = tuple(_broken(one, quieter(one, share)) for one in plan.releases)
+            releases = tuple(broken(one, quieter(one, share)) for one in plan.releases)
             plan = replace(plan, releases=releases)
         act = Act(plan, subject.problem, subject.method)
         found = bounded(act, [pair], claim, SeededNoise(seed), trials=trials, failure=FAILURE)
@@ -192,13 +204,13 @@ def with_less_noise(
 ) -> StudyPlan:
     """A study whose releases claim what they claimed and run with this share of the noise."""
     plan = study.study.plan
-    broken = replace(plan, releases=tuple(_broken(one, twin(one, part)) for one in plan.releases))
+    broken = replace(plan, releases=tuple(broken(one, twin(one, part)) for one in plan.releases))
     other = copy.copy(study.study)
     other.__dict__["plan"] = broken
     return replace(study, study=other)
 
 
-def _broken(release: Release, runs: Release) -> Release:
+def broken(release: Release, runs: Release) -> Release:
     """A release that claims what the honest one does and runs another one."""
     kind = type(release)
     lying = type(kind.__name__, (kind,), {"run": lambda self, rows, at, noise: runs.run(rows, at, noise)})

@@ -15,6 +15,7 @@ from dpglm.report.sections.mechanism import mechanism_card
 from dpglm.report.sections.model import model_and_results
 from dpglm.report.sections.plain_words import plain_words
 from dpglm.report.sections.spend import budget_ledger
+from dpglm.report.sections.stack import stack_of_models
 from dpglm.report.sections.usefulness import usefulness
 from dpglm.report.sections.verdict import verdict
 from dpglm.results.fit_result import FitResult
@@ -25,6 +26,7 @@ SECTIONS: tuple[Maker, ...] = (
     plain_words,
     full_guarantee,
     model_and_results,
+    stack_of_models,
     usefulness,
     declared_data,
     budget_ledger,

@@ -12,7 +12,7 @@ from dpglm.tables.number import ABSENT
 
 MOST_COLUMNS = 100
 MOST_LEVELS = 24
-SETTINGS = {"title": "Table", "unit": "What one row is", "rows": "Rows, declared"}
+SETTINGS = {"title": "Table", "unit": "What one row is", "rows": "Rows, declared", "sites": "Sites"}
 
 
 def declared_data(result: FitResult, choices: Mapping[str, str]) -> Section:

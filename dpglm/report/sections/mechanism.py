@@ -36,9 +36,25 @@ LABELS = {
     "prior_scale": "Scale of the prior that shrinks",
     "random_source": "Source of randomness",
     "coding": "Coding of categories",
+    "models": "Models",
+    "combine": "Answers combined by",
+    "groups": "Groups of columns",
+    "groups_chosen": "Origin of the groups",
+    "group_epsilon": "Epsilon of each group",
+    "meta_ridge": "Ridge of the meta model, sum units",
+    "meta_noise_scale": "Noise scale of the meta model",
+    "parallel_parts": "Parts of the rows",
+    "stacking": "Options of the source's stack",
+    "importance": "Importance, public weights",
+    "importance_provenance": "Where the importance comes from",
+    "source": "Source of the coefficients that the fit is pulled to",
+    "source_privacy": "Price of that source, a budget of its own",
+    "source_note": "On that source",
 }
 CLAIMS = ("theorem", "sensitivity", "curvature_sensitivity")  # not shown where nothing is promised
 MOST_FACTS = 60
+# A guarantee in words, whose end may say that there is none.
+LONGEST = {"source_privacy": 3000}
 
 COMMON_STEPS = (
     "At the minimiser the gradient is zero, so each output belongs to exactly one noise vector b: outputs "
@@ -88,7 +104,7 @@ def mechanism_card(result: FitResult, choices: Mapping[str, str]) -> Section:
     """Public facts of the release in their order, with labels for known ones, and a proof sketch."""
     private = result.guarantee.private
     facts = [
-        (LABELS.get(key, shown(key, 80).replace("_", " ").capitalize()), _value(key, value))
+        (LABELS.get(key, shown(key, 80).replace("_", " ").capitalize()), fact_words(key, value))
         for key, value in list(result.mechanism.items())[:MOST_FACTS]
         if value is not None and key != "proof_sketch" and (private or key not in CLAIMS)
     ]
@@ -117,8 +133,14 @@ def _proof(result: FitResult) -> list[str]:
     ]
 
 
-def _value(key: str, value: object) -> str:
-    """A public fact as it is read."""
+def fact_words(key: str, value: object) -> str:
+    """A public fact as it is read.
+
+    Examples
+    --------
+    >>> fact_words("importance", {"lipids": 2.0, "history": 1})
+    'lipids: 2; history: 1'
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -127,8 +149,9 @@ def _value(key: str, value: object) -> str:
         return budget(value) if key in ("epsilon", "delta", "mu", "rho") else number(value)
     if isinstance(value, Mapping):
         return shown(
-            "; ".join(f"{name}: {_value(str(name), inner)}" for name, inner in value.items()) or ABSENT, 600
+            "; ".join(f"{name}: {fact_words(str(name), inner)}" for name, inner in value.items()) or ABSENT,
+            600,
         )
     if isinstance(value, list | tuple):
-        return shown(", ".join(_value(key, inner) for inner in value) or ABSENT, 600)
-    return shown(value, 600)
+        return shown(", ".join(fact_words(key, inner) for inner in value) or ABSENT, 600)
+    return shown(value, LONGEST.get(key, 600))

@@ -9,7 +9,7 @@ from dpglm.report.figures import coefficient_figure
 from dpglm.report.interval_figures import forest_figure, variance_figure
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import number, shown
-from dpglm.results.absence import RULE, mergeable, no_intervals
+from dpglm.results.absence import RULE, approximation, mergeable, no_intervals
 from dpglm.results.fit_result import FitResult
 from dpglm.results.priors import prior_scales
 from dpglm.results.summary import METHOD, interval_facts
@@ -30,7 +30,8 @@ def model_and_results(result: FitResult, choices: Mapping[str, str]) -> Section:
         "facts": _facts(result),
         "coefficients": _coefficients(result),
         "left_out": max(0, len(result.names) - MOST_ROWS),
-        "odds": result.link == "logit",
+        "odds": _odds(result),
+        "approximation": approximation(result),
         "intervals": result.contrasts is not None,
         "why_none": no_intervals(result) if private else "",
         "penalised": penalised(result),
@@ -70,7 +71,7 @@ def _facts(result: FitResult) -> list[tuple[str, str]]:
 
 def _coefficients(result: FitResult) -> Rows:
     """Estimates, errors and intervals; without a curvature the errors are absent."""
-    odds, given = result.link == "logit", result.contrasts is not None
+    odds, given = _odds(result), result.contrasts is not None
     apart = given and penalised(result)
     errors, ends, centre = standard_errors(result), intervals(result, 0.95), debiased(result)
     headings = ["coefficient", "estimate", *(["debiased"] if apart else []), "std err"]
@@ -90,9 +91,17 @@ def _coefficients(result: FitResult) -> Rows:
         elif odds:
             cells.append(_ratio(value))
         rows.append((*cells, "yes" if kept else "no"))
-    caption = "Coefficients, original scale" + ("; lower and upper ends of 95 % intervals" if given else "")
+    caption = (
+        "Coefficients, original scale" if result.stack is None else "Linear approximation, original scale"
+    )
+    caption += "; lower and upper ends of 95 % intervals" if given else ""
     numeric = tuple(range(1, len(headings)))
     return Rows(caption, (*headings, "selected"), tuple(rows), numeric=numeric)
+
+
+def _odds(result: FitResult) -> bool:
+    """Whether a coefficient has an odds ratio; a stack's odds change by another factor at every row."""
+    return result.link == "logit" and result.stack is None
 
 
 def _ratio(value: float) -> str:

@@ -12,6 +12,7 @@ from dpglm.results.fit_result import FitResult, LedgerState
 from dpglm.tables.number import ABSENT, balance, budget
 
 MOST_ENTRIES = 60
+MOST_RELEASES = 100
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|\+00:00)")
 
 
@@ -20,7 +21,12 @@ def budget_ledger(result: FitResult, choices: Mapping[str, str]) -> Section | No
     if not result.guarantee.private:
         return None
     ledger = result.ledger
-    content: dict[str, object] = {"releases": _releases(result), "ledger": ledger}
+    content: dict[str, object] = {
+        "releases": _releases(result),
+        "more_releases": max(0, len(result.spend_lines) - MOST_RELEASES),
+        "parts": any(line.part for line in result.spend_lines),
+        "ledger": ledger,
+    }
     if ledger is not None:
         content |= {
             "name": shown(ledger.dataset),
@@ -45,7 +51,7 @@ def _releases(result: FitResult) -> Rows:
                 budget(line.mu),
                 percent(line.share),
             )
-            for line in result.spend_lines
+            for line in result.spend_lines[:MOST_RELEASES]
         ),
         numeric=(1, 2, 3, 4),
     )

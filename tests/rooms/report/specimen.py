@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from dpglm.glm.blocks import TermBlock
 from dpglm.inference.released import Released
+from dpglm.inference.stack import Combine, Stack
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
 from tests.golden.examples import interval_fit
@@ -317,6 +318,49 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
     )
 
 
+GROUPS = {
+    "life": ("age", "children", "religious", "rate_marriage"),
+    "work and schooling of the woman": ("educ", "C(occupation)"),
+    "marriage": ("yrs_married", "rate_marriage"),
+}
+
+
+def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "model") -> Stack:
+    """Models on groups of terms, whose coefficients are shares of the specimen's."""
+    places = dict(fit().terms)
+    coefficients = np.zeros((len(groups), len(NAMES)))
+    for k, terms in enumerate(groups.values()):
+        read = [0, *(place for term in terms or places for place in places.get(term, ()))]
+        coefficients[k, read] = 0.5 * np.array(ESTIMATES)[read] + 0.01 * (k + 1)
+    weights = np.array([0.125, *(1.5 - 0.75 * k for k in range(len(groups)))])
+    if combine != "model":
+        weights = 1.0 + np.arange(float(len(groups))) if combine == "weighted" else np.ones(len(groups))
+    return Stack(tuple(groups), tuple(groups.values()), coefficients, combine, weights)
+
+
+def stacked(one: Stack | None = None, **changes: Any) -> FitResult:
+    """The fit as a stack at a branch, with importance and a source."""
+    one = stack() if one is None else one
+    card = {
+        "importance": {name: 2.0 / (k + 1) for k, name in enumerate(one.names)},
+        "importance_provenance": "three marriage counsellors, asked before the survey was opened",
+        "groups_chosen": "given",
+        "source": "affair ~ age + children + C(occupation)  [pst-f]",
+        "source_privacy": "epsilon 1, delta 0, replace-one, charged at the main hospital",
+        "source_note": "budgets of source and target are separate; a person in both pays both",
+    }
+    fields: dict[str, Any] = {
+        "method": "pst-h",
+        "penalty": "l2",
+        "stack": one,
+        "coded": one.linear(),
+        "estimates": one.linear(),
+        "selected_mask": np.ones(len(NAMES), dtype=bool),
+        "mechanism": fit().mechanism | card,
+    }
+    return fit(**(fields | changes))
+
+
 CHOICES = {
     "tuning": "Penalty strength left at its default, which does not look at data.",
     "formula": "Fixed in the study plan before the survey was read.",
@@ -334,6 +378,16 @@ PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
         {},
     ),
     "wide": (wide, {}),
+    "stack": (stacked, CHOICES),
+    "votes_seeded": (
+        lambda: stacked(
+            stack(dict.fromkeys(["part 1", "part 2"], ()), "majority"),
+            method="pst-s",
+            mechanism={},
+            guarantee=replace(pure(), private=False, reason="seeded"),
+        ),
+        {},
+    ),
     "seeded": (seeded, {}),
     "plain": (plain, CHOICES),
 }

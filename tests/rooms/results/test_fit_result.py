@@ -25,10 +25,12 @@ NOT_PRIVATE = [seeded_fit, open_fit]
 def values_of(result):
     """Every public attribute; a method is called without arguments where it needs none."""
     for name in dir(result):
-        if name.startswith("_") or name in ("predict", "wald_test"):
+        if name.startswith("_") or name in ("predict", "wald_test", "auc"):
             continue
         if name in ("path", "refit", "select") and result.released is None:
             continue  # refused, see the tests of refits
+        if name == "blocks" and result.stack is None:
+            continue
         value = getattr(result, name)
         yield name, value() if callable(value) else value
 

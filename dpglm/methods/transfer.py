@@ -1,0 +1,289 @@
+"""Hypothesis transfer: fits that start from another organisation's released models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+
+from dpglm.curator import Plan
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.inference.stack import Combine, Stack
+from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
+from dpglm.methods.iterated import require_positive
+from dpglm.methods.promise import promise
+from dpglm.methods.stacked import Grouping, Pricing, own_ridge, pull, stacked
+from dpglm.methods.stacking import PSTF
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.registry import with_options
+from dpglm.releases import BlockMinimisers, OnPart, PerturbedMinimiser
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+class Saved(Protocol):
+    """What is read of a saved result: released numbers and public facts."""
+
+    formula: str
+    family: str
+    method: str
+    names: tuple[str, ...]
+    estimates: FloatVector
+    user_from_coded: FloatMatrix
+    mechanism: Any
+    guarantee: Guarantee
+    stack: Stack | None
+
+
+@dataclass(frozen=True)
+class _Transfer(Method):
+    """A method that starts from a saved result.
+
+    Parameters
+    ----------
+    source : path
+        Of a result that ``save`` wrote, wherever it was fitted.
+    """
+
+    source: str | PathLike[str] = ""
+    _saved: Saved | None = field(default=None, repr=False, compare=False)
+
+    coding: ClassVar[Literal["centred", "reference"]] = "reference"  # type: ignore[misc]
+
+    def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
+        if not isinstance(self.source, str | PathLike) or not str(self.source):
+            raise MethodError(
+                f"method={self.name!r} without a source",
+                expected="the path of a saved result",
+                remedy=f"Use dpglm.methods.{type(self).__name__}(source='main.json').",
+            )
+        return replace(self, _saved=load(self.source))
+
+    def inside(self, penalty: Penalty, strength: object) -> Penalty:
+        return own_ridge(penalty, strength)
+
+    @property
+    def saved(self) -> Saved:
+        """The source, read."""
+        assert self._saved is not None, "opened before it is planned"
+        return self._saved
+
+    def _require_match(self, problem: Problem) -> None:
+        """Refuse a source whose columns are not these: its coefficients would mean something else.
+
+        Raises
+        ------
+        MethodError
+            Names the first column, or bound, that differs.
+        """
+        saved, names = self.saved, problem.geometry.names
+        if saved.family != problem.family.name:
+            raise MethodError(
+                f"a source of family {saved.family!r}",
+                expected=f"family {problem.family.name!r}",
+                remedy="Fit the source with the same family.",
+            )
+        for name in (*saved.names, *names):
+            if name not in saved.names or name not in names:
+                raise MethodError(
+                    f"column {name!r} in the {'source' if name in saved.names else 'formula'} only",
+                    expected="the same formula and levels for source and target",
+                    remedy=f"Use the formula of the source: {saved.formula!r}.",
+                )
+        if saved.names != names:
+            raise MethodError(
+                "the columns of the source in another order",
+                expected="the same formula",
+                remedy=f"Use the formula of the source: {saved.formula!r}.",
+            )
+
+    def _require_bounds(self, geometry: Geometry) -> None:
+        """Refuse a source whose bounds are not these, by which group models are scaled."""
+        here = np.diagonal(np.asarray(geometry.coded_from_user, dtype=np.float64))
+        there = 1.0 / np.diagonal(np.asarray(self.saved.user_from_coded, dtype=np.float64))
+        for name, one, other in zip(geometry.names, here.tolist(), there.tolist(), strict=True):
+            if not math.isclose(one, other, rel_tol=1e-9):
+                raise MethodError(
+                    f"other bounds of {name!r}, or of what weighs beside it, than the source's",
+                    expected="the same schema for source and target",
+                    remedy="Use the schema that the source has: dpglm.load(source).schema.",
+                )
+
+    def _source_facts(self) -> dict[str, Any]:
+        guarantee = self.saved.guarantee
+        alarm = "" if guarantee.private else f" (NOT PRIVATE: {guarantee.reason})"
+        return {
+            "source": f"{self.saved.formula}  [{self.saved.method}]",
+            "source_privacy": guarantee.statement() + alarm,
+            "source_note": "budgets of source and target are separate; a person in both pays both",
+        }
+
+
+@methods.register("pst-h")
+@dataclass(frozen=True)
+class PSTH(_Transfer):
+    """A stack at a branch whose models start from those of a main organisation, of which a file came over.
+
+    Groups, importance and its provenance are those of the source, fitted with ``method=PSTF(...)``. The ridge
+    of each model pulls to the source's: where the branch's rows say little, the source's model stays.
+
+    Parameters
+    ----------
+    source : path
+        Of the saved stack.
+    combine, holdout : str, float
+        As in `PSTF`, for the target.
+    ridge : float or None
+        How strongly each model is pulled, sum units. None: the least that privacy needs.
+
+    References
+    ----------
+    The STACK paper, PST-H. Its source costs K times what it claims; here the source is a `PSTF`.
+
+    Examples
+    --------
+    >>> PSTH(source="main.json").name
+    'pst-h'
+    """
+
+    combine: Combine = "model"
+    holdout: float = 0.5
+    ridge: float | None = None
+
+    name: ClassVar[str] = "pst-h"
+
+    def _stacking(self, problem: Problem) -> PSTF:
+        """The source's groups, with the target's options."""
+        self._require_match(problem)
+        saved = self.saved
+        if saved.method not in ("pst-f", "pst-h") or saved.stack is None:
+            raise MethodError(
+                f"a source by method {saved.method!r}, which is no stack of groups",
+                expected="a fit with dpglm.methods.PSTF of two groups or more",
+                remedy="Use dpglm.methods.PPHTL(source=...), which starts from one model.",
+            )
+        self._require_bounds(problem.geometry)
+        chosen = with_options(PSTF, self._options)
+        return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge)
+
+    @property
+    def _options(self) -> str:
+        """The groups and weights of the first source of a chain of transfers."""
+        kept = self.saved.mechanism
+        return str(kept.get("method_options" if self.saved.method == "pst-f" else "stacking", ""))
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+        chosen = self._stacking(problem)
+        plan = chosen.plan(problem, privacy)
+        grouping = self._grouping(chosen, problem, plan)
+        assert self.saved.stack is not None
+        if (grouping.names, grouping.terms) != (self.saved.stack.names, self.saved.stack.groups):
+            raise MethodError(
+                "a source whose models do not belong to its groups",
+                expected="a file as written by save()",
+                remedy="Save the source again from the fit itself.",
+            )
+        centre, first = pull(grouping, self.saved.stack.coefficients), 0
+        for release in plan.releases:
+            inner = release.inner if isinstance(release, OnPart) else release
+            for one in inner.minimisers if isinstance(inner, BlockMinimisers) else ():
+                _require_reach(one, centre[first : first + len(one.mixing)])
+                first += len(one.mixing)
+        return plan
+
+    @staticmethod
+    def _grouping(chosen: PSTF, problem: Problem, plan: Plan) -> Grouping:
+        assert plan.privacy is not None
+        return chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)[0]
+
+    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+        chosen = self._stacking(problem)
+        grouping = self._grouping(chosen, problem, plan)
+        assert self.saved.stack is not None
+        return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.stack.coefficients))
+
+    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+        return {
+            **self._stacking(problem).card(problem, plan),
+            "algorithm": "stacking of models that start from another organisation's (PST-H)",
+            **self._source_facts(),
+            "stacking": self._options,
+        }
+
+
+def _require_reach(minimiser: PerturbedMinimiser, centre: FloatVector) -> None:
+    if not minimiser.reaches(centre):
+        raise MethodError(
+            f"a source whose coefficients a ridge of {minimiser.least_ridge:g} cannot pull to",
+            expected="finite coefficients, and a ridge at which double precision resolves them",
+            remedy="Use a smaller ridge.",
+        )
+
+
+@methods.register("pphtl")
+@dataclass(frozen=True)
+class PPHTL(_Transfer):
+    """One model that starts from another organisation's: hypothesis transfer without stacking.
+
+    Our reading of the baseline that the STACK paper compares with: a ridge that pulls to the source's
+    coefficients.
+
+    Parameters
+    ----------
+    source : path
+        Of any saved fit of the same formula; of a stack, its linear approximation is taken.
+    ridge : float or None
+        How strongly coefficients are pulled, sum units. None: the least that privacy needs.
+
+    Examples
+    --------
+    >>> PPHTL(source="main.json").name
+    'pphtl'
+    """
+
+    ridge: float | None = None
+
+    name: ClassVar[str] = "pphtl"
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+        pricing = Pricing.of(problem, privacy, self.name)
+        require_positive(self.ridge, "ridge")
+        self._require_match(problem)
+        mask = np.asarray(problem.geometry.penalised)
+        one = pricing.alone(problem, mask, self.ridge)
+        _require_reach(one, self._centre(problem))
+        model = BlockMinimisers((one,), np.ones((1, len(mask))))
+        theorem = "Theorem A1" if pricing.mu is None else "Theorem A2"
+        return promise((model,), pricing.privacy, theorem, mu=pricing.mu)
+
+    def _centre(self, problem: Problem) -> FloatVector:
+        """The source's coefficients in coded columns, shape (p,)."""
+        return np.asarray(problem.geometry.coded_from_user, dtype=np.float64) @ self.saved.estimates
+
+    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+        (release,) = plan.releases
+        size = len(problem.geometry.names)
+        answer = ask(release, self._centre(problem))
+        grouping = Grouping(("all",), ((),), np.ones((1, size)))
+        return stacked(problem, grouping, [answer], "model", np.ones(1), lambda at: at)
+
+    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+        (release,) = plan.releases
+        assert isinstance(release, BlockMinimisers)
+        inside = release.minimisers[0]
+        return {
+            "algorithm": "objective perturbation around another organisation's model (PPHTL)",
+            "theorem": plan.guarantee.theorem,
+            "released": "the minimiser of sum of losses + b'theta + ridge/2 |theta - source|^2, once",
+            "sensitivity": release.sensitivity("replace-one"),
+            "noise": "Gaussian" if inside.law == "gaussian" else "density proportional to exp(-|b| / scale)",
+            "noise_scale": inside.scale,
+            "ridge": inside.least_ridge,
+            "solver_residual": inside.tolerance,
+            **self._source_facts(),
+        }
