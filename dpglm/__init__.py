@@ -18,6 +18,7 @@ from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.ledger import Ledger
 from dpglm.results.fit_result import FitResult
+from dpglm.site_fits import SiteFits
 from dpglm.version import __version__
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Numeric",
     "Privacy",
     "Schema",
+    "SiteFits",
     "StudyPlan",
     "__version__",
     "audit",

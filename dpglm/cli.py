@@ -11,6 +11,7 @@ import click
 
 from dpglm.api import fit as fit_model
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
+from dpglm.fitting import Goal
 from dpglm.planning import plan as plan_fit
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.ledger import Ledger
@@ -69,7 +70,7 @@ def fit(
     family: str,
     penalty: str,
     strength: float | None,
-    goal: str,
+    goal: Goal,  # click checks the choice
     method: str,
     ledger: Path | None,
     report: Path | None,
@@ -85,7 +86,7 @@ def fit(
         family=family,
         penalty=penalty,
         strength=strength,
-        goal=goal,  # type: ignore[arg-type]  # click checked the choice
+        goal=goal,
         method=method,
         ledger=None if ledger is None else Ledger(ledger, budget=None),
     )

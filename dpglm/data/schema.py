@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Categorical", "Numeric", "Schema", "Variable"]
 
-_SETTINGS: Final = ("title", "unit", "rows")
+Sites = Literal["overlapping", "disjoint"]
+_SETTINGS: Final = ("title", "unit", "rows", "sites")
 _MOST_ROWS: Final = 10**15  # exact as a double, and so is what is computed from it
 
 
@@ -43,11 +44,16 @@ class Schema:
         What one row is: ``"one woman"``. The guarantee protects one of them.
     title : str
         What the table is.
+    sites : {"overlapping", "disjoint"}
+        Whether whoever a row stands for may have rows at several sites, where a fit is given a table of each.
+        ``"disjoint"`` declares that everybody is at one site only: then fits at all sites together cost the
+        budget once, else once a site. Declare it from how the data came about, never from the data.
 
     Raises
     ------
     SchemaError
-        If a name is not a text, a declaration is none, or ``rows`` is no whole number from 1 to 10**15.
+        If a name is not a text, a declaration is none, ``rows`` is no whole number from 1 to 10**15, or
+        ``sites`` is neither word.
 
     Examples
     --------
@@ -60,6 +66,7 @@ class Schema:
     rows: int | None = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
     title: str = field(default="", kw_only=True)
+    sites: Sites = field(default="overlapping", kw_only=True)
 
     def __post_init__(self) -> None:
         _require_mapping(self.variables)
@@ -90,6 +97,12 @@ class Schema:
                     expected="a text",
                     remedy=f"Put it in quotes, or leave {setting} out.",
                 )
+        if not isinstance(self.sites, str) or self.sites not in get_args(Sites):
+            raise SchemaError(
+                f"sites: {shown(self.sites)}",
+                expected="overlapping, or disjoint where everybody is at one site only",
+                remedy="Write sites: disjoint, or leave it out: a person may then be at several sites.",
+            )
         object.__setattr__(self, "variables", MappingProxyType(dict(self.variables)))
         if self.rows is not None:
             object.__setattr__(self, "rows", int(self.rows))
@@ -100,7 +113,7 @@ class Schema:
         return Schema.from_dict, (self.to_dict(),)
 
     def __hash__(self) -> int:
-        return hash((tuple(self.variables), self.rows, self.unit, self.title))
+        return hash((tuple(self.variables), self.rows, self.unit, self.title, self.sites))
 
     @classmethod
     def of(
@@ -110,11 +123,12 @@ class Schema:
         rows: int | None = None,
         unit: str | None = None,
         title: str | None = None,
+        sites: Sites | None = None,
     ) -> Schema:
         """A schema from a schema, a dict in short or full form, or a path to YAML.
 
-        ``rows`` (a public number of rows), ``unit`` (what one row is, "one patient") and ``title`` replace
-        what the declaration says of the whole table.
+        ``rows`` (a public number of rows), ``unit`` (what one row is, "one patient"), ``title`` and ``sites``
+        ("disjoint": everybody is at one site only) replace what the declaration says of the whole table.
 
         In the short form a tuple of two numbers gives bounds, a list levels, a dict the full form of one
         column: ``{"age": (18, 95), "sex": ["F", "M"], "bmi": {"bounds": [15, 60], "missing": 25}}``.
@@ -124,7 +138,7 @@ class Schema:
         SchemaError
             If the declaration contradicts itself.
         """
-        given = {"rows": rows, "unit": unit, "title": title}
+        given = {"rows": rows, "unit": unit, "title": title, "sites": sites}
         settings: dict[str, Any] = {key: one for key, one in given.items() if one is not None}
         if isinstance(value, str | os.PathLike):
             value = cls.from_yaml(value)
@@ -218,7 +232,9 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Full form made of plain JSON values; :meth:`from_dict` gives the same schema back."""
-        settings = {key: getattr(self, key) for key in _SETTINGS if getattr(self, key) not in (None, "")}
+        unsaid = {"title": "", "sites": "overlapping"}
+        given = {key: getattr(self, key) for key in _SETTINGS}
+        settings = {key: one for key, one in given.items() if one is not None and one != unsaid.get(key)}
         return {**settings, "variables": {name: var.to_dict() for name, var in self.variables.items()}}
 
     def to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:

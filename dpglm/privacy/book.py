@@ -106,8 +106,11 @@ class Book:
         charged = (entry for entry in self.entries if entry.status == "charged")
         return PrivacyFilter(self.budget, tuple(Balance(e.epsilon, e.delta, e.mu) for e in charged))
 
-    def refusal(self, cost: Balance) -> BudgetExceeded:
-        """Why ``cost`` is refused, in words; delta is named where the cost or the budget has some."""
+    def refusal(self, cost: Balance, *, charges: int = 1) -> BudgetExceeded:
+        """Why ``cost`` is refused, in words; delta is named where the cost or the budget has some.
+
+        It may be the cost of several ``charges``, which are refused together.
+        """
         left, budget = self.filter.remaining, self.budget
         if budget.mu is not None:
             needs, has = f"mu = {cost.mu!r}", f"mu = {left.mu!r} of {budget.mu!r} (squares of mu add) is"
@@ -122,10 +125,15 @@ class Book:
             needs, has = f"epsilon = {cost.epsilon!r}", f"epsilon = {left.epsilon!r} of {budget.epsilon!r} is"
             advice = repr(left.epsilon) if left.epsilon else None
         ask = "sk the data owner for a larger budget."
+        cause = "this charge costs" if charges == 1 else f"these {charges} charges together cost"
+        if advice and charges > 1:
+            advice = f"a budget for each that adds up to {advice}"
         return BudgetExceeded(
-            f"this charge costs {needs}, but {has} left in ledger {self.dataset!r}",
+            f"{cause} {needs}, but {has} left in ledger {self.dataset!r}",
             expected="a cost that what is left covers; nothing was read and nothing was released",
-            remedy=f"Use privacy={advice} or less, or a{ask}" if advice else f"A{ask}",
+            remedy=f"Use {'privacy=' if charges == 1 else ''}{advice} or less, or a{ask}"
+            if advice
+            else f"A{ask}",
         )
 
     def until(self, entry: Entry) -> Book:

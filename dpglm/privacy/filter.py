@@ -111,6 +111,10 @@ class PrivacyFilter:
             return square <= _square(self.budget.mu)
         return epsilon <= _decimal(self.budget.epsilon) and delta <= _decimal(self.budget.delta)
 
+    def after(self, costs: Sequence[Balance]) -> PrivacyFilter:
+        """The filter once more ``costs`` were taken, whether or not the budget covers them."""
+        return PrivacyFilter(self.budget, (*self.costs, *costs))
+
     def admits(self, cost: Balance) -> bool:
         """Whether the budget covers one more ``cost``."""
         epsilon, delta, square = self._sums

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,15 +140,29 @@ class Journal:
         LedgerError
             The file cannot be read or written, is no ledger, or was tampered with.
         """
+        (line,) = self.extend(lambda lines: [compose(lines)])
+        return line
+
+    def extend(self, compose: Callable[[tuple[Line, ...]], Sequence[str]]) -> tuple[Line, ...]:
+        """Add the lines that ``compose`` makes of the lines before them, all or none; as :meth:`append`.
+
+        Raises
+        ------
+        LedgerError
+            As there.
+        """
         require_one_name(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
             _begin(connection)
             lines = _checked(connection, self.path.name)
-            line = _next(lines, compose(lines))
-            _insert(connection, line)
-            _advance(connection, line)
+            before = len(lines)
+            for content in compose(lines):
+                line = _next(lines, content)
+                _insert(connection, line)
+                _advance(connection, line)
+                lines = (*lines, line)
             _commit(connection)
-        return line
+        return lines[before:]
 
     def _publish(self, draft: Path) -> bool:
         """Give a finished file its name; False where the name is taken."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpglm.errors import BudgetExceeded, LedgerError
-from dpglm.privacy.book import Book, Entry, amounts, behind, entry, entry_line, opening_line
+from dpglm.privacy.book import Book, Entry, Status, amounts, behind, entry, entry_line, opening_line
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.filter import Balance, Charge, PrivacyFilter
 from dpglm.privacy.journal import Journal, Line
@@ -174,23 +175,55 @@ class Ledger:
             The file was tampered with or cannot be written, or ``what`` or the unit is empty, too long or
             unprintable.
         """
-        text = _public("what", what)
-        cost = PrivacyFilter(self.budget).cost(guarantee, owner=self.dataset)
-        _public("unit", guarantee.unit, exactly=True)
+        (line,) = self.charge_all([(guarantee, what)])
+        return line
+
+    def charge_all(self, charges: Sequence[tuple[Charge, str]]) -> tuple[Entry, ...]:
+        """Take the costs of several guarantees from the budget, a line each, all of them or none.
+
+        Parameters
+        ----------
+        charges : sequence of (Guarantee, str)
+            What is promised, and what for: as :meth:`charge` takes them. At least one.
+
+        Returns
+        -------
+        tuple of Entry
+            The lines that were written, in order, with no other between them.
+
+        Raises
+        ------
+        BudgetExceeded
+            Together they cost more than what is left. A refusal of each is written down and costs nothing.
+        PrivacyError, LedgerError
+            As :meth:`charge` raises them, for any of them. Nothing is written.
+        """
+        assert charges, "something to charge"
+        own, planned = PrivacyFilter(self.budget), list[tuple[Balance, Charge, str]]()
+        for guarantee, what in charges:
+            text = _public("what", what)
+            cost = own.cost(guarantee, owner=self.dataset)
+            _public("unit", guarantee.unit, exactly=True)
+            planned.append((cost, guarantee, text))
+        costs = [cost for cost, _, _ in planned]
         seen, refusals = self._seen, list[BudgetExceeded]()
 
-        def compose(lines: tuple[Line, ...]) -> str:
+        def compose(lines: tuple[Line, ...]) -> list[str]:
             book = Book.of(lines, self.path.name, seen=seen)
-            if book.filter.admits(cost):
-                return entry_line(cost, guarantee, what=text, status="charged")
-            refusals.append(book.refusal(cost))
-            return entry_line(cost, guarantee, what=text, status="refused")
+            status: Status = "charged"
+            if not book.filter.after(costs[:-1]).admits(costs[-1]):
+                status = "refused"
+                whole = costs[0] if len(costs) == 1 else PrivacyFilter(self.budget, costs).spent
+                refusals.append(book.refusal(whole, charges=len(costs)))
+            return [
+                entry_line(cost, guarantee, what=text, status=status) for cost, guarantee, text in planned
+            ]
 
-        line = self._journal.append(compose)
-        self._seen = (line.position, line.hash)
+        lines = self._journal.extend(compose)
+        self._seen = (lines[-1].position, lines[-1].hash)
         if refusals:
             raise refusals[0]
-        return entry(line)
+        return tuple(entry(line) for line in lines)
 
     def verify(self, *, head: str | None = None) -> None:
         """Check every line, and that the file still holds the ``head`` noted earlier.

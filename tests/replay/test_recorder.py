@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dpglm.api as api
 from dpglm.curator import Curator
 from dpglm.data import Design
 from dpglm.data.variables import Numeric
+from dpglm.errors import StoreError
+from dpglm.fitting import strength_per_row
 from dpglm.methods.objective import Objective
 from tests.replay.recorder import differences, watched
 from tests.replay.studies import Study, everything
@@ -46,7 +47,7 @@ def fail(count: int) -> None:
 
 def fail_quietly(count: int) -> None:
     """The same message for all tables, the value in a suppressed context."""
-    raise api.StoreError("a table", expected="another", remedy="None.") from ValueError(count)
+    raise StoreError("a table", expected="another", remedy="None.") from ValueError(count)
 
 
 def private_rows(ask: Any) -> int:
@@ -58,7 +59,7 @@ def private_rows(ask: Any) -> int:
 def branch(patch: pytest.MonkeyPatch) -> None:
     def solve(self: Objective, problem: Any, plan: Any, ask: Any) -> Any:
         if private_rows(ask) % 2:
-            api._per_row(problem, {}, None)  # any line of the package
+            strength_per_row(problem, {}, None)  # any line of the package
         return SOLVE(self, problem, plan, ask)
 
     patch.setattr(Objective, "solve", solve)
