@@ -46,9 +46,7 @@ def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int, cover: float
     """
     if steps == 1:
         return epsilon >= max(cover, s - mu * mu / 2.0)
-    if epsilon <= mu * mu or (cover == 0.0 and s <= mu * mu / 2.0):
-        return True
-    return epsilon >= 2.0 * s and epsilon >= 2.0 * cover + mu * mu
+    return epsilon <= mu * mu or (epsilon >= 2.0 * s and epsilon >= 2.0 * cover + mu * mu)
 
 
 def profile_bound(
