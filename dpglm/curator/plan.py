@@ -53,6 +53,7 @@ class Plan:
         """Refuse releases of which one row may be in all, and that cost more than the budget."""
         asked = ("epsilon", "delta", "definition", "relation")
         kept = all(getattr(self.guarantee, name) == getattr(privacy, name) for name in asked)
+        kept = kept and self.guarantee.rho in (None, privacy.rho)
         mu = privacy.mu if self.guarantee.mu is None else self.guarantee.mu
         pair = privacy.delta > 0.0 and mu is None
         if not pair and any(isinstance(event, SampledGaussianEvent) and event.rate < 1.0 for event in events):

@@ -15,6 +15,7 @@ def promise(
     *,
     mu: float | None,
     curve: tuple[tuple[float, float], ...] = (),
+    more: tuple[str, ...] = (),
 ) -> Plan:
     """The budget as a guarantee, with the assumptions of all releases.
 
@@ -28,6 +29,9 @@ def promise(
         Where all of it is Gaussian private; checked by the plan.
     curve : tuple of (epsilon, delta)
         Other points that hold at once.
+
+    more : tuple of str
+        What the method takes for granted, beside its releases.
 
     Raises
     ------
@@ -43,7 +47,7 @@ def promise(
         mu=mu,
         rho=privacy.rho,
         theorem=theorem,
-        assumptions=tuple(dict.fromkeys(text for release in releases for text in release.assumptions)),
+        assumptions=tuple(dict.fromkeys(text for release in releases for text in release.assumptions)) + more,
         curve=curve,
     )
     return Plan(releases, guarantee, privacy)

@@ -22,11 +22,13 @@ from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import free_ridge, gamma_rate
 from dpglm.releases import BlockMinimisers, MetaMinimiser, OnPart, Part, PerturbedMinimiser, Release
-from dpglm.releases.minimiser import NEIGHBOURS
+from dpglm.releases.minimiser import CENTRE, NEIGHBOURS
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
 BLUR_SHARE = 0.01
+# Coded coefficients of a source may be this large: rounding in sums over rows stays below the tolerance.
+FARTHEST = 1e3
 # What may go inside the objective of a model, beside its ridge.
 PENALTIES = ("none", "l1", "l2", "elastic_net")
 
@@ -51,10 +53,6 @@ class Grouping:
     def columns(self, place: int) -> IntVector:
         """Coded columns of a group."""
         return np.flatnonzero(self.loadings[place])
-
-    def alone(self, place: int) -> FloatMatrix:
-        """Loadings of one group whose rows need not share their length, shape (1, p)."""
-        return self.loadings[place : place + 1]
 
 
 @dataclass(frozen=True)
@@ -107,27 +105,28 @@ class Pricing:
         assert self.mu is None, "Gaussian releases of groups are priced together"
         return replace(self, privacy=replace(self.privacy, epsilon=part * self.privacy.epsilon))
 
-    def alone(self, problem: Problem, penalised: BoolVector, ridge: float | None) -> PerturbedMinimiser:
-        """One minimiser for the whole price."""
+    def alone(
+        self, problem: Problem, penalised: BoolVector, ridge: float | None, far: float = 0.0
+    ) -> PerturbedMinimiser:
+        """One minimiser for the whole price; ``far`` from zero lies what its ridge pulls to."""
         relation = self.privacy.relation
         if self.mu is not None:
             tilt, price = self.mu * math.sqrt(1.0 - BLUR_SHARE), self.mu * math.sqrt(BLUR_SHARE)
             ridge, found = composable(tilt, relation, ridge)
-            return _minimiser(problem, penalised, "gaussian", ridge, found.scale, price)
+            return _minimiser(problem, penalised, "gaussian", ridge, found.scale, price, far)
         epsilon = self.privacy.epsilon * (1.0 - BLUR_SHARE) * (1.0 - SAFETY)
         ridge = free_ridge(epsilon, relation=relation) if ridge is None else ridge
         rate = gamma_rate(epsilon, ridge, relation=relation)
-        return _minimiser(
-            problem, penalised, "gamma", ridge, 1.0 / rate, self.privacy.epsilon * BLUR_SHARE * (1.0 - SAFETY)
-        )
+        price = self.privacy.epsilon * BLUR_SHARE * (1.0 - SAFETY)
+        return _minimiser(problem, penalised, "gamma", ridge, 1.0 / rate, price, far)
 
     def together(
-        self, problem: Problem, masks: Sequence[BoolVector], ridge: float | None
+        self, problem: Problem, masks: Sequence[BoolVector], ridge: float | None, fars: Sequence[float]
     ) -> tuple[PerturbedMinimiser, ...]:
         """Gaussian minimisers on groups of columns that cost no more than one."""
         assert self.mu is not None, "a pure epsilon is dealt out to the groups"
         if len(masks) == 1:
-            return (self.alone(problem, masks[0], ridge),)
+            return (self.alone(problem, masks[0], ridge, fars[0]),)
         scale = NEIGHBOURS[self.privacy.relation] / (self.mu * math.sqrt(1.0 - BLUR_SHARE)) * (1.0 + SAFETY)
         least = 2.0 * scale**2 * (1.0 + SAFETY)
         if ridge is not None and ridge < least:
@@ -138,13 +137,17 @@ class Pricing:
             )
         price = self.mu * math.sqrt(BLUR_SHARE / len(masks)) * (1.0 - SAFETY)
         own = least if ridge is None else ridge
-        return tuple(_minimiser(problem, mask, "gaussian", own, scale, price) for mask in masks)
+        return tuple(
+            _minimiser(problem, mask, "gaussian", own, scale, price, far)
+            for mask, far in zip(masks, fars, strict=True)
+        )
 
 
 def _minimiser(
-    problem: Problem, penalised: BoolVector, law: str, ridge: float, scale: float, price: float
+    problem: Problem, penalised: BoolVector, law: str, ridge: float, scale: float, price: float, far: float
 ) -> PerturbedMinimiser:
     size = len(penalised)
+    tolerance = tolerance_at(scale if law == "gaussian" else scale * math.sqrt(size + 1.0), size, ridge)
     penalty: Penalty = NoPenalty()
     if problem.strength is not None:
         penalty = problem.penalty.with_strength(float(problem.strength))
@@ -153,13 +156,19 @@ def _minimiser(
         ridge=ridge,
         law="gaussian" if law == "gaussian" else "gamma",
         scale=scale,
-        tolerance=tolerance_at(scale if law == "gaussian" else scale * math.sqrt(size + 1.0), size, ridge),
+        tolerance=max(tolerance, far / CENTRE),
         blur_scale=1.0,
         penalty=penalty,
         penalty_rows=None,
         mixing=np.eye(size),
         penalised=penalised,
     )
+    if not found.reaches(np.array([far])):
+        raise MethodError(
+            f"a ridge of {ridge:g} times the source's coefficients, larger than double precision follows",
+            expected="a smaller ridge: this one leaves the source as it is",
+            remedy="Leave ridge out.",
+        )
     return replace(found, blur_scale=found.blur_for(price))
 
 
@@ -263,6 +272,32 @@ def answers_of(
         ask(release, None if centre is None else centre[starts[place] : starts[place + 1]])
         for place, release in enumerate(releases)
     ]
+
+
+def distances(grouping: Grouping, source: FloatMatrix | None) -> list[float]:
+    """How far from zero the models of a source lie, in loaded coordinates.
+
+    Raises
+    ------
+    MethodError
+        So far, or nowhere: rounding in a solver's certificate grows with it.
+    """
+    found = [0.0] * len(grouping.names)
+    for place in range(len(found) if source is not None else 0):
+        columns = grouping.columns(place)
+        found[place] = math.hypot(*(source[place, columns] / grouping.loadings[place, columns]))  # type: ignore[index]
+        require_near(found[place])
+    return found
+
+
+def require_near(far: float) -> None:
+    """Refuse a source farther from zero than double precision follows, or one that is no number."""
+    if not far <= FARTHEST:
+        raise MethodError(
+            "a source with coefficients that are too large to start from",
+            expected=f"a norm of at most {FARTHEST:g} in coded columns",
+            remedy="Fit the source with more ridge, or with bounds nearer to its values.",
+        )
 
 
 def joined(minimisers: tuple[PerturbedMinimiser, ...], grouping: Grouping) -> tuple[Release, ...]:

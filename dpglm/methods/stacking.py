@@ -22,6 +22,7 @@ from dpglm.methods.stacked import (
     Pricing,
     answers_of,
     dealt,
+    distances,
     joined,
     meta_release,
     own_ridge,
@@ -30,7 +31,10 @@ from dpglm.methods.stacked import (
 )
 from dpglm.privacy.budget import Privacy
 from dpglm.releases import BlockMinimisers, MetaMinimiser, OnPart, Release
-from dpglm.typing import FloatVector
+from dpglm.typing import FloatMatrix, FloatVector
+
+# What a guarantee of models of groups takes for granted, too.
+GROUPED = "groups of columns and their weights were chosen without looking at these data"
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,45 @@ class _Stacking(Method):
             "combine": self.combine,
             "sensitivity": blocks[0].sensitivity(privacy.relation),
             "noise": law[inside[0].law] + ", fresh for every model",
-            "noise_scale": max(one.scale for one in inside),
-            "ridge": min(one.least_ridge for one in inside),
+            "noise_scale": _each([one.scale for one in inside]),
+            "ridge": _each([one.least_ridge for one in inside]),
             "solver_residual": max(one.tolerance for one in inside),
             "residual_noise_scale": max(one.blur_scale for one in inside),
             **meta,
+            "proof_sketch": self._sketch(plan),
         }
+
+    def _sketch(self, plan: Plan) -> str:
+        """Why the claim holds, for the report."""
+        blocks = [one for one in map(_inner, plan.releases) if isinstance(one, BlockMinimisers)]
+        texts = [TOGETHER if any(len(one.minimisers) > 1 for one in blocks) else ALONE]
+        if any(release.reads is not None for release in plan.releases):
+            texts.append(APART)
+        return " ".join(texts)
+
+
+# Why a stack costs what it says.
+TOGETHER = (
+    "One row moves the scores of all groups together by no more than its norm, which is at most 1. With "
+    "Gaussian noise of one scale, and a ridge of at least twice its variance, a group is as private as a "
+    "Gaussian mechanism whose mu is what the group sees of the row over the scale; independent noise adds "
+    "squares of mu, which for all groups together are at most those of the whole row."
+)
+ALONE = (
+    "Each model is the minimiser of a randomly tilted objective. At the minimiser the gradient is zero, so "
+    "that outputs and noise determine each other; for neighbours the noises differ by at most the norms of "
+    "one row or two, and the Jacobians by one factor that the ridge bounds. Prices of models of the same "
+    "rows add up."
+)
+APART = (
+    "Rows are dealt to parts by their place, which is public where the number of rows is: a row that is "
+    "exchanged stays in its part, so that releases on different parts are paid for once."
+)
+
+
+def _each(numbers: list[float]) -> float | list[float]:
+    """One number where all are alike, else one for each model."""
+    return numbers[0] if len(set(numbers)) == 1 else numbers
 
 
 def _inner(release: Release) -> Release:
@@ -200,27 +237,32 @@ class PSTF(_Stacking):
     name: ClassVar[str] = "pst-f"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+        return self.plan_at(problem, privacy, None)
+
+    def plan_at(self, problem: Problem, privacy: Privacy | None, source: FloatMatrix | None) -> Plan:
+        """The plan where the ridges of models pull to those of a source, shape (K, p), coded."""
         pricing = Pricing.of(problem, privacy, self.name)
         require_combine(self.combine, self.holdout)
         require_positive(self.ridge, "ridge")
         grouping, shares = self.grouping(problem, pricing.mu is None)
+        fars = distances(grouping, source)
         penalised = np.asarray(problem.geometry.penalised)
         masks = [penalised[grouping.columns(place)] for place in range(len(shares))]
         models: Sequence[Release]
         if pricing.mu is None:
             models = [
-                BlockMinimisers((pricing.share(q).alone(problem, mask, self.ridge),), grouping.alone(place))
-                for place, (q, mask) in enumerate(zip(shares.tolist(), masks, strict=True))
+                BlockMinimisers((pricing.share(q).alone(problem, mask, self.ridge, far),), own[None])
+                for q, mask, far, own in zip(shares.tolist(), masks, fars, grouping.loadings, strict=True)
             ]
         else:
-            models = joined(pricing.together(problem, masks, self.ridge), grouping)
+            models = joined(pricing.together(problem, masks, self.ridge, fars), grouping)
         edges = self._edges(len(shares))
         releases = tuple(models)
         if len(edges) > 2:
             meta = meta_release(pricing, problem, len(shares))
             releases = (*dealt(models, edges, [0] * len(models)), *dealt([meta], edges, [1]))
         theorem = "Theorem A1, epsilon shared by groups" if pricing.mu is None else "Theorem A2 on groups"
-        return promise(releases, pricing.privacy, theorem, mu=pricing.mu)
+        return promise(releases, pricing.privacy, theorem, mu=pricing.mu, more=(GROUPED,))
 
     def grouping(self, problem: Problem, pure: bool) -> tuple[Grouping, FloatVector]:
         """Groups with their loadings, and their public shares."""

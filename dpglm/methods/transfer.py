@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -17,12 +18,12 @@ from dpglm.inference.stack import Combine, Stack
 from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
 from dpglm.methods.iterated import require_positive
 from dpglm.methods.promise import promise
-from dpglm.methods.stacked import Grouping, Pricing, own_ridge, pull, stacked
+from dpglm.methods.stacked import Grouping, Pricing, own_ridge, pull, require_near, stacked
 from dpglm.methods.stacking import PSTF
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import with_options
-from dpglm.releases import BlockMinimisers, OnPart, PerturbedMinimiser
+from dpglm.releases import BlockMinimisers
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -62,7 +63,8 @@ class _Transfer(Method):
                 expected="the path of a saved result",
                 remedy=f"Use dpglm.methods.{type(self).__name__}(source='main.json').",
             )
-        return replace(self, _saved=load(self.source))
+        # The name alone: results keep options, and no path of this machine.
+        return replace(self, source=Path(self.source).name, _saved=load(self.source))
 
     def inside(self, penalty: Penalty, strength: object) -> Penalty:
         return own_ridge(penalty, strength)
@@ -114,12 +116,16 @@ class _Transfer(Method):
                     remedy="Use the schema that the source has: dpglm.load(source).schema.",
                 )
 
+    def _premise(self) -> str:
+        """What the guarantee of a target takes for granted of its source."""
+        if self.saved.guarantee.private:
+            return "whoever is in the rows of the source as well pays its price, too"
+        return "the source promises no privacy and was made without these rows"
+
     def _source_facts(self) -> dict[str, Any]:
-        guarantee = self.saved.guarantee
-        alarm = "" if guarantee.private else f" (NOT PRIVATE: {guarantee.reason})"
         return {
             "source": f"{self.saved.formula}  [{self.saved.method}]",
-            "source_privacy": guarantee.statement() + alarm,
+            "source_privacy": self.saved.guarantee.statement(),
             "source_note": "budgets of source and target are separate; a person in both pays both",
         }
 
@@ -178,33 +184,24 @@ class PSTH(_Transfer):
         return str(kept.get("method_options" if self.saved.method == "pst-f" else "stacking", ""))
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
-        chosen = self._stacking(problem)
-        plan = chosen.plan(problem, privacy)
-        grouping = self._grouping(chosen, problem, plan)
-        assert self.saved.stack is not None
-        if (grouping.names, grouping.terms) != (self.saved.stack.names, self.saved.stack.groups):
+        chosen, stack = self._stacking(problem), self.saved.stack
+        assert stack is not None
+        grouping, _ = chosen.grouping(problem, pure=False)
+        if (grouping.names, grouping.terms) != (stack.names, stack.groups):
             raise MethodError(
                 "a source whose models do not belong to its groups",
                 expected="a file as written by save()",
                 remedy="Save the source again from the fit itself.",
             )
-        centre, first = pull(grouping, self.saved.stack.coefficients), 0
-        for release in plan.releases:
-            inner = release.inner if isinstance(release, OnPart) else release
-            for one in inner.minimisers if isinstance(inner, BlockMinimisers) else ():
-                _require_reach(one, centre[first : first + len(one.mixing)])
-                first += len(one.mixing)
-        return plan
-
-    @staticmethod
-    def _grouping(chosen: PSTF, problem: Problem, plan: Plan) -> Grouping:
-        assert plan.privacy is not None
-        return chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)[0]
+        plan = chosen.plan_at(problem, privacy, stack.coefficients)
+        found = replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, self._premise()))
+        return replace(plan, guarantee=found)
 
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
-        chosen = self._stacking(problem)
-        grouping = self._grouping(chosen, problem, plan)
+        assert plan.privacy is not None
         assert self.saved.stack is not None
+        chosen = self._stacking(problem)
+        grouping, _ = chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)
         return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.stack.coefficients))
 
     def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
@@ -214,15 +211,6 @@ class PSTH(_Transfer):
             **self._source_facts(),
             "stacking": self._options,
         }
-
-
-def _require_reach(minimiser: PerturbedMinimiser, centre: FloatVector) -> None:
-    if not minimiser.reaches(centre):
-        raise MethodError(
-            f"a source whose coefficients a ridge of {minimiser.least_ridge:g} cannot pull to",
-            expected="finite coefficients, and a ridge at which double precision resolves them",
-            remedy="Use a smaller ridge.",
-        )
 
 
 @methods.register("pphtl")
@@ -255,11 +243,11 @@ class PPHTL(_Transfer):
         require_positive(self.ridge, "ridge")
         self._require_match(problem)
         mask = np.asarray(problem.geometry.penalised)
-        one = pricing.alone(problem, mask, self.ridge)
-        _require_reach(one, self._centre(problem))
-        model = BlockMinimisers((one,), np.ones((1, len(mask))))
+        far = math.hypot(*self._centre(problem))
+        require_near(far)
+        model = BlockMinimisers((pricing.alone(problem, mask, self.ridge, far),), np.ones((1, len(mask))))
         theorem = "Theorem A1" if pricing.mu is None else "Theorem A2"
-        return promise((model,), pricing.privacy, theorem, mu=pricing.mu)
+        return promise((model,), pricing.privacy, theorem, mu=pricing.mu, more=(self._premise(),))
 
     def _centre(self, problem: Problem) -> FloatVector:
         """The source's coefficients in coded columns, shape (p,)."""

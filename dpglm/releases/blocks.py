@@ -23,6 +23,8 @@ from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Squared norm that rows may have before they are cut: what is left takes the rounding to float32.
 _LONGEST = 1.0 - 1e-6
+# Squares of loadings, times those of rows, are numbers.
+_MOST = 1e50
 _REMEDY = "Let a method make the release."
 
 
@@ -89,10 +91,14 @@ class BlockMinimisers(Release):
         return self.minimisers[0].assumptions
 
     def __post_init__(self) -> None:
-        loadings = np.asarray(self.loadings, dtype=np.float64)
+        loadings = np.array(self.loadings, dtype=np.float64)
+        loadings.setflags(write=False)
+        object.__setattr__(self, "loadings", loadings)
         fitting = loadings.ndim == 2 and len(loadings) == len(self.minimisers) > 0
-        if not fitting or not np.isfinite(loadings).all() or (loadings < 0.0).any():
-            raise MethodError("loadings", expected="a row of numbers >= 0 for each minimiser", remedy=_REMEDY)
+        if not fitting or not ((loadings >= 0.0) & (loadings < _MOST)).all():  # proof: finite
+            raise MethodError(
+                "loadings", expected="a row of numbers from 0 to 1e50 for each minimiser", remedy=_REMEDY
+            )
         for minimiser, own in zip(self.minimisers, loadings, strict=True):
             if len(minimiser.mixing) != int(np.count_nonzero(own)):
                 raise MethodError(
@@ -132,9 +138,10 @@ class BlockMinimisers(Release):
         return NEIGHBOURS[relation]  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        alone = [one.events(relation) for one in self.minimisers]  # refuses what one of them refuses
+        if len(alone) == 1:
+            return alone[0]
         first = self.minimisers[0]
-        if len(self.minimisers) == 1:
-            return first.events(relation)
         joint = GaussianEvent(self.sensitivity(relation) / first.scale)  # proof: price
         residuals = math.hypot(*(one.moved / one.blur_scale for one in self.minimisers))  # proof: residual
         return (self.name, joint), ("solver residual", GaussianEvent(residuals))

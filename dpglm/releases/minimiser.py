@@ -32,6 +32,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 _SLACK = 1e-3
 # What the ridge may pull with, in units of the tolerance: a double is off by 1/256 of that at most.
 _DIGITS = 2.0**45
+# A centre may be this many tolerances long: rounding in the certificate grows with the point it is about.
+CENTRE = 1e7
 _REMEDY = "Let a method calibrate the release."
 NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
 
@@ -264,8 +266,9 @@ class PerturbedMinimiser(Release):
         return add_laplace(centre, scale=self.blur_scale, noise=noise)
 
     def reaches(self, at: FloatVector) -> bool:
-        """Whether the ridge pulls to all of a centre: finite, and none of it cut."""
-        return bool(np.all(np.abs(np.asarray(self.ridge) * at) <= _DIGITS * self.tolerance))
+        """Whether the ridge pulls to all of a centre: none of it cut, near enough for the certificate."""
+        felt = np.abs(np.asarray(self.ridge) * at) <= _DIGITS * self.tolerance
+        return bool(np.all(felt) and np.linalg.norm(at) <= CENTRE * self.tolerance * (1.0 + 1e-9))
 
     def _pull(self, at: FloatVector) -> FloatVector:
         """P times the centre, which is cut where rounding in it would be felt beside the tolerance."""

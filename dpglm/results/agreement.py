@@ -37,8 +37,14 @@ def check_agreement(record: FitRecord) -> None:
         fault("estimates that do not fit coded and user_from_coded", "estimates = user_from_coded @ coded")
 
 
+# Methods that deal rows to parts, whose prices do not add up.
+DEALING = ("pst-f", "pst-h", "pst-s")
+
+
 def _prices(record: FitRecord) -> None:
     promise = record.guarantee
+    if any(line.part for line in record.spend_lines) and record.method not in DEALING:
+        fault(f"parts of the rows by method {record.method!r}", "prices that add up")
     for part in {
         line.part for line in record.spend_lines
     }:  # a row is in one part, and in what reads all rows

@@ -5,6 +5,7 @@ One row has as much in each group of columns, with an offset that keeps all slop
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import tempfile
 from collections.abc import Callable
@@ -112,7 +113,8 @@ def of_stack(title: str, make: Callable[[dpglm.Privacy], Method], privacy: dpglm
     kind = type(make(privacy))
 
     def run(share: float, seed: int) -> Outcome:
-        subject = subject_of(fitted(make(privacy), privacy))
+        with contextlib.chdir(source(privacy).parent):  # a result keeps the name of its source, not the path
+            subject = subject_of(fitted(make(privacy), privacy))
         plan, pair = subject.plan, release_neighbours(subject.plan.releases[0], "replace-one", 2)
         if share != 1.0:
             runs = tuple(broken(one, quieter(one, share)) for one in plan.releases)

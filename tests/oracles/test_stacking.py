@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -274,8 +275,51 @@ def test_ridges_pull_to_the_source(tmp_path: Path) -> None:
     np.testing.assert_allclose(near.stack.coefficients, source.stack.coefficients, atol=0.02)
     one = fit(method=PPHTL(source=path, ridge=1e5))
     np.testing.assert_allclose(one.params, source.params, atol=0.02)
-    with pytest.raises(MethodError, match="cannot pull to"):
-        fit(method=PPHTL(source=path, ridge=1e12))
+    with pytest.raises(MethodError, match="larger than double precision follows"):
+        fit(method=PPHTL(source=path, ridge=1e15))
+
+
+@pytest.mark.parametrize("method", [PPHTL, PSTH])
+@pytest.mark.parametrize("far", [1e4, 1e9, 1e300])
+def test_a_source_so_large_that_rounding_would_be_felt_is_refused(
+    method: Any, far: float, tmp_path: Path
+) -> None:
+    """Rows along which a huge source vanishes would decide whether the solver gets its certificate."""
+    source = fit(method=PSTF(groups=GROUPS))
+    assert source.stack is not None
+    larger = replace(source.stack, coefficients=far * np.sign(source.stack.coefficients))
+    estimates = far * np.ones(len(source.names)) * np.diagonal(source.user_from_coded)
+    coded = np.linalg.solve(source.user_from_coded, estimates)
+    replace(source, stack=larger, estimates=estimates, coded=coded).save(tmp_path / "main.json")
+    with pytest.raises(MethodError, match="too large to start from"):
+        fit(method=method(source=tmp_path / "main.json"))
+
+
+def test_a_target_says_what_it_takes_for_granted_of_its_source(tmp_path: Path) -> None:
+    path = tmp_path / "main.json"
+    fit(method=PSTF(groups=GROUPS), seed=None).save(path)
+    found = fit(method=PSTH(source=path), seed=None)
+    assert "whoever is in the rows of the source as well pays its price, too" in found.privacy.assumptions
+    assert any("groups of columns" in text for text in found.privacy.assumptions)
+    fit(privacy=None, penalty="l2", strength=0.01).save(path)
+    found = fit(method=PPHTL(source=path), seed=None)
+    assert "the source promises no privacy and was made without these rows" in found.privacy.assumptions
+
+
+def test_a_release_of_groups_refuses_what_one_of_them_refuses_and_loadings_that_overflow() -> None:
+    asked, *_ = problem_and_rows(table(40))
+    (part, _) = PSTF(groups=GROUPS).plan(asked, dpglm.Privacy(1.0, 1e-6)).releases
+    assert isinstance(part, OnPart)
+    groups = part.inner
+    assert isinstance(groups, BlockMinimisers)
+    assert groups.events("replace-one")
+    with pytest.raises(MethodError, match="add-remove"):
+        groups.events("add-remove")  # the weight of a penalty by the table's own number of rows
+    for bad in (1e50, np.inf, np.nan, -1.0):
+        with pytest.raises(MethodError, match="loadings"):
+            replace(groups, loadings=np.where(groups.loadings > 0.0, bad, 0.0))
+    with pytest.raises(ValueError, match="read-only"):
+        groups.loadings[0, 0] = 2.0
 
 
 ORGANISATION = """
