@@ -14,8 +14,9 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l2 import L2
 from dpglm.glm.penalties.none import NoPenalty
 from dpglm.inference.stack import Combine, Stack
-from dpglm.methods.base import Ask, Estimate, Problem
+from dpglm.methods.base import Ask, Estimate, Geometry, Problem
 from dpglm.methods.composable import composable
+from dpglm.methods.grouping import loadings_of, terms_of
 from dpglm.methods.iterated import gaussian_total, require_budget
 from dpglm.methods.tilted import tolerance_at
 from dpglm.privacy.accounting import SAFETY
@@ -49,6 +50,13 @@ class Grouping:
     names: tuple[str, ...]
     terms: tuple[tuple[str, ...], ...]
     loadings: FloatMatrix
+
+    def masks(self, geometry: Geometry) -> list[BoolVector]:
+        """Which of the columns of each group a penalty may touch: all but the intercept."""
+        free = np.zeros(self.loadings.shape[1], dtype=np.bool_)
+        for block in geometry.blocks:
+            free[block.columns] = block.kind == "intercept"
+        return [~free[self.columns(place)] for place in range(len(self.names))]
 
     def columns(self, place: int) -> IntVector:
         """Coded columns of a group."""
@@ -175,6 +183,14 @@ def _minimiser(
 def own_ridge(penalty: Penalty, strength: object) -> Penalty:
     """The penalty of models that have a ridge of their own and were given no strength."""
     return L2() if strength is None and penalty.strength is None else penalty
+
+
+def whole_rows(problem: Problem) -> Grouping:
+    """All columns as one group, whose typical row has norm 1."""
+    terms = list(terms_of(problem.geometry))
+    members = [terms] if terms else []
+    loadings = loadings_of(problem.geometry, members, np.ones(len(members)), together=False)
+    return Grouping(("all",), ((),), loadings)
 
 
 def meta_release(pricing: Pricing, problem: Problem, models: int) -> MetaMinimiser:

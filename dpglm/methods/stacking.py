@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -14,7 +13,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.stack import MOST_MODELS, Combine
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.grouping import Groups, Importance, column_groups, public_shares
+from dpglm.methods.grouping import Groups, Importance, column_groups, loadings_of, public_shares
 from dpglm.methods.iterated import require_positive
 from dpglm.methods.promise import promise
 from dpglm.methods.stacked import (
@@ -28,6 +27,7 @@ from dpglm.methods.stacked import (
     own_ridge,
     require_combine,
     stacked,
+    whole_rows,
 )
 from dpglm.privacy.budget import Privacy
 from dpglm.releases import BlockMinimisers, MetaMinimiser, OnPart, Release
@@ -45,7 +45,7 @@ class _Stacking(Method):
     holdout: float = 0.5
     ridge: float | None = None
 
-    coding: ClassVar[Literal["centred", "reference"]] = "reference"  # type: ignore[misc]
+    coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
 
     def inside(self, penalty: Penalty, strength: object) -> Penalty:
         return own_ridge(penalty, strength)
@@ -166,8 +166,9 @@ class PSTS(_Stacking):
                 expected=f"a whole number from 2 to {MOST_MODELS}",
                 remedy="Use parts=5.",
             )
-        mask = np.asarray(problem.geometry.penalised)
-        model = BlockMinimisers((pricing.alone(problem, mask, self.ridge),), np.ones((1, len(mask))))
+        grouping = whole_rows(problem)
+        (mask,) = grouping.masks(problem.geometry)
+        model = BlockMinimisers((pricing.alone(problem, mask, self.ridge),), grouping.loadings)
         low = 1.0 - float(self.holdout) if self.combine == "model" else 1.0
         edges = (*(low * place / self.parts for place in range(self.parts)), low)
         releases = dealt([model] * self.parts, edges if low == 1.0 else (*edges, 1.0), range(self.parts))
@@ -179,8 +180,8 @@ class PSTS(_Stacking):
 
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
         names = tuple(f"part {place + 1}" for place in range(self.parts))
-        size = len(problem.geometry.names)
-        grouping = Grouping(names, ((),) * self.parts, np.ones((self.parts, size)))
+        loadings = np.repeat(whole_rows(problem).loadings, self.parts, axis=0)
+        grouping = Grouping(names, ((),) * self.parts, loadings)
         answers = [ask(release) for release in plan.releases[: self.parts]]
         votes = np.ones(self.parts)
         return stacked(problem, grouping, answers, self.combine, votes, lambda at: ask(plan.releases[-1], at))
@@ -206,10 +207,10 @@ class PSTF(_Stacking):
     Parameters
     ----------
     groups : int, mapping or None
-        Names of groups to the terms or columns they read, each column in one group; or a number of groups,
-        to which columns are dealt at random, whatever the data say. None: 5, or one a column.
+        Names of groups to the terms that they read, each term in one group; or a number of groups, to which
+        terms are dealt at random, whatever the data say. None: 5, or one a term.
     importance : mapping or None
-        Public weights >= 0 of groups, or of terms or columns, which add up in a group. None: all alike.
+        Public weights >= 0 of groups, or of terms, which add up in a group. None: all alike.
         Groups of weight 0 are left out.
     provenance : str or None
         Where the weights come from: "expert", "literature: ...", "public data: ...". Needed with importance:
@@ -246,8 +247,7 @@ class PSTF(_Stacking):
         require_positive(self.ridge, "ridge")
         grouping, shares = self.grouping(problem, pricing.mu is None)
         fars = distances(grouping, source)
-        penalised = np.asarray(problem.geometry.penalised)
-        masks = [penalised[grouping.columns(place)] for place in range(len(shares))]
+        masks = grouping.masks(problem.geometry)
         models: Sequence[Release]
         if pricing.mu is None:
             models = [
@@ -266,22 +266,12 @@ class PSTF(_Stacking):
 
     def grouping(self, problem: Problem, pure: bool) -> tuple[Grouping, FloatVector]:
         """Groups with their loadings, and their public shares."""
-        names, positions = column_groups(problem.geometry, self.groups, self.split_seed)
-        shares = public_shares(problem.geometry, names, positions, self.importance, self.provenance)
-        kept = np.flatnonzero(shares)
-        loadings = np.zeros((len(kept), len(problem.geometry.names)))
-        free = np.flatnonzero(~np.asarray(problem.geometry.penalised))
-        bounds = column_bounds(problem)
-        stretch = shares / math.sqrt(float(np.mean(np.square(shares[kept]))))
-        for row, place in enumerate(kept):
-            loadings[row, free] = 1.0 / math.sqrt(len(kept))
-            loadings[row, positions[place]] = 1.0
-            if pure:  # a typical row of the group gets norm 1; longer ones are cut
-                loadings[row] /= math.sqrt(float(loadings[row] ** 2 @ bounds))
-            else:
-                loadings[row] *= stretch[place]
-        terms = tuple(tuple(problem.geometry.names[at] for at in positions[place]) for place in kept)
-        return Grouping(tuple(names[place] for place in kept), terms, loadings), shares[kept]
+        names, groups = column_groups(problem.geometry, self.groups, self.split_seed)
+        shares = public_shares(names, groups, self.importance, self.provenance)
+        kept = np.flatnonzero(shares).tolist()
+        members = [groups[place] for place in kept]
+        loadings = loadings_of(problem.geometry, members, shares[kept], together=not pure)
+        return Grouping(tuple(names[at] for at in kept), tuple(map(tuple, members)), loadings), shares[kept]
 
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
         return self.solve_at(problem, plan, ask, None)
@@ -312,7 +302,7 @@ class PSTF(_Stacking):
         if isinstance(self.groups, Mapping):
             chosen = "given"
         else:
-            chosen = f"columns dealt at random with seed {self.split_seed}, without looking at data"
+            chosen = f"terms dealt at random with seed {self.split_seed}, without looking at data"
         return {
             "algorithm": "stacking of models on groups of columns (PST-F)",
             "released": f"{len(shares)} perturbed minimisers, each on its own columns"
@@ -322,11 +312,3 @@ class PSTF(_Stacking):
             **spent,
             **self._facts(plan),
         }
-
-
-def column_bounds(problem: Problem) -> FloatVector:
-    """Typical squared size of each coded column, from declared bounds, shape (p,)."""
-    bounds = np.zeros(len(problem.geometry.names))
-    for block in problem.geometry.blocks:
-        bounds[block.columns] = block.bound / max(block.stop - block.start, 1)
-    return bounds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -18,7 +17,7 @@ from dpglm.inference.stack import Combine, Stack
 from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
 from dpglm.methods.iterated import require_positive
 from dpglm.methods.promise import promise
-from dpglm.methods.stacked import Grouping, Pricing, own_ridge, pull, require_near, stacked
+from dpglm.methods.stacked import Pricing, distances, own_ridge, pull, stacked, whole_rows
 from dpglm.methods.stacking import PSTF
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
@@ -54,7 +53,7 @@ class _Transfer(Method):
     source: str | PathLike[str] = ""
     _saved: Saved | None = field(default=None, repr=False, compare=False)
 
-    coding: ClassVar[Literal["centred", "reference"]] = "reference"  # type: ignore[misc]
+    coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
 
     def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
         if not isinstance(self.source, str | PathLike) or not str(self.source):
@@ -106,10 +105,10 @@ class _Transfer(Method):
 
     def _require_bounds(self, geometry: Geometry) -> None:
         """Refuse a source whose bounds are not these, by which group models are scaled."""
-        here = np.diagonal(np.asarray(geometry.coded_from_user, dtype=np.float64))
-        there = 1.0 / np.diagonal(np.asarray(self.saved.user_from_coded, dtype=np.float64))
-        for name, one, other in zip(geometry.names, here.tolist(), there.tolist(), strict=True):
-            if not math.isclose(one, other, rel_tol=1e-9):
+        here = np.asarray(geometry.user_from_coded, dtype=np.float64)
+        there = np.asarray(self.saved.user_from_coded, dtype=np.float64)
+        for name, one, other in zip(geometry.names, here, there, strict=True):
+            if not np.allclose(one, other, rtol=1e-9, atol=1e-12 * float(np.abs(one).max())):
                 raise MethodError(
                     f"other bounds of {name!r}, or of what weighs beside it, than the source's",
                     expected="the same schema for source and target",
@@ -242,22 +241,21 @@ class PPHTL(_Transfer):
         pricing = Pricing.of(problem, privacy, self.name)
         require_positive(self.ridge, "ridge")
         self._require_match(problem)
-        mask = np.asarray(problem.geometry.penalised)
-        far = math.hypot(*self._centre(problem))
-        require_near(far)
-        model = BlockMinimisers((pricing.alone(problem, mask, self.ridge, far),), np.ones((1, len(mask))))
+        grouping = whole_rows(problem)
+        (mask,), (far,) = grouping.masks(problem.geometry), distances(grouping, self._centre(problem))
+        model = BlockMinimisers((pricing.alone(problem, mask, self.ridge, far),), grouping.loadings)
         theorem = "Theorem A1" if pricing.mu is None else "Theorem A2"
         return promise((model,), pricing.privacy, theorem, mu=pricing.mu, more=(self._premise(),))
 
-    def _centre(self, problem: Problem) -> FloatVector:
-        """The source's coefficients in coded columns, shape (p,)."""
-        return np.asarray(problem.geometry.coded_from_user, dtype=np.float64) @ self.saved.estimates
+    def _centre(self, problem: Problem) -> FloatMatrix:
+        """The source's coefficients in coded columns, shape (1, p)."""
+        coded = np.asarray(problem.geometry.coded_from_user, dtype=np.float64) @ self.saved.estimates
+        return np.asarray(coded[None, :])
 
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
         (release,) = plan.releases
-        size = len(problem.geometry.names)
-        answer = ask(release, self._centre(problem))
-        grouping = Grouping(("all",), ((),), np.ones((1, size)))
+        grouping = whole_rows(problem)
+        answer = ask(release, pull(grouping, self._centre(problem)))
         return stacked(problem, grouping, [answer], "model", np.ones(1), lambda at: at)
 
     def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:

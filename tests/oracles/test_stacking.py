@@ -57,7 +57,7 @@ class Silent(SeededNoise):
 
 def problem_and_rows(frame: pd.DataFrame) -> tuple[Problem, Design, FloatMatrix, FloatVector]:
     model = parse(FORMULA, SCHEMA)
-    coding = Coding.of(model, kind="reference")
+    coding = Coding.of(model)
     encoder = RowEncoder(model, coding)
     design = Design(open_source(frame), SCHEMA, encoder, BinaryResponse.of(SCHEMA, "y"))
     asked = Problem(coding, families["binomial"](), penalties["l2"](), count_rows=design.row_count)
@@ -98,11 +98,22 @@ def test_a_stack_of_one_group_is_the_papers_plr_and_that_is_ridge_logistic_regre
 ) -> None:
     asked, design, X, y = problem_and_rows(table())
     ridge = 30.0
-    stack = solved(PSTF(groups=1, ridge=ridge), asked, design, privacy)
-    plr = solved(Objective(coding="reference", ridge=ridge), asked, design, privacy)
+    one = PSTF(groups=1, ridge=ridge)
+    (release,) = one.plan(asked, privacy).releases
+    assert isinstance(release, BlockMinimisers)
+    (own,) = release.loadings
+    factor = np.minimum(1.0, 1.0 / np.sqrt(np.square(X) @ np.square(own)))
+    exact = ridge_fit(X * own * factor[:, None], y, ridge) * own
+    stack = solved(one, asked, design, privacy)
     assert stack.stack is None
-    np.testing.assert_allclose(stack.coded, plr.coded, atol=1e-6)
-    np.testing.assert_allclose(stack.coded, ridge_fit(X, y, ridge), atol=1e-6)
+    np.testing.assert_allclose(stack.coded, exact, atol=2e-5)
+    # With the rows as the objective method reads them: one model and no other.
+    plain = replace(release, loadings=np.ones_like(release.loadings))
+    noise = Silent(1)
+    whole = plain.run(design, None, noise)
+    (plr,) = Objective(ridge=ridge).plan(asked, privacy).releases
+    np.testing.assert_allclose(whole, plr.run(design, None, noise), atol=1e-8)
+    np.testing.assert_allclose(whole, ridge_fit(X, y, ridge), atol=1e-8)
 
 
 @pytest.mark.parametrize("method", [PSTF(groups={"x": ["a", "b", "c"], "z": ["d", "e", "f"]}), PSTS(parts=2)])
@@ -193,7 +204,7 @@ GROUPS = {"x": ["a", "b", "c"], "z": ["d", "e", "f"]}
     ("method", "privacy", "match"),
     [
         (PSTF(groups=7), PRIVACY, "groups out of range"),
-        (PSTF(groups={"x": ["a"]}), PRIVACY, "columns in no group: 'b'"),
+        (PSTF(groups={"x": ["a"]}), PRIVACY, "terms in no group: 'b'"),
         (PSTF(groups={"x": ["a", "b", "a"], "z": ["c"]}), PRIVACY, "twice in group 'x'"),
         (PSTF(groups={**GROUPS, "more": ["a"]}), PRIVACY, "'a' in two groups"),
         (PSTF(groups={**GROUPS, "more": ["g"]}), PRIVACY, "'g' in group 'more'"),
