@@ -50,6 +50,12 @@ def column_groups(
     return tuple(f"group {place + 1}" for place in range(count)), dealt
 
 
+def plain_list(members: object) -> object:
+    """A sequence of names as a list; anything else as it is, to be refused by name."""
+    sequence = isinstance(members, Sequence) and not isinstance(members, str)
+    return list(members) if sequence else members  # type: ignore[call-overload]
+
+
 def _named(
     known: Mapping[str, IntVector], groups: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, ...], list[list[str]]]:

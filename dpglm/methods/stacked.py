@@ -23,6 +23,7 @@ from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import free_ridge, gamma_rate
 from dpglm.releases import BlockMinimisers, MetaMinimiser, OnPart, Part, PerturbedMinimiser, Release
+from dpglm.releases.meta import LEFT
 from dpglm.releases.minimiser import CENTRE, NEIGHBOURS
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
@@ -193,11 +194,17 @@ def whole_rows(problem: Problem) -> Grouping:
     return Grouping(("all",), ((),), loadings)
 
 
-def meta_release(pricing: Pricing, problem: Problem, models: int) -> MetaMinimiser:
-    """The model of answers, for the whole price: its rows are not those of the models."""
+def meta_release(pricing: Pricing, problem: Problem, models: int, weight: float) -> MetaMinimiser:
+    """The model of answers, for the whole price: its rows are not those of the models.
+
+    Its ridge pulls to ``weight`` for every model: 2 sqrt(K) adds up the log odds of all models, as if groups
+    of columns were independent; 2 / sqrt(K) takes their mean. Where rows say little, noise would decide the
+    sign of weights that are pulled to zero.
+    """
     plain = replace(problem, strength=None)
     mask = np.arange(models + 1) > 0
-    return MetaMinimiser(pricing.alone(plain, mask, None))
+    far = weight / LEFT * math.sqrt(models)
+    return MetaMinimiser(pricing.alone(plain, mask, None, far), weight)
 
 
 def require_combine(combine: object, holdout: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -13,7 +14,14 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.stack import MOST_MODELS, Combine
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.grouping import Groups, Importance, column_groups, loadings_of, public_shares
+from dpglm.methods.grouping import (
+    Groups,
+    Importance,
+    column_groups,
+    loadings_of,
+    plain_list,
+    public_shares,
+)
 from dpglm.methods.iterated import require_positive
 from dpglm.methods.promise import promise
 from dpglm.methods.stacked import (
@@ -71,6 +79,7 @@ class _Stacking(Method):
             meta = {
                 "meta_ridge": metas[0].inner.least_ridge,
                 "meta_noise_scale": metas[0].inner.scale,
+                "meta_pulled_to": metas[0].weight,
                 "parallel_parts": "models and meta model read different rows: a row is in one part",
             }
         return {
@@ -173,7 +182,7 @@ class PSTS(_Stacking):
         edges = (*(low * place / self.parts for place in range(self.parts)), low)
         releases = dealt([model] * self.parts, edges if low == 1.0 else (*edges, 1.0), range(self.parts))
         if self.combine == "model":
-            meta = meta_release(pricing, problem, self.parts)
+            meta = meta_release(pricing, problem, self.parts, 2.0 / math.sqrt(self.parts))
             releases += dealt([meta], (*edges, 1.0), [self.parts])
         theorem = "Theorem A1 on parts" if pricing.mu is None else "Theorem A2 on parts"
         return promise(releases, pricing.privacy, theorem, mu=pricing.mu)
@@ -237,6 +246,13 @@ class PSTF(_Stacking):
 
     name: ClassVar[str] = "pst-f"
 
+    def __post_init__(self) -> None:
+        # Copies in plain kinds, which a result can keep and a user cannot change.
+        if isinstance(self.groups, Mapping):
+            object.__setattr__(self, "groups", {name: plain_list(own) for name, own in self.groups.items()})
+        if isinstance(self.importance, Mapping):
+            object.__setattr__(self, "importance", dict(self.importance))
+
     def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
         return self.plan_at(problem, privacy, None)
 
@@ -259,7 +275,7 @@ class PSTF(_Stacking):
         edges = self._edges(len(shares))
         releases = tuple(models)
         if len(edges) > 2:
-            meta = meta_release(pricing, problem, len(shares))
+            meta = meta_release(pricing, problem, len(shares), 2.0 * math.sqrt(len(shares)))
             releases = (*dealt(models, edges, [0] * len(models)), *dealt([meta], edges, [1]))
         theorem = "Theorem A1, epsilon shared by groups" if pricing.mu is None else "Theorem A2 on groups"
         return promise(releases, pricing.privacy, theorem, mu=pricing.mu, more=(GROUPED,))

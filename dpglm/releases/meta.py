@@ -63,6 +63,8 @@ class MetaMinimiser(Release):
     ----------
     inner : PerturbedMinimiser
         Of K + 1 coefficients, the intercept's first.
+    weight : float
+        Public: the v of a `Stack`, alike for all models, to which the ridge pulls; 0 for none.
 
     References
     ----------
@@ -70,6 +72,7 @@ class MetaMinimiser(Release):
     """
 
     inner: PerturbedMinimiser
+    weight: float = 0.0
 
     name: ClassVar[str] = "meta minimiser"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
@@ -88,6 +91,17 @@ class MetaMinimiser(Release):
             raise MethodError(
                 "a meta model of nothing", expected="an intercept and a model", remedy="Let a method make it."
             )
+        if not self.inner.reaches(self.centre):
+            raise MethodError(
+                f"weight={self.weight!r}",
+                expected="a finite, moderate number",
+                remedy="Let a method make it.",
+            )
+
+    @property
+    def centre(self) -> FloatVector:
+        """Where the ridge pulls to, in coefficients on rows of answers, shape (K + 1,)."""
+        return np.concatenate([[0.0], np.full(self.models, self.weight / LEFT)])
 
     def sensitivity(self, relation: Relation) -> float:
         return self.inner.sensitivity(relation)
@@ -100,7 +114,7 @@ class MetaMinimiser(Release):
         """Intercept and weights on rows of answers, shape (K + 1,)."""
         assert at is not None, "answers of models that were released"
         coefficients = finite(at).reshape(self.models, rows.size)  # proof: finite
-        return self.inner.run(_Answers(rows, coefficients), None, noise)
+        return self.inner.run(_Answers(rows, coefficients), self.centre, noise)  # proof: centre
 
     @staticmethod
     def weights(answer: FloatVector) -> FloatVector:

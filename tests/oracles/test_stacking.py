@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,9 @@ def test_without_noise_each_model_is_a_ridge_fit_of_its_rows_and_the_meta_model_
     rows = np.column_stack([np.full(len(y), 0.5), np.sqrt(0.75) * 2.0 / np.sqrt(place) * (answers - 0.5)])[
         held
     ]
-    exact = ridge_fit(rows, y[held], float(meta.inner.ridge))
+    pulled = 2.0 * np.sqrt(place) if isinstance(method, PSTF) else 2.0 / np.sqrt(place)
+    centre = np.array([0.0, *[pulled / np.sqrt(0.75)] * place])
+    exact = ridge_fit(rows, y[held], float(meta.inner.ridge), centre)
     np.testing.assert_allclose(found.weights, exact * [0.5, *[np.sqrt(0.75)] * place], atol=2e-5)
 
 
@@ -233,6 +236,15 @@ def test_what_makes_no_sense_is_refused(method: Method, privacy: Any, match: str
 
 def fit(formula: str = FORMULA, schema: Any = SCHEMA, **more: Any) -> dpglm.Fitted:
     return dpglm.fit(formula, table(), schema=schema, progress=False, **{"privacy": 1.0, "seed": 1, **more})
+
+
+def test_any_mapping_of_groups_is_kept_as_a_plain_copy() -> None:
+    given = {name: tuple(own) for name, own in GROUPS.items()}
+    method = PSTF(
+        groups=MappingProxyType(given), importance=MappingProxyType({"x": 1, "z": 2}), provenance="x"
+    )
+    given["x"] = ()
+    assert fit(method=method).mechanism["method_options"].startswith('{"groups": {"x": ["a", "b", "c"]')
 
 
 def test_groups_of_weight_zero_are_left_out_and_shares_add_up() -> None:

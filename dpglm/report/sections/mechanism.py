@@ -43,6 +43,7 @@ LABELS = {
     "group_epsilon": "Epsilon of each group",
     "meta_ridge": "Ridge of the meta model, sum units",
     "meta_noise_scale": "Noise scale of the meta model",
+    "meta_pulled_to": "Weight of each model to which that ridge pulls",
     "parallel_parts": "Parts of the rows",
     "stacking": "Options of the source's stack",
     "importance": "Importance, public weights",
