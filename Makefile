@@ -36,6 +36,8 @@ golden: $(VENV)/.tests
 studies: $(VENV)/.package
 	$(BIN)/python -m reports.dpsc --jobs 2
 	$(BIN)/python -m reports.radmm --jobs 2
+	$(BIN)/python -m reports.stack --jobs 2
+	$(BIN)/python -m reports.hospitals --jobs 2
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

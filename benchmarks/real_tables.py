@@ -17,7 +17,7 @@ import keyword
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dpglm
 
@@ -72,10 +72,7 @@ class RealTable:
         TableError
             No such file.
         """
-        home = folder()
-        if home is None or not (home / self.file).is_file():
-            raise TableError(absence(self.name))
-        return home / self.file
+        return _path(self)
 
     @property
     def schema_path(self) -> Path:
@@ -109,14 +106,71 @@ class RealTable:
         TableError
             No such file, or another file under its name.
         """
-        path = self.path
-        found = file_sha256(path)
-        if found != self.sha256:
-            raise TableError(
-                f"real table {self.name!r}: {self.file} is not the file that the figures were made with "
-                f"(SHA-256 {found}, expected {self.sha256}): see data/SOURCES.md for how that file is made"
-            )
-        return path
+        return _checked(self)
+
+
+@dataclass(frozen=True)
+class RealArrays:
+    """Real data that are a matrix and not a table of named columns: pixels, or counts of words.
+
+    Parameters
+    ----------
+    name, file, sha256 : str
+        As in `RealTable`; the file is an ``.npz`` archive.
+    rows : int
+        Published number of rows.
+    """
+
+    name: str
+    file: str
+    sha256: str
+    rows: int
+
+    @property
+    def path(self) -> Path:
+        """The file on this machine.
+
+        Raises
+        ------
+        TableError
+            No such file.
+        """
+        return _path(self)
+
+    def load(self) -> dict[str, Any]:
+        """All arrays of the file by name."""
+        import numpy as np
+
+        with np.load(self.path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+
+    def check(self) -> Path:
+        """`path`, after its hash was compared with `sha256`.
+
+        Raises
+        ------
+        TableError
+            No such file, or another file under its name.
+        """
+        return _checked(self)
+
+
+def _path(real: RealTable | RealArrays) -> Path:
+    home = folder()
+    if home is None or not (home / real.file).is_file():
+        raise TableError(absence(real.name))
+    return home / real.file
+
+
+def _checked(real: RealTable | RealArrays) -> Path:
+    path = real.path
+    found = file_sha256(path)
+    if found != real.sha256:
+        raise TableError(
+            f"real table {real.name!r}: {real.file} is not the file that the figures were made with "
+            f"(SHA-256 {found}, expected {real.sha256}): see data/SOURCES.md for how that file is made"
+        )
+    return path
 
 
 def folder() -> Path | None:
@@ -141,10 +195,24 @@ def table(name: str) -> RealTable:
     return TABLES[name]
 
 
+def arrays(name: str) -> RealArrays:
+    """The arrays called ``name``, whether their file is here or not.
+
+    Raises
+    ------
+    KeyError
+        No arrays of that name; the message lists the names.
+    """
+    if name not in ARRAYS:
+        raise KeyError(f"no real arrays {name!r}; there are {', '.join(sorted(ARRAYS))}")
+    return ARRAYS[name]
+
+
 def available(name: str) -> bool:
-    """Whether the file of table ``name`` is on this machine."""
+    """Whether the file of the table or the arrays called ``name`` is on this machine."""
     home = folder()
-    return home is not None and (home / table(name).file).is_file()
+    real = ARRAYS[name] if name in ARRAYS else table(name)
+    return home is not None and (home / real.file).is_file()
 
 
 def absence(name: str) -> str:
@@ -268,6 +336,24 @@ TABLES = {
             response="class",
             rows=307,
             unit="one plant",
+        ),
+    )
+}
+
+ARRAYS = {
+    entry.name: entry
+    for entry in (
+        RealArrays(
+            "mnist_0v8",
+            "mnist_0v8.npz",
+            "05605cd557fb981609d4bff429abb77bebff025c9a4036b659c494c4bd93f55a",
+            rows=13_728,
+        ),
+        RealArrays(
+            "newsgroups_sci_talk",
+            "newsgroups_sci_talk.npz",
+            "cff7fbeb025682f3ad566ad9f5f2840def535f53261ff529fb7770cb19e83cd6",
+            rows=7_202,
         ),
     )
 }

@@ -192,7 +192,7 @@ def load(path: str | PathLike[str]) -> Fitted:
 
 
 def load_data(name: str) -> pd.DataFrame:
-    """A data set that comes with its public schema: "fair", "randhie" or "simulated".
+    """A data set that comes with its public schema: "fair", "randhie", "simulated" or "cohort".
 
     Examples
     --------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpglm.data import cohort
 from dpglm.data.declaration import declare
 from dpglm.data.schema import Schema
 from dpglm.errors import SchemaError
@@ -22,7 +23,9 @@ def load_table(name: str) -> pd.DataFrame:
     ``"fair"``: 6,366 women, Redbook survey of 1974, from statsmodels; response ``affair``, any affair.
     ``"randhie"``: 20,190 person-years of the RAND health insurance experiment, from statsmodels; response
     ``visit``, any outpatient visit. ``"simulated"``: 2,000 rows of a known logistic model; response
-    ``y``. Where each bound comes from stands in the schema.
+    ``y``. ``"cohort"``: 92,007 simulated people of a main hospital and 16 branches (column ``site``), with 50
+    features whose public importance stands in `dpglm.data.cohort`; response ``diabetes``; it is drawn when it
+    is asked for, in about a second. Where each bound comes from stands in the schema.
 
     Raises
     ------
@@ -41,9 +44,14 @@ def load_table(name: str) -> pd.DataFrame:
             expected=f"one of {', '.join(repr(known) for known in _TABLES)}",
             remedy="Choose one of these, or read your own table and dpglm.declare() its schema.",
         )
+    return declare(_TABLES[name](), _schema(name))
+
+
+def _schema(name: str) -> Schema:
+    if name == "cohort":
+        return cohort.schema()
     with as_file(files("dpglm.data") / "tables" / f"{name}.schema.yaml") as path:
-        schema = Schema.from_yaml(path)
-    return declare(_TABLES[name](), schema)
+        return Schema.from_yaml(path)
 
 
 def _fair() -> pd.DataFrame:
@@ -68,6 +76,7 @@ def _simulated() -> pd.DataFrame:
 
 
 _TABLES: dict[str, Callable[[], pd.DataFrame]] = {
+    "cohort": cohort.cohort,
     "fair": _fair,
     "randhie": _randhie,
     "simulated": _simulated,

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpglm.data import cohort
 from dpglm.data.datasets import load_table
 from dpglm.data.declaration import declared
 from dpglm.data.variables import Numeric
 from dpglm.errors import SchemaError
 
-SIZES = {"fair": 6366, "randhie": 20190, "simulated": 2000}
-RESPONSES = {"fair": "affair", "randhie": "visit", "simulated": "y"}
+SIZES = {"cohort": 92007, "fair": 6366, "randhie": 20190, "simulated": 2000}
+RESPONSES = {"cohort": "diabetes", "fair": "affair", "randhie": "visit", "simulated": "y"}
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -43,7 +44,7 @@ def test_bounds_read_off_the_file_are_marked():
         name: [c for c, v in declared(load_table(name)).variables.items() if v.looked_at_data]
         for name in SIZES
     }
-    assert looked == {"fair": [], "randhie": ["lpi", "disea"], "simulated": []}
+    assert looked == {"cohort": [], "fair": [], "randhie": ["lpi", "disea"], "simulated": []}
 
 
 def test_fair_is_declared_as_its_code_book_says():
@@ -53,7 +54,7 @@ def test_fair_is_declared_as_its_code_book_says():
 
 
 def test_an_unknown_data_set_is_answered_with_the_known_ones():
-    with pytest.raises(SchemaError, match="'fair', 'randhie', 'simulated'"):
+    with pytest.raises(SchemaError, match="'cohort', 'fair', 'randhie', 'simulated'"):
         load_table("iris")
 
 
@@ -78,3 +79,42 @@ def test_the_script_makes_the_simulated_table_again(tmp_path):
     subprocess.run([sys.executable, tmp_path / "data" / script.name], check=True, capture_output=True)
     assert (tmp_path / "dpglm" / "data" / "tables" / "simulated.csv").read_bytes() == shipped.read_bytes()
     assert shipped.stat().st_size < 100_000
+
+
+def test_the_cohort_has_the_paper_s_sites_and_draws_the_same_rows_again():
+    frame = load_table("cohort")
+    sizes = frame["site"].value_counts(sort=False).to_dict()
+    assert sizes == dict(cohort.SITES)
+    assert (sizes["main"], min(sizes.values()), max(sizes.values())) == (12702, 2316, 12702)
+    assert frame.equals(load_table("cohort"))
+
+
+def test_the_cohort_s_weights_and_groups_cover_its_features():
+    columns = [name for name in load_table("cohort").columns if name not in ("site", "diabetes")]
+    assert len(columns) == 50
+    assert list(cohort.IMPORTANCE) == columns
+    assert sorted(name for group in cohort.GROUPS.values() for name in group) == sorted(columns)
+    assert min(cohort.IMPORTANCE.values()) > 0.0
+    assert sum(cohort.IMPORTANCE.values()) == pytest.approx(1.0, abs=0.05)
+
+
+def test_sites_of_the_cohort_differ_in_prevalence_and_means():
+    """By more than chance: with the smallest site's 2,316 rows a share has a standard error of .008."""
+    frame = load_table("cohort")
+    sites = frame.groupby("site", sort=False)
+    shares = sites["diabetes"].apply(lambda answers: (answers == "yes").mean())
+    assert 0.08 < shares.min() < 0.14 < 0.2 < shares.max() < 0.3
+    means = sites["bmi"].mean()
+    assert means.max() - means.min() > 1.0
+
+
+def test_weights_of_the_cohort_say_what_matters():
+    """Differences in mean of people with and without diabetes follow the weights, signs included."""
+    frame = load_table("cohort")
+    features = frame[list(cohort.IMPORTANCE)].astype(float)
+    ill = (frame["diabetes"] == "yes").to_numpy()
+    gaps = (features[ill].mean() - features[~ill].mean()) / features.std()
+    said = np.array([one.importance * one.sign for one in cohort.FEATURES])
+    assert np.corrcoef(gaps.to_numpy(), said)[0, 1] > 0.8
+    # Doctors are roughly right, not exactly.
+    assert np.corrcoef(np.abs(gaps), np.abs(said))[0, 1] < 0.99

@@ -41,6 +41,7 @@ class Promise:
 
     event: Event
     name: str = "gradient"
+    reads: None = None
 
     def events(self, relation: str) -> tuple[tuple[str, Event], ...]:
         return ((self.name, self.event),)
