@@ -10,8 +10,9 @@ from dpglm.methods.mpadmm import MPADMM
 from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.objective import Objective
 from dpglm.methods.output import Output
+from dpglm.methods.pst_f import PSTF
+from dpglm.methods.pst_s import PSTS
 from dpglm.methods.ssadmm import SSADMM
-from dpglm.methods.stacking import PSTF, PSTS
 from dpglm.methods.transfer import PPHTL, PSTH
 
 __all__ = [

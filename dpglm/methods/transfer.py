@@ -16,9 +16,10 @@ from dpglm.glm.penalties import Penalty
 from dpglm.inference.stack import Combine, Stack
 from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
 from dpglm.methods.iterated import require_positive
+from dpglm.methods.pricing import Pricing, own_ridge
 from dpglm.methods.promise import promise
-from dpglm.methods.stacked import Pricing, distances, own_ridge, pull, stacked, whole_rows
-from dpglm.methods.stacking import PSTF
+from dpglm.methods.pst_f import PSTF
+from dpglm.methods.stacked import distances, pull, stacked, whole_rows
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import with_options
