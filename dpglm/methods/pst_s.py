@@ -32,7 +32,7 @@ class PSTS(Stacking):
         Number K of models.
     combine : {"model", "majority", "weighted"}
         A meta model on rows that no model read; or votes, for which no rows are held out. ``"weighted"``
-        votes are those of ``"majority"`` here.
+        votes are those of ``"majority"`` here. Where a response is rare, no model may ever vote for it.
     holdout : float
         Share of the rows for the meta model.
     ridge : float or None
