@@ -59,6 +59,7 @@ def sections() -> dict[str, Section]:
         numbers_promises,
         numbers_refusals,
         numbers_releases,
+        numbers_stacks,
     )
 
     found: dict[str, Section] = {}
@@ -68,6 +69,7 @@ def sections() -> dict[str, Section]:
         numbers_promises,
         numbers_draws,
         numbers_releases,
+        numbers_stacks,
         numbers_refusals,
     ):
         found |= part.SECTIONS
