@@ -204,9 +204,9 @@ def with_less_noise(
 ) -> StudyPlan:
     """A study whose releases claim what they claimed and run with this share of the noise."""
     plan = study.study.plan
-    broken = replace(plan, releases=tuple(broken(one, twin(one, part)) for one in plan.releases))
+    quiet = replace(plan, releases=tuple(broken(one, twin(one, part)) for one in plan.releases))
     other = copy.copy(study.study)
-    other.__dict__["plan"] = broken
+    other.__dict__["plan"] = quiet
     return replace(study, study=other)
 
 
