@@ -210,7 +210,7 @@ def test_verdicts_and_bars_follow_from_the_numbers() -> None:
     assert said["mpADMM finds more relevant columns, at low epsilon above all"] == "reproduces"
     assert said["ssADMM, mpADMM and DP-SGD have similar accuracy on the simulation"] == "does not"
     (bar, *_) = findings.bars(fits)
-    assert bar.strength is None
+    assert bar.setting == "default"
     assert (bar.method, bar.xi.value) == ("mpadmm", 1.0)
     assert bar.xi_met
     assert bar.behind == pytest.approx({"ssadmm": 0.1, "mpadmm": 0.095})

@@ -27,10 +27,9 @@ from dpglm.methods.iterated import (
     require_positive,
     require_steps,
 )
-from dpglm.methods.objective import BLUR_SHARE
 from dpglm.methods.printed import Reproduction, printed_card
 from dpglm.methods.promise import promise
-from dpglm.methods.tilted import tilted
+from dpglm.methods.tilted import BLUR_SHARE, tilted
 from dpglm.optim.quadratic import minimise_quadratic
 from dpglm.privacy.accounting import SAFETY, gdp_mu
 from dpglm.privacy.bounded import bounded_shift

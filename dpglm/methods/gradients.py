@@ -39,6 +39,8 @@ Schedule = Literal["constant", "sqrt"]
 STEPS, PASSES, MOST = 100, 10, 2000
 # Samples must hold a row more often than this many times delta, or a release of their rows would be allowed.
 TEN_DELTAS = 10.0
+# Slopes of the logistic loss at coefficients of zero: the first step is not cut.
+CUT = 0.5
 # A gradient against the one before, by this cosine beyond noise, halves the steps.
 REVERSED = 0.25
 # Columns that move together have more curvature than is expected of independent ones: so many steps are
@@ -63,8 +65,11 @@ class GradientMethod(Method):
         overshoot.
     schedule : {"constant", "sqrt"}
         Step k has the size ``eta``, or ``eta / sqrt(k)``.
-    clip : float
-        Gradients of single rows longer than this are cut. Losses with slopes in [-1, 1] are not cut at 1.
+    clip : float or None
+        Gradients of single rows longer than this are cut. None: 1, at which losses with slopes in [-1, 1] are
+        never cut; 1/2 where logistic coefficients at a default strength only say which ones there are
+        (``goal="select"``): half the noise, for coefficients of a loss whose slopes end at 1/2. Their order
+        and signs mean what they did, their sizes do not.
     coding : {"reference", "centred"}
         The user's own columns with long rows cut, or centred columns, which need no cut.
     """
@@ -72,7 +77,7 @@ class GradientMethod(Method):
     steps: int | None = None
     eta: float | None = None
     schedule: Schedule = "constant"
-    clip: float = 1.0
+    clip: float | None = None
     coding: Literal["centred", "reference"] = "reference"
 
     algorithm: ClassVar[str]
@@ -100,7 +105,8 @@ class GradientMethod(Method):
             public_rows(problem, self.name)
         rate = self._rate(problem)
         steps = self._steps(rate)
-        one = Gradient(problem.family, self.clip, self.clip, self.drawn, rate, self.shares)
+        clip = self._clip(problem)
+        one = Gradient(problem.family, clip, clip, self.drawn, rate, self.shares)
         sensitivity = one.sensitivity(privacy.relation)
         if rate == 1.0:
             scale = sensitivity * math.sqrt(steps) / mu * (1.0 + SAFETY)
@@ -130,13 +136,19 @@ class GradientMethod(Method):
             len(problem.geometry.names)
         )  # refused here, not after the charge
         releases = tuple(
-            Gradient(problem.family, scale, self.clip, self.drawn, rate, self.shares) for _ in range(steps)
+            Gradient(problem.family, scale, clip, self.drawn, rate, self.shares) for _ in range(steps)
         )
         theorem = "the Gaussian mechanism" if rate == 1.0 else _ACCOUNTANT[self.drawn]
         return promise(releases, privacy, theorem, mu=mu if rate == 1.0 else None)
 
     def _check(self) -> None:
         """Refuse options of the method's own."""
+
+    def _clip(self, problem: Problem) -> float:
+        if self.clip is not None:
+            return self.clip
+        selects = problem.goal == "select" and problem.strength is None and problem.penalty.selects
+        return CUT if selects and problem.family.logistic else 1.0
 
     def _rate(self, problem: Problem) -> float:
         return 1.0

@@ -30,14 +30,12 @@ from dpglm.methods.look import (
 )
 from dpglm.methods.promise import promise
 from dpglm.methods.stretched import stretched, stretches, unstretched
-from dpglm.methods.tilted import tilted
+from dpglm.methods.tilted import BLUR_SHARE, tilted
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
 from dpglm.releases import PerturbedMinimiser, ShortenedMinimiser
 from dpglm.typing import FloatVector
 
-# Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
-BLUR_SHARE = 0.01
 # Released coefficients within this many standard deviations of the blur of zero were zero before it.
 ZERO_WIDTH = 10.0
 # What a penalty that is not convex sets to zero in a lasso's result, as a share of the largest coefficient.

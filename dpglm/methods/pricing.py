@@ -15,7 +15,7 @@ from dpglm.glm.penalties.none import NoPenalty
 from dpglm.methods.base import Problem
 from dpglm.methods.composable import composable
 from dpglm.methods.iterated import gaussian_total, require_budget
-from dpglm.methods.tilted import tolerance_at
+from dpglm.methods.tilted import BLUR_SHARE, tolerance_at
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import free_ridge, gamma_rate
@@ -23,8 +23,6 @@ from dpglm.releases import PerturbedMinimiser
 from dpglm.releases.minimiser import CENTRE, NEIGHBOURS
 from dpglm.typing import BoolVector
 
-# Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
-BLUR_SHARE = 0.01
 # What may go inside the objective of a model, beside its ridge.
 PENALTIES = ("none", "l1", "l2", "elastic_net")
 

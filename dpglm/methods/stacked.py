@@ -174,18 +174,13 @@ def distances(grouping: Grouping, source: FloatMatrix | None) -> list[float]:
     for place in range(len(found) if source is not None else 0):
         columns = grouping.columns(place)
         found[place] = math.hypot(*(source[place, columns] / grouping.loadings[place, columns]))  # type: ignore[index]
-        require_near(found[place])
+        if not found[place] <= FARTHEST:  # or no number
+            raise MethodError(
+                "a source with coefficients that are too large to start from",
+                expected=f"a norm of at most {FARTHEST:g} in coded columns",
+                remedy="Fit the source with more ridge, or with bounds nearer to its values.",
+            )
     return found
-
-
-def require_near(far: float) -> None:
-    """Refuse a source farther from zero than double precision follows, or one that is no number."""
-    if not far <= FARTHEST:
-        raise MethodError(
-            "a source with coefficients that are too large to start from",
-            expected=f"a norm of at most {FARTHEST:g} in coded columns",
-            remedy="Fit the source with more ridge, or with bounds nearer to its values.",
-        )
 
 
 def joined(minimisers: tuple[PerturbedMinimiser, ...], grouping: Grouping) -> tuple[Release, ...]:

@@ -16,6 +16,8 @@ from dpglm.methods.base import Problem
 from dpglm.releases import PerturbedMinimiser
 from dpglm.typing import FloatVector
 
+# Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
+BLUR_SHARE = 0.01
 # The solver stops at this norm of the score, sum units; or at this share of how far noise alone can carry the
 # coefficients, since rounding in the score grows with them, but never at more than this share of the noise.
 TOLERANCE = 1e-7

@@ -89,7 +89,8 @@ def compose(events: Iterable[Event], *, delta: float) -> float:
     if any(isinstance(event, SampledGaussianEvent) for event in planned):
         return min(basic, sampled_epsilon(planned, delta))
     if len(planned) == 1:
-        return min(basic, _single(points[0], delta))
+        (only,) = points
+        return min(basic, _single(only, delta))
     perturbed = [event for event in planned if isinstance(event, PerturbedEvent)]
     shift = math.fsum(event.shift for event in perturbed)
     factor = math.prod(event.factor for event in perturbed)
@@ -218,7 +219,7 @@ def _numeric(events: Sequence[PureEvent | ApproximateEvent], mu: float, delta: f
     cell = max(span / _CELLS, min(1e-4, min(epsilon for epsilon, _ in points) / 100.0))
     if len(points) == 1 and mu == 0.0:  # a cell that divides the only loss rounds nothing
         epsilon = next(iter(points))[0]
-        cell = epsilon / max(1, math.floor(epsilon / cell))
+        cell = epsilon / math.ceil(epsilon / cell)
     parts = [
         pld.from_privacy_parameters(
             common.DifferentialPrivacyParameters(epsilon, own), value_discretization_interval=cell

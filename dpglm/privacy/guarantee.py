@@ -89,8 +89,9 @@ class Guarantee:
         _require(not pure or self.delta == 0.0, f"delta={self.delta!r} with definition='pure'", "delta = 0")
         for name, value in (("mu", self.mu), ("rho", self.rho)):
             _require(value is None or 0.0 <= value < math.inf, f"{name}={value!r}", f"{name} >= 0, finite")
-        needed = {"gdp": self.mu, "zcdp": self.rho}.get(self.definition, 0.0)
-        _require(needed is not None, f"definition={self.definition!r} without its parameter", "mu or rho")
+        for definition, value, name in (("gdp", self.mu, "mu"), ("zcdp", self.rho, "rho")):
+            given = self.definition != definition or value is not None
+            _require(given, f"definition={definition!r} without its parameter", name)
         for epsilon, delta in self.curve:
             good = 0.0 <= epsilon < math.inf and 0.0 <= delta <= 1.0
             _require(good, f"curve point {(epsilon, delta)!r}", "epsilon >= 0 and 0 <= delta <= 1")

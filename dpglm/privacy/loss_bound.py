@@ -34,6 +34,8 @@ _TAIL_EPSILONS = 2000
 _SPLITS = 65
 # The rounding errors of the closed forms are smaller than this, relative to delta.
 _ROUNDING = 1e-9
+# Exponents that exp can take, with room for a product.
+_LARGEST = 600.0
 
 
 def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int, cover: float = 0.0) -> bool:
@@ -71,8 +73,7 @@ def profile_bound(
     """
     total, shift = steps * mu, math.log1p(s / 4.0)
     bound = loss_bound(epsilons, mu, s, steps, cover, splits)
-    shifted = gdp_profile(np.maximum(epsilons - shift, 0.0), total)
-    bound = np.minimum(bound, np.where(epsilons >= shift, shifted, 1.0))
+    bound = np.minimum(bound, gdp_profile(np.maximum(epsilons - shift, 0.0), total))
     last = mu * mu if steps == 2 else 0.0  # up to here the profile is Gaussian at any ridge
     bound = np.minimum(bound, gdp_delta(last, total))
     exact = np.array([is_gaussian_at(epsilon, mu, s, steps, cover) for epsilon in epsilons.tolist()])
@@ -146,10 +147,8 @@ def _profile_of_psi(e: FloatVector, mu: float, s: float) -> FloatVector:
         start = (np.minimum(np.maximum(low, 2.0 * np.sqrt(d * e)), high) - s) / mu
         end = (high - s) / mu
         exponent = e - s / 4.0
-        lost = np.exp(np.minimum(exponent, 600.0)) / root
-        lost = lost * _mass(root * (start + mu / 2.0), root * (end + mu / 2.0))
-        # Beyond the range of exp nothing is subtracted: a safe bound where delta is negligible anyway.
-        total = total + np.maximum(0.0, _mass(start, end) - np.where(exponent < 600.0, lost, 0.0))
+        lost = _factor(exponent) / root * _mass(root * (start + mu / 2.0), root * (end + mu / 2.0))
+        total = total + np.maximum(0.0, _mass(start, end) - lost)
     return np.minimum(1.0, total * (1.0 + _ROUNDING))
 
 
@@ -158,9 +157,15 @@ def _linear_piece(e: FloatVector, low: float, high: float, drop: float, mu: floa
     start = (np.minimum(np.maximum(low, e + drop), high) - s) / mu
     end = (high - s) / mu
     exponent = e + drop - s + mu * mu / 2.0
-    lost = np.exp(np.minimum(exponent, 600.0)) * _mass(start + mu, end + mu)
-    piece: FloatVector = np.maximum(0.0, _mass(start, end) - np.where(exponent < 600.0, lost, 0.0))
+    lost = _factor(exponent) * _mass(start + mu, end + mu)
+    piece: FloatVector = np.maximum(0.0, _mass(start, end) - lost)
     return piece
+
+
+def _factor(exponent: FloatVector) -> FloatVector:
+    """``exp(exponent)``; beyond its range less, by which less is subtracted: a safe bound on delta."""
+    factor: FloatVector = np.exp(np.minimum(exponent, _LARGEST))
+    return factor
 
 
 def _mass(low: FloatVector, high: float) -> FloatVector:

@@ -130,7 +130,7 @@ class LossSum:
         last = sum(part.times * (part.first + part.weights.size - 1) for part in self._parts)
         begin = max(first, math.floor(low / self._cell))
         end = min(last, math.ceil(high / self._cell))
-        length = max(end - begin + 1, *(part.weights.size for part in self._parts), 2)
+        length = max(end - begin + 1, *(part.weights.size for part in self._parts))
         length = 2 ** math.ceil(math.log2(length))
         if length > _LONGEST:
             raise PrivacyError(
@@ -157,7 +157,7 @@ class LossSum:
             norms.append(float(np.linalg.norm(weights)))
             spectra.append(np.fft.rfft(weights, length))
         counts = [part.times for part in self._parts]
-        product = np.ones_like(spectra[0])
+        product = np.ones(length // 2 + 1, dtype=np.complex128)
         for spectrum, count in zip(spectra, counts, strict=True):
             product *= spectrum**count
         relative = _UNIT * (8.0 + 8.0 * math.log2(length))

@@ -63,7 +63,8 @@ def loss_of(event: Event, *, added: bool) -> Loss:
     """
     if isinstance(event, PureEvent | ApproximateEvent):
         own = event.delta if isinstance(event, ApproximateEvent) else 0.0
-        return Loss(partial(_point, event.epsilon, own), -event.epsilon, event.epsilon, event.epsilon)
+        point = partial(_point, event.epsilon, own)
+        return Loss(partial(_reflected, point), -event.epsilon, event.epsilon, event.epsilon)
     assert isinstance(event, GaussianEvent | SampledGaussianEvent)
     mu = event.mu
     if isinstance(event, GaussianEvent):
@@ -101,11 +102,9 @@ def _gaussian(mu: float, epsilons: FloatVector) -> FloatVector:
 
 
 def _point(epsilon: float, own: float, epsilons: FloatVector) -> FloatVector:
-    """Of an (epsilon, own)-DP release: randomised response, and all is told with probability own."""
-    size = np.abs(epsilons)
-    inside = np.maximum(0.0, -np.expm1(size - epsilon)) / (1.0 + math.exp(-epsilon))
-    delta = own + (1.0 - own) * inside
-    return np.where(epsilons < 0.0, -np.expm1(-size) + np.exp(-size) * delta, delta)
+    """Of an (epsilon, own)-DP release, epsilons >= 0: randomised response, or all, with probability own."""
+    inside = np.maximum(0.0, -np.expm1(epsilons - epsilon)) / (1.0 + math.exp(-epsilon))
+    return own + (1.0 - own) * inside
 
 
 def _removed(mu: float, q: float, epsilons: FloatVector) -> FloatVector:

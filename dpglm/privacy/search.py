@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 # The least relative distance that floats of any size resolve well.
@@ -38,7 +39,7 @@ def last_kept(
 
     if excess(broken) <= 0.0:
         return broken
-    found = float(brentq(excess, kept, broken, xtol=1e-300, rtol=close))
+    found = float(brentq(excess, kept, broken, xtol=sys.float_info.min, rtol=close))
     step = math.copysign(close, kept - broken)
     while excess(found) > 0.0:  # the root finder may end on either side
         found, step = found * (1.0 + step), 2.0 * step

@@ -18,6 +18,7 @@ from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent
 from dpglm.releases.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
 from dpglm.releases.minimiser import NEIGHBOURS, PerturbedMinimiser
+from dpglm.releases.predictor import squares
 from dpglm.releases.steepest import steepest
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
@@ -45,10 +46,7 @@ class _Group:
 
     def blocks(self) -> Iterator[Block]:
         for block in self._rows.blocks():
-            # Coordinate by coordinate: what is made of a row does not depend on the others.
-            square = np.zeros(block.X.shape[1])
-            for weight, entries in zip(self._total.tolist(), block.X, strict=True):
-                square += weight * np.square(entries, dtype=np.float64)
+            square = squares(self._total, block.X)
             factor = np.sqrt(_LONGEST / np.maximum(square, _LONGEST))  # proof: cut
             wide = block.X[self._columns].astype(np.float64) * self._loadings[:, None] * factor
             yield Piece(np.ascontiguousarray(wide, dtype=np.float32), block.y, block.offset)

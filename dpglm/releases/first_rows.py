@@ -35,6 +35,6 @@ class FirstRows:
         """The rows in order; offsets are not read."""
         left = self.most
         for block in self.rows.blocks():
-            count = min(left, block.y.shape[0])
+            count = min(left, len(block.y))
             yield Piece(block.X[:, :count], block.y[:count], None)
             left -= count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -15,6 +14,7 @@ from dpglm.optim.rows import Block, Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
 from dpglm.releases.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
+from dpglm.releases.held import HeldRows
 from dpglm.typing import BoolVector, FloatVector, IntVector
 
 # Multiples of the golden ratio, modulo 1, fill [0, 1) evenly: parts of any share, whatever recurs in a table.
@@ -65,31 +65,8 @@ class Part:
 
     def holds(self, first: int, count: int) -> BoolVector:
         """Whether it holds rows ``first``, ..., ``first + count - 1``, shape (count,)."""
-        turn = (first + np.arange(count)) * _GOLDEN % 1.0
+        turn = (first + np.arange(count)) * _GOLDEN % 1.0  # proof: place
         return np.asarray((self.edges[self.index] <= turn) & (turn < self.edges[self.index + 1]))
-
-
-@dataclass(frozen=True)
-class _Dealt:
-    """The rows of a part."""
-
-    rows: Rows
-    part: Part
-
-    @property
-    def size(self) -> int:
-        return self.rows.size
-
-    def row_count(self) -> int:
-        return int(self.part.holds(0, self.rows.row_count()).sum())
-
-    def blocks(self) -> Iterator[Block]:
-        first = 0
-        for block in self.rows.blocks():
-            held = self.part.holds(first, len(block.y))  # proof: place
-            first += len(block.y)
-            offset = None if block.offset is None else block.offset[held]
-            yield Piece(np.ascontiguousarray(block.X[:, held]), block.y[held], offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +116,7 @@ class OnPart(Release):
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """What the inner release answers on the part."""
-        return self.inner.run(_Dealt(rows, self.part), at, noise)
+        return self.inner.run(HeldRows(rows, self.part.holds), at, noise)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """The inner release's, its rows at places of the part, rows of zeros at the others."""

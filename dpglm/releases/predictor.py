@@ -1,10 +1,10 @@
-"""The linear predictor of rows, the same bits wherever a row stands."""
+"""Linear predictors and lengths of rows, the same bits wherever a row stands."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
 # No released point is longer than this in any coordinate, or so little of it is left as makes no difference.
 FARTHEST = 2.0**100
@@ -24,6 +24,20 @@ def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
     for value, column in zip(at, wide, strict=True):
         eta += value * column
     return eta
+
+
+def squares(weights: FloatVector, X: FloatBlock) -> FloatVector:
+    """Weighted sum of squares of each row, coordinate by coordinate; shape (k,), as in `predictor`.
+
+    Examples
+    --------
+    >>> squares(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
+    array([2.25, 9.  ])
+    """
+    total = np.zeros(X.shape[1])
+    for weight, entries in zip(weights.tolist(), X, strict=True):
+        total += weight * np.square(entries, dtype=np.float64)
+    return total
 
 
 def finite(at: FloatVector) -> FloatVector:

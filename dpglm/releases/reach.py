@@ -8,6 +8,7 @@ import numpy as np
 
 from dpglm.optim.rows import Block, Piece
 from dpglm.releases.base import Rows
+from dpglm.releases.predictor import squares
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 
@@ -53,14 +54,8 @@ class WithinReach:
 
 
 def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:
-    """Which columns have a weighted sum of squares of at most 1; NaN has not.
-
-    Added up coordinate by coordinate, so that the verdict on a row does not depend on its neighbours.
-    """
-    total = np.zeros(X.shape[1])
-    for weight, entries in zip(weights.tolist(), X, strict=True):
-        total += weight * np.square(entries, dtype=np.float64)
-    within: BoolVector = total <= 1.0 - len(X) * 2.0**-50
+    """Which columns have a weighted sum of squares of at most 1; NaN has not."""
+    within: BoolVector = squares(weights, X) <= 1.0 - len(X) * 2.0**-50
     return within
 
 

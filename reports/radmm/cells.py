@@ -19,6 +19,8 @@ FAMILIES = {"binomial": "logistic regression", "huber_svm": "huberised SVM"}
 EPOCHS, RHO_SAMPLES, RHO_PRINTED, ROUNDS_PRINTED = 5, 0.25, 0.5, 20
 ETAS_PRINTED = (1.0, 5.0)
 LONG = 200
+# Of the names of methods with goal="select".
+SELECT = "-select"
 # Hardly any noise: what a number of steps can reach at all.
 NOISELESS, STEPS = 1000.0, (30, 100, 300)
 # The paper's setting in its section on accounting.
@@ -60,12 +62,16 @@ METHODS = {
     "dpsc": Entry("ADMM-objP (dpsc)"),
     "auto": Entry("one look", goal="predict"),
     "select": Entry("one look, to select", goal="select", given=(), simulated_only=True),
+    "ssadmm-select": Entry("ssADMM, to select", goal="select", given=(), simulated_only=True),
+    "mpadmm-select": Entry("mpADMM, to select", goal="select", given=(), simulated_only=True),
+    "dpsgd-select": Entry("DP-SGD, to select", goal="select", given=(), simulated_only=True),
     "samples": Entry("ssADMM, samples", default=False, given=STRENGTHS[:1], share="few"),
     "long": Entry(f"ssADMM, {LONG} steps", default=False, given=STRENGTHS[:1], share="few"),
     "printed-1": Entry("mpADMM printed, eta 1", default=False, private=False),
     "printed-5": Entry("mpADMM printed, eta 5", default=False, private=False),
     "nonprivate": Entry("no privacy", default=False, private=False),
 }
+SELECTING = ("ssadmm", "mpadmm", "dpsgd")
 ITERATIVE = ("ssadmm", "mpadmm", "dpsgd", "dp-admm", "dpsc")
 
 
@@ -168,7 +174,7 @@ def method_of(job: Job, rows: int) -> str | Method:
     if name.startswith("printed-"):
         eta = float(name.removeprefix("printed-"))
         return MPADMM(paper_exact=True, steps=ROUNDS_PRINTED, eta=eta, rho=RHO_PRINTED)
-    return "auto" if name == "select" else name
+    return "auto" if name == "select" else name.removesuffix(SELECT)
 
 
 def seed_of(job: Job) -> int:

@@ -29,6 +29,9 @@ STYLES = {
     "dpsc": ("#E69F00", "-", "o"),
     "auto": ("#000000", "-", "o"),
     "select": ("#000000", "--", "D"),
+    "ssadmm-select": ("#0072B2", "-.", "P"),
+    "mpadmm-select": ("#D55E00", "-.", "P"),
+    "dpsgd-select": ("#009E73", "-.", "P"),
 }
 MEASURES = {"accuracy": "accuracy", "objective": "objective"}
 

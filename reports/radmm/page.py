@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpglm.methods.gradients import STEPS as DEFAULT_STEPS
 from reports.radmm import figures, findings
-from reports.radmm.cells import FAMILIES, ITERATIVE, METHODS, NOISELESS, STRENGTHS, Plan
+from reports.radmm.cells import FAMILIES, ITERATIVE, METHODS, NOISELESS, SELECT, SELECTING, STRENGTHS, Plan
 from reports.radmm.designs import COLUMNS, TITLES
 from reports.radmm.findings import share, spread
 from reports.radmm.prices import accounting_sections
@@ -65,7 +65,7 @@ def _simulated(fits: Fits) -> Section | None:
     pictures = figures.simulated(fits)
     if not pictures:
         return None
-    methods = [*ITERATIVE, "auto", "select"]
+    methods = [*ITERATIVE, *(name + SELECT for name in SELECTING), "auto", "select"]
     names = {"accuracy": "Accuracy", "xi20": "xi_20", "xi40": "xi_40"}
     columns = ["epsilon", *(METHODS[method].label for method in methods)]
     tables = [
@@ -103,7 +103,7 @@ def _bars(fits: Fits) -> Section | None:
     for bar in found:
         lines.append(
             [
-                "default" if bar.strength is None else f"{bar.strength:g}",
+                bar.setting,
                 str(bar.xi.count),
                 f"{spread(bar.xi.value, bar.xi.error)}, {METHODS[bar.method].label}",
                 "met" if bar.xi_met else "missed",
@@ -113,7 +113,8 @@ def _bars(fits: Fits) -> Section | None:
         )
     caption = (
         f"Simulation at epsilon {findings.BAR_EPSILON:g}. Bars: best xi_20 of ssADMM and mpADMM at least "
-        f"{share(findings.BAR_XI)}; accuracy of both within {share(findings.BAR_ACCURACY)} of DP-SGD's."
+        f"{share(findings.BAR_XI)}; accuracy of both within {share(findings.BAR_ACCURACY)} of DP-SGD's. To "
+        'select: goal="select", at which gradients of rows are cut at 1/2.'
     )
     columns = ["strength", "draws", "best xi_20", "bar", "accuracy less DP-SGD's", "bar"]
     return Section("Bars", [], tables=[Table(caption, columns, lines)])

@@ -149,6 +149,10 @@ def sums_of_samples() -> Iterator[Case]:
     large: list[Event] = [SampledGaussianEvent(30.0, 0.5, "fixed", "replace-one")]
     yield told("a large mu", lambda: sampled_epsilon(large, 1e-6))
     yield told("a large mu, profile", lambda: sampled_profile(large, [0.0, 100.0]))
+    # So many, or so rare, that the grid has as many cells as it may.
+    rare: list[Event] = [SampledGaussianEvent(2.0, 1e-4, "poisson", "add-remove")] * 100
+    yield told("rare samples", lambda: sampled_epsilon(rare, 1e-6))
+    yield told("rare samples, profile", lambda: sampled_profile(rare, [0.0, 0.01, 1.0, 5.0, 12.0]))
     yield told("two relations", lambda: sampled_epsilon(list(SAMPLES.values()), 1e-6))
     yield told("beside a minimiser", lambda: sampled_epsilon([SAMPLES["fixed"], PERTURBED], 1e-6))
     yield told("none", lambda: (sampled_epsilon([], 1e-6), sampled_profile([], [0.0, 1.0])))

@@ -88,6 +88,26 @@ def test_equal_gradients_share_a_line_of_the_spend(sampling: Any) -> None:
     assert found.guarantee.epsilon == 1.0
 
 
+@pytest.mark.parametrize(
+    ("more", "cut"),
+    [
+        ({"goal": "select"}, 0.5),
+        ({"goal": "select", "penalty": "l1/2"}, 0.5),
+        ({"goal": "explain"}, 1.0),
+        ({"goal": "predict"}, 1.0),
+        ({"goal": "select", "strength": 0.01}, 1.0),
+        ({"goal": "select", "penalty": "l2"}, 1.0),
+        ({"goal": "select", "family": "huber_svm"}, 1.0),
+    ],
+    ids=str,
+)
+def test_gradients_are_cut_at_a_half_where_only_the_selection_counts(more: Any, cut: float) -> None:
+    found = fit(SSADMM(steps=4), **more).mechanism
+    assert found["row_gradient_at_most"] == cut
+    whole = fit(SSADMM(steps=4, clip=1.0), **more).mechanism
+    assert found["noise_scale"] == pytest.approx(cut * whole["noise_scale"])
+
+
 def test_a_step_that_is_too_long_for_the_rows_is_halved_until_it_is_not() -> None:
     """Twenty copies of one column have twenty times the curvature that is expected of independent ones."""
     generator = np.random.default_rng(1)

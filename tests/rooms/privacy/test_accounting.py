@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 
 import numpy as np
@@ -156,6 +157,14 @@ def test_compositions_have_their_edges() -> None:
     assert compose([ApproximateEvent(1.0, 1e-6)], delta=1e-7) == math.inf
     assert compose([ApproximateEvent(1.0, 1e-6)] * 2, delta=1.5e-6) == math.inf
     assert basic_composition([ApproximateEvent(1.0, 1e-6), PureEvent(0.5)], 1e-6) == 1.5
+
+
+def test_pure_epsilons_are_added_without_the_accounting_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    assert compose([PureEvent(0.5), PureEvent(0.25)], delta=0.0) == 0.75
+    assert compose([GaussianEvent(0.5), GaussianEvent(0.25)], delta=1e-6) > 0.0
+    with pytest.raises(ImportError):  # where it is needed
+        compose([PureEvent(0.5), PureEvent(0.25)], delta=1e-6)
 
 
 def test_pure_curve_ends_at_its_epsilon() -> None:
