@@ -100,11 +100,23 @@ def _named(
 
 
 def terms_of(geometry: Geometry) -> dict[str, IntVector]:
-    """Places of coded columns by term; the intercept is none."""
+    """Places of coded columns by term; the intercept is none.
+
+    Raises
+    ------
+    MethodError
+        A formula without a term.
+    """
     found: dict[str, list[int]] = {}
     for block in geometry.blocks:
         if block.kind != "intercept":
             found.setdefault(block.label, []).extend(range(block.start, block.stop))
+    if not found:
+        raise MethodError(
+            "a stack of models of the intercept alone",
+            expected="a formula with at least one term",
+            remedy="Use method='auto', or add a term.",
+        )
     return {label: np.array(places, dtype=np.intp) for label, places in found.items()}
 
 

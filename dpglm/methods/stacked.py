@@ -54,8 +54,7 @@ class Grouping:
 def whole_rows(problem: Problem) -> Grouping:
     """All columns as one group, whose typical row has norm 1."""
     terms = list(terms_of(problem.geometry))
-    members = [terms] if terms else []
-    loadings = loadings_of(problem.geometry, members, np.ones(len(members)), together=False)
+    loadings = loadings_of(problem.geometry, [terms], np.ones(1), together=False)
     return Grouping(("all",), ((),), loadings)
 
 

@@ -396,3 +396,14 @@ def test_seeds_of_random_groups_are_public_and_repeat() -> None:
     )
     assert first == again != other
     assert sorted(name for own in first.values() for name in own) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("method", [PSTS(), PSTF(), PPHTL(source="main.json")], ids=lambda one: one.name)
+def test_an_intercept_alone_is_no_stack(
+    method: Method, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked: dict[str, Any] = {"schema": SCHEMA, "privacy": PRIVACY, "seed": 1, "progress": False}
+    dpglm.fit("y ~ 1", table(40), **asked).save("main.json")
+    with pytest.raises(DpglmError, match="at least one term"):
+        dpglm.fit("y ~ 1", table(40), method=method, **asked)
