@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from dpglm.curator import Plan
 from dpglm.errors import MethodError
 from dpglm.methods.base import Estimate, Problem, methods
-from dpglm.methods.gradients import GradientMethod, Run
+from dpglm.methods.gradients import GradientMethod
 from dpglm.methods.iterated import require_positive
 from dpglm.methods.ssadmm import admm
+from dpglm.methods.steps import Run
 from dpglm.privacy.budget import Privacy
 
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.methods.base import Estimate, methods
-from dpglm.methods.gradients import Run
 from dpglm.methods.ssadmm import SSADMM
+from dpglm.methods.steps import Run
 
 
 @methods.register("dpsgd")

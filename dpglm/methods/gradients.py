@@ -7,47 +7,30 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from dpglm.curator import Plan
 from dpglm.errors import MethodError
-from dpglm.glm.penalties import Penalty
-from dpglm.inference.expected import expected_curvature
-from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Method, Problem
 from dpglm.methods.iterated import (
-    bound_penalty,
-    estimate,
     gaussian_total,
-    noise_level,
-    prox,
     public_rows,
     require_budget,
     require_positive,
     require_steps,
 )
 from dpglm.methods.promise import promise
+from dpglm.methods.steps import Run, Schedule, selects
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.subsampled import sampled_scale
 from dpglm.releases import Gradient
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 Sampling = Literal["all", "poisson", "fixed"]
-Schedule = Literal["constant", "sqrt"]
 # Steps on all rows; on samples this many passes' worth of rows are drawn, and no more steps than MOST.
 STEPS, PASSES, MOST = 100, 10, 2000
 # Samples must hold a row more often than this many times delta, or a release of their rows would be allowed.
 TEN_DELTAS = 10.0
 # Slopes of the logistic loss at coefficients of zero: the first step is not cut.
 CUT = 0.5
-# A gradient against the one before, by this cosine beyond noise, halves the steps.
-REVERSED = 0.25
-# Columns that move together have more curvature than is expected of independent ones: so many steps are
-# shorter, until gradients have shown it.
-CAREFUL = 4
-# Steps are no longer than the inverse of this, for the average loss.
-LEAST_CURVATURE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -147,8 +130,7 @@ class GradientMethod(Method):
     def _clip(self, problem: Problem) -> float:
         if self.clip is not None:
             return self.clip
-        selects = problem.goal == "select" and problem.strength is None and problem.penalty.selects
-        return CUT if selects and problem.family.logistic else 1.0
+        return CUT if selects(problem) and problem.family.logistic else 1.0
 
     def _rate(self, problem: Problem) -> float:
         return 1.0
@@ -160,7 +142,7 @@ class GradientMethod(Method):
 
     def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
         rows = public_rows(problem, self.name)
-        run = Run(self, problem, plan, ask, rows)
+        run = Run(self.eta, self.schedule, problem, plan, ask, rows)
         return self.iterate(run)
 
     @abstractmethod
@@ -194,100 +176,6 @@ class GradientMethod(Method):
     def options(self) -> dict[str, Any]:
         """The method's own numbers, for the card."""
         return {"eta": self.eta, "schedule": self.schedule}
-
-
-class Run:
-    """The state that the methods share: gradients in scaled coefficients, step sizes, the penalty.
-
-    All is about the average loss: gradients are divided by the public number of rows.
-
-    Parameters
-    ----------
-    method : GradientMethod
-    problem : Problem
-    plan : Plan
-    ask : callable
-    rows : float
-        Public number of rows.
-    """
-
-    def __init__(self, method: GradientMethod, problem: Problem, plan: Plan, ask: Ask, rows: float) -> None:
-        self.method, self.problem, self.rows = method, problem, rows
-        self._ask, self._releases = ask, plan.releases
-        self.scaling = Scaling.of(problem.geometry)
-        first = plan.releases[0]
-        assert isinstance(first, Gradient)
-        self.size, self.parts = len(self.scaling.lengths), first.parts
-        self.kept = len(plan.releases) - len(plan.releases) // 4
-        self.divisor = first.rate * rows / self.parts
-        self.deviation = first.scale
-        self.eta, self._free = _step_sizes(method, problem, self.scaling)
-        self._last: FloatMatrix = np.zeros((self.parts, self.size))
-
-    def __len__(self) -> int:
-        return len(self._releases)
-
-    def step(self, number: int) -> float:
-        """Size of step ``number`` = 0, 1, ... in the penalised coefficients."""
-        start = 1.0 if self.method.eta is not None else min(1.0, (number + 1.0) / CAREFUL)
-        return start * self.eta / (1.0 if self.method.schedule == "constant" else math.sqrt(number + 1.0))
-
-    def weight(self, number: int) -> float:
-        """Of the point of a step in the mean that is the answer: that of the last three quarters."""
-        return 1.0 / self.kept if number >= len(self) - self.kept else 0.0
-
-    def steps(self, number: int) -> FloatVector:
-        """Of each coefficient: a shorter one for the intercept, which has more curvature; shape (p,)."""
-        size = self.step(number)
-        return np.where(self.scaling.penalised, size, min(size, self._free))
-
-    def gradient(self, number: int, points: FloatVector) -> FloatVector:
-        """Of the average loss at scaled coefficients, shape (parts * p,)."""
-        mixing = self.scaling.mixing
-        coded = points.reshape(self.parts, self.size) @ mixing.T
-        answer = self._ask(self._releases[number], coded.ravel()).reshape(self.parts, self.size)
-        found = answer @ mixing
-        if self.method.eta is None:  # too large a step: what was released shows it
-            self.eta *= 0.5 if self._reversed(found, self.scaling.penalised) else 1.0
-            self._free *= 0.5 if self._reversed(found, ~self.scaling.penalised) else 1.0
-        self._last = found
-        return np.asarray((found / self.divisor).ravel(), dtype=np.float64)
-
-    def _reversed(self, found: FloatMatrix, mask: BoolVector) -> bool:
-        """Whether a gradient points against the one before by more than noise makes it: a step too far."""
-        now, before = found[:, mask], self._last[:, mask]
-        lengths = float(np.linalg.norm(now)) * float(np.linalg.norm(before))
-        noise = 4.0 * self.deviation**2 * math.sqrt(now.size)
-        return float((now * before).sum()) < -REVERSED * lengths - noise
-
-    def penalty(self, quadratic: float) -> Penalty:
-        """Bound to proximal steps against ``quadratic`` of the average loss; its strength is in sum units."""
-        size = int(self.scaling.penalised.sum())
-        averaged = self.deviation / self.divisor / math.sqrt(self.kept * self.parts)
-        level = noise_level(averaged * self.rows, size)
-        return bound_penalty(self.problem, self.scaling, quadratic * self.rows, level)
-
-    def prox(self, penalty: Penalty, point: FloatVector, quadratic: float) -> FloatVector:
-        """Proximal step against ``quadratic`` of the average loss."""
-        return prox(penalty, point, quadratic * self.rows, self.scaling)
-
-    def finish(self, penalty: Penalty, scaled: FloatVector) -> Estimate:
-        """The estimate, with the strength that was used, per row."""
-        return estimate(self.scaling, scaled, strength=penalty.weight / self.rows)
-
-
-def _step_sizes(method: GradientMethod, problem: Problem, scaling: Scaling) -> tuple[float, float]:
-    """Sizes of steps in the penalised coefficients and in the others, from public numbers."""
-    if method.eta is not None:
-        return method.eta, method.eta
-    most = problem.family.curvature_max
-    expected = expected_curvature(problem.geometry.blocks, 1.0 if most is None else most)
-    found = scaling.mixing.T @ expected @ scaling.mixing
-    sizes = []
-    for mask in (scaling.penalised, ~scaling.penalised):
-        largest = float(np.linalg.eigvalsh(found[np.ix_(mask, mask)])[-1]) if mask.any() else 1.0
-        sizes.append(1.0 / max(largest, LEAST_CURVATURE))
-    return sizes[0], sizes[1]
 
 
 _ACCOUNTANT = {

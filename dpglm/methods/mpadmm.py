@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 from dpglm.curator import Plan
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Problem, methods
-from dpglm.methods.gradients import GradientMethod, Run
+from dpglm.methods.gradients import GradientMethod
 from dpglm.methods.iterated import estimate, require_budget, require_positive, require_steps
 from dpglm.methods.printed import Reproduction, printed_card
 from dpglm.methods.ssadmm import admm
+from dpglm.methods.steps import Run
 from dpglm.privacy.budget import Privacy
 
 

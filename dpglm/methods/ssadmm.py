@@ -10,8 +10,9 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.methods.base import Estimate, Problem, methods
-from dpglm.methods.gradients import GradientMethod, Run, Sampling
+from dpglm.methods.gradients import GradientMethod, Sampling
 from dpglm.methods.iterated import declared_rows, require_positive
+from dpglm.methods.steps import Run
 from dpglm.typing import FloatVector
 
 

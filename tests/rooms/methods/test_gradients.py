@@ -108,6 +108,19 @@ def test_gradients_are_cut_at_a_half_where_only_the_selection_counts(more: Any, 
     assert found["noise_scale"] == pytest.approx(cut * whole["noise_scale"])
 
 
+def test_to_select_a_strength_stops_what_sampling_makes_large_too() -> None:
+    more = []
+    for epsilon in (0.5, 20.0):
+        noise, both = (
+            fit(SSADMM(steps=4, clip=1.0), (epsilon, 1e-6), goal=goal).strength
+            for goal in ("predict", "select")
+        )
+        more.append((both**2 - noise**2) * len(DATA) / (2.0 * math.log(2)))
+    # Of one row and coordinate: a squared slope is a quarter at most, and squared coordinates add up to 1.
+    assert 0.0 < more[0] <= 0.25 / 2
+    assert more[0] == pytest.approx(more[1])
+
+
 def test_a_step_that_is_too_long_for_the_rows_is_halved_until_it_is_not() -> None:
     """Twenty copies of one column have twenty times the curvature that is expected of independent ones."""
     generator = np.random.default_rng(1)
