@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 
 import numpy as np
 
@@ -213,18 +214,22 @@ def _numeric(events: Sequence[PureEvent | ApproximateEvent], mu: float, delta: f
         (event.epsilon, event.delta if isinstance(event, ApproximateEvent) else 0.0) for event in events
     )
     # Losses stay within the sum of the point events and about 10 standard deviations of the Gaussian one.
-    span = sum(epsilon * count for (epsilon, _), count in points.items()) + mu * (10.0 + mu / 2.0)
+    span = sum(epsilon * times for (epsilon, _), times in points.items()) + mu * (10.0 + mu / 2.0)
     if span == 0.0:  # deltas alone, which add up
         return math.inf
     cell = max(span / _CELLS, min(1e-4, min(epsilon for epsilon, _ in points) / 100.0))
-    if len(points) == 1 and mu == 0.0:  # a cell that divides the only loss rounds nothing
-        epsilon = next(iter(points))[0]
-        cell = epsilon / math.ceil(epsilon / cell)
+    if len(points) == 1 and mu == 0.0:  # a cell that divides the only loss, to the last bit, rounds nothing
+        ((epsilon, _),) = points
+        cell = next(
+            epsilon / parts
+            for parts in count(math.ceil(epsilon / cell))
+            if epsilon / (epsilon / parts) == parts
+        )
     parts = [
         pld.from_privacy_parameters(
             common.DifferentialPrivacyParameters(epsilon, own), value_discretization_interval=cell
-        ).self_compose(count)
-        for (epsilon, own), count in points.items()
+        ).self_compose(times)
+        for (epsilon, own), times in points.items()
     ]
     if mu > 0.0:
         parts.append(

@@ -66,7 +66,7 @@ def overlapping(guarantees: Sequence[Guarantee]) -> Guarantee:
     if len(guarantees) == 1 or _promises_nothing(first):
         return first
     costs = tuple(Balance(one.epsilon, one.delta, one.mu) for one in guarantees)
-    gaussian = first.definition in ("gdp", "zcdp") and all(one.mu is not None for one in guarantees)
+    gaussian = first.definition in ("gdp", "zcdp") and None not in [one.mu for one in guarantees]
     # What is spent depends on the terms of a budget and its delta, not on how much of it there is.
     delta = max(one.delta for one in guarantees)
     spent = PrivacyFilter(Privacy.gdp(40.0, delta=delta) if gaussian else Privacy(1.0), costs).spent

@@ -195,7 +195,8 @@ class Tail:
             over = self.losses[above:] - epsilon
             total = float(np.dot(self.weights[above:], -np.expm1(-over) * np.exp(-self.tilt * over)))
             log = self.cumulant - self.tilt * epsilon
-            bound = (total + error) * math.exp(min(log, 600.0)) + self.infinite
+            with np.errstate(over="ignore"):
+                bound = (total + error) * float(np.exp(log)) + self.infinite
             found.append(min(1.0, bound))
         return np.array(found)
 
@@ -203,7 +204,7 @@ class Tail:
 def _discrete(loss: Loss, cell: float, times: int) -> _Discrete:
     """A loss on the grid with the same profile there, and a larger one between."""
     first = math.floor(loss.low / cell)
-    last = max(math.ceil(loss.high / cell), first + 1)
+    last = math.ceil(loss.high / cell)  # above first: no loss is certain
     deltas = np.clip(loss.profile(cell * np.arange(first, last + 1, dtype=np.float64)), 0.0, 1.0)
     drops = -np.diff(np.minimum.accumulate(deltas))
     weights = np.zeros(deltas.size)

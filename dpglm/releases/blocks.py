@@ -139,8 +139,8 @@ class BlockMinimisers(Release):
         alone = [one.events(relation) for one in self.minimisers]  # refuses what one of them refuses
         if len(alone) == 1:
             return alone[0]
-        first = self.minimisers[0]
-        joint = GaussianEvent(self.sensitivity(relation) / first.scale)  # proof: price
+        (scale,) = {one.scale for one in self.minimisers}
+        joint = GaussianEvent(self.sensitivity(relation) / scale)  # proof: price
         residuals = math.hypot(*(one.moved / one.blur_scale for one in self.minimisers))  # proof: residual
         return (self.name, joint), ("solver residual", GaussianEvent(residuals))
 

@@ -124,7 +124,7 @@ class Curvature(Release):
         total = np.zeros((rows.size, rows.size))
         for block in rows.blocks():
             inside = np.zeros((rows.size, rows.size))
-            for first in range(0, block.y.shape[0], width):
+            for first in range(0, len(block.y), width):
                 part = slice(first, first + width)
                 wide = block.X[:, part].astype(np.float64)
                 eta = predictor(at, wide)  # proof: elementwise

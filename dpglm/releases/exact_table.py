@@ -22,8 +22,8 @@ Solver = Literal["exact", "admm", "reweighted"]
 RIDGE = 1e-8
 # Largest residual of a stationary point, sum units.
 STATIONARY = 1e-6
-# Lassos among which a penalty that is not convex finds a start, and how exact these are per row.
-_LASSOS, _ROUGH = 20, 1e-6
+# Lassos among which a penalty that is not convex finds a start.
+_LASSOS = 20
 # Iterations of ADMM, and those from a second start once the first has led somewhere.
 _ITERATIONS, _FEW = 3000, 150
 
@@ -150,13 +150,13 @@ class Table:
 
     def _lasso_path(self) -> tuple[FloatMatrix, FloatVector]:
         """Lassos from none to almost all coefficients, shape (k, p), and the loss of each."""
-        mask, rough = self.setting.penalised, _ROUGH * self.whole
+        mask = self.setting.penalised
         # Slopes and coded rows are at most 1, so an L1 weight of the row count leaves the intercept only.
-        ends = [self.convex(L1(float(self.whole)), None, rough)]
+        ends = [self.convex(L1(float(self.whole)), None, STATIONARY)]
         slope = self.setting.mixing.T @ self.loss.gradient(ends[0].theta)
         top = float(np.abs(slope[mask]).max(initial=0.0))
         for strength in np.geomspace(0.9 * top, 1e-4 * top, _LASSOS) if top > 0.0 else ():
-            ends.append(self.convex(L1(float(strength)), ends[-1].gamma, rough))
+            ends.append(self.convex(L1(float(strength)), ends[-1].gamma, STATIONARY))
         losses = [self.whole * mean_loss(self.setting.family, self.rows, end.theta) for end in ends]
         return np.array([end.gamma for end in ends]), np.array(losses)
 

@@ -114,7 +114,7 @@ class Gradient(Release):
         total = np.zeros((self.parts, rows.size))
         first = 0
         for block, chosen in self._sampled(rows, noise):
-            count = block.y.shape[0]
+            count = len(block.y)
             for part in range(self.parts):
                 place = (first + np.arange(count)) % self.parts == part if self.parts > 1 else chosen
                 total[part] += self._sum(block, place, points[part])
@@ -133,7 +133,7 @@ class Gradient(Release):
             chosen[noise.subset(count, size)] = True  # proof: subset
         first = 0
         for block in rows.blocks():
-            count = block.y.shape[0]
+            count = len(block.y)
             if self.sampling == "poisson":
                 yield block, noise.chances(count, self.rate)  # proof: poisson
             else:

@@ -30,8 +30,7 @@ class WithinReach:
 
     def __init__(self, rows: Rows, ridge: FloatVector, reach: float) -> None:
         self._rows, self._weights = rows, 1.0 / (ridge * reach)
-        self._outside: dict[int, IntVector] = {}
-        self._seen = 0
+        self._outside: list[IntVector] = []
 
     @property
     def size(self) -> int:
@@ -45,12 +44,10 @@ class WithinReach:
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks, the same at each call."""
         for place, block in enumerate(self._rows.blocks()):
-            if place >= self._seen:
-                outside = np.flatnonzero(~_within(block.X, self._weights))
-                if outside.size:
-                    self._outside[place] = outside
-                self._seen = place + 1
-            yield _blanked(block, self._outside[place]) if place in self._outside else block
+            if place == len(self._outside):
+                self._outside.append(np.flatnonzero(~_within(block.X, self._weights)))
+            outside = self._outside[place]
+            yield _blanked(block, outside) if outside.size else block
 
 
 def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:

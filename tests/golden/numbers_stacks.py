@@ -90,6 +90,7 @@ def refusals() -> Iterator[Case]:
     }
     for name, made in wrong.items():
         yield told(name, lambda made=made: str(made().name) if hasattr(made(), "name") else "made")
+    yield "answers of one model", MetaMinimiser(small(2)).models
     yield "least ridge", BlockMinimisers((small(2, ridge=8.0), small(2, ridge=8.0)), LOADINGS).size
 
 

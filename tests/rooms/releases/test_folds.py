@@ -47,6 +47,13 @@ def test_folds_and_what_is_left_share_the_rows_out() -> None:
         assert inside.row_count() + outside.row_count() == 23
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 23])
+def test_as_many_rows_are_counted_as_are_read(count: int) -> None:
+    for place in range(3):
+        rows = HeldRows(Wide(count, 1), lambda first, k, at=place: (first + np.arange(k)) % 3 == at)  # type: ignore[misc]
+        assert rows.row_count() == sum(len(block.y) for block in rows.blocks()) == len(range(place, count, 3))
+
+
 @pytest.mark.parametrize(("size", "kept"), [(2**26 // 20, True), (2**26 // 20 + 1, False)])
 def test_a_fold_of_more_than_256_mib_stays_in_the_table(size: int, kept: bool) -> None:
     table = Wide(40, size)
