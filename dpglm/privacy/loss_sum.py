@@ -204,7 +204,7 @@ class Tail:
 def _discrete(loss: Loss, cell: float, times: int) -> _Discrete:
     """A loss on the grid with the same profile there, and a larger one between."""
     first = math.floor(loss.low / cell)
-    last = math.ceil(loss.high / cell)  # above first: no loss is certain
+    last = math.ceil(loss.high / cell)
     deltas = np.clip(loss.profile(cell * np.arange(first, last + 1, dtype=np.float64)), 0.0, 1.0)
     drops = -np.diff(np.minimum.accumulate(deltas))
     weights = np.zeros(deltas.size)
