@@ -128,11 +128,10 @@ def basic_composition(events: Sequence[Event], delta: float) -> float:
     if mu == 0.0:
         return epsilon
     perturbed = [event for event in events if isinstance(event, PerturbedEvent)]
-    gaussian = gdp_epsilon(mu, left)
     factor = math.prod(event.factor for event in perturbed)
-    shifted = gaussian if factor == 1.0 else gdp_epsilon(mu, left / factor)
-    shifted += math.fsum(event.shift for event in perturbed)
+    shifted = gdp_epsilon(mu, left / factor) + math.fsum(event.shift for event in perturbed)
     if len(perturbed) == 1:
+        gaussian = gdp_epsilon(mu, left)
         beside = math.hypot(*(event.mu for event in events if isinstance(event, GaussianEvent)))
         return epsilon + _least(lambda e: perturbed[0].delta(e, beside), left, gaussian, shifted)
     return epsilon + shifted

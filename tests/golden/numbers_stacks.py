@@ -28,6 +28,7 @@ def small(size: int, **changed: Any) -> PerturbedMinimiser:
 LOADINGS = np.array([[0.7, 1.5, 0.0], [0.7, 0.0, 2.5]])
 RELEASES: dict[str, Release] = {
     "two groups": BlockMinimisers((small(2), small(2, ridge=12.0)), LOADINGS),
+    "short rows": BlockMinimisers((small(2), small(2)), 4.0 * LOADINGS),
     "one group": BlockMinimisers((small(2),), LOADINGS[:1]),
     "one group, pure": BlockMinimisers((small(3, law="gamma"),), np.array([[1.0, 0.5, 3.0]])),
     "answers": MetaMinimiser(small(3)),

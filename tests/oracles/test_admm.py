@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dpglm
 from dpglm.glm.families import families
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties import penalties
@@ -269,6 +272,21 @@ def test_hard_tables_end_in_finite_points(name: str) -> None:
         found = minimise_by_admm(one.loss(), penalty, ridge=1e-8)
         assert np.isfinite(found.gamma).all()
         assert found.certified
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l1/2", "scad"])
+def test_with_nothing_to_select_the_intercept_is_the_log_odds(penalty: str) -> None:
+    frame = pd.DataFrame({"y": ["no"] * 30 + ["yes"] * 10})
+    found = dpglm.fit(
+        "y ~ 1",
+        frame,
+        schema={"y": ["no", "yes"]},
+        penalty=penalty,
+        strength=0.1,
+        privacy=None,
+        progress=False,
+    )
+    np.testing.assert_allclose(found.estimates, [math.log(10 / 30)], rtol=1e-6)
 
 
 def test_equal_columns_do_not_share_a_coefficient() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy import ApproximateEvent, GaussianEvent
+from dpglm.privacy import ApproximateEvent, GaussianEvent, PureEvent
 from dpglm.privacy import SampledGaussianEvent as Sampled
 from dpglm.privacy.accounting import gdp_delta, pure_delta
 from dpglm.privacy.composition import composed_profile
@@ -26,6 +26,21 @@ def test_an_infinite_loss_is_as_likely_as_some_part_of_the_sum_is(own: float) ->
     assert once.delta(0.0) == pytest.approx(own + (1.0 - own) * pure_delta(0.0, 0.5), rel=1e-6)
     twice = LossSum([(loss_of(event, added=False), 2)]).tail(own)
     assert twice.delta(5.0) == pytest.approx(1.0 - (1.0 - own) ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("times", [1, 7])
+def test_no_loss_is_looked_at_that_cannot_be(times: int) -> None:
+    tail = LossSum([(loss_of(PureEvent(0.3), added=False), times)]).tail(1e-6)
+    cell = tail.losses[1] - tail.losses[0]
+    most = times * math.ceil(0.3 / cell - 1e-6) * cell
+    assert tail.losses[-1] == pytest.approx(most)
+    assert tail.losses[0] >= -most * (1.0 + 1e-9)
+
+
+def test_sums_of_many_losses_are_looked_at_where_they_are_likely() -> None:
+    tail = LossSum([(loss_of(GaussianEvent(0.01), added=False), 10_000)]).tail(1e-6)
+    # A normal loss of standard deviation 1, tilted: beyond 8 of them, either side, it has less than 1e-14.
+    assert 14.0 < tail.losses[-1] - tail.losses[0] < 20.0
 
 
 def test_a_sample_of_almost_all_rows_costs_no_more_than_all_rows() -> None:
