@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,6 +104,19 @@ def test_a_gaussian_plan_is_in_units_of_the_response() -> None:
     found = ratios("yrs_married ~ rate_marriage + religious + educ", frame, declared(frame), 4.0, "gaussian")
     assert (found > 0.5).all()
     assert (found < 2.0).all()
+
+
+@pytest.mark.parametrize("method", ["ssadmm", "mpadmm", "dpsgd", "dpsc", "pst-s", "pst-f"])
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_what_takes_many_releases_is_not_planned(method: str, relation: Any) -> None:
+    budget = dpglm.Privacy(1.0, 1e-6, relation)
+    for schema in (Schema.of(JOBS), Schema.of(JOBS, rows=5000)):
+        with pytest.raises(MethodError) as caught:
+            dpglm.plan("ill ~ age + job", schema, n=5000, privacy=budget, method=method).summary()
+        expected = (
+            ("a plan for method=",) if relation == "replace-one" else ("a plan for method=", "add-remove")
+        )
+        assert any(words in str(caught.value) for words in expected)
 
 
 def test_more_rows_or_budget_never_make_it_worse() -> None:

@@ -51,8 +51,8 @@ class GradientMethod(Method):
     clip : float or None
         Gradients of single rows longer than this are cut. None: 1, at which losses with slopes in [-1, 1] are
         never cut; 1/2 where logistic coefficients at a default strength only say which ones there are
-        (``goal="select"``): half the noise, for coefficients of a loss whose slopes end at 1/2. Their order
-        and signs mean what they did, their sizes do not.
+        (``goal="select"``): half the noise, for coefficients of a loss whose slopes end at 1/2 for rows of
+        norm 1. Their order and signs mean what they did, their sizes do not.
     coding : {"reference", "centred"}
         The user's own columns with long rows cut, or centred columns, which need no cut.
     """

@@ -55,7 +55,7 @@ class Run:
         self.size, self.parts = len(self.scaling.lengths), first.parts
         self.kept = len(plan.releases) - len(plan.releases) // 4
         self.divisor = first.rate * rows / self.parts
-        self.deviation = first.scale
+        self.deviation, self._clip, self._rate = first.scale, first.clip, first.rate
         self.eta, self._free = _step_sizes(eta, problem, self.scaling)
         self._last: FloatMatrix = np.zeros((self.parts, self.size))
 
@@ -104,13 +104,17 @@ class Run:
         averaged = self.deviation / self.divisor / math.sqrt(self.kept * self.parts)
         deviation = averaged * self.rows
         if selects(self.problem):  # what is large by chance, of the rows or of the noise, is not to be chosen
-            deviation = math.hypot(deviation, math.sqrt(self.rows * self._score_variance(size)))
+            samples = 1.0 + (1.0 / self._rate - 1.0) / self.kept  # their means differ from the table's
+            deviation = math.hypot(deviation, math.sqrt(self.rows * samples * self._score_variance(size)))
         level = noise_level(deviation, size)
         return bound_penalty(self.problem, self.scaling, quadratic * self.rows, level)
 
     def _score_variance(self, size: int) -> float:
-        """What a row adds to the variance of a penalised coordinate, at most, on average."""
-        weight = WEIGHT_MAX if self.problem.family.likelihood else WEIGHT_MAX_MARGIN
+        """What a row should add to the variance of a penalised coordinate, the intercept taken out."""
+        family = self.problem.family
+        # Slopes are residuals of a response between 0 and 1, or between -1 and 1, or those of a margin.
+        weight = WEIGHT_MAX if family.likelihood and family.slope_max is not None else WEIGHT_MAX_MARGIN
+        weight = min(weight, self._clip**2)
         expected = self.scaling.mixing.T @ expected_curvature(self.problem.geometry.blocks, weight)
         each = np.einsum("ij,ji->i", expected, self.scaling.mixing)[self.scaling.penalised]
         return min(float(each.mean()), weight / size) if size else 0.0

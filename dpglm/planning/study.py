@@ -124,9 +124,11 @@ class Study:
             geometry=self.coding,
             family=self.family,
             penalty=self.penalty,
+            strength=self.penalty.strength,
             rows=None if self.privacy.relation == "replace-one" else self.schema.rows,
             goal=self.goal,
             known_rows=self.schema.rows,
+            count_rows=(lambda: self.n) if self.privacy.relation == "replace-one" else None,
             offset=bool(self.model.offsets),
         )
 
@@ -159,14 +161,14 @@ class Study:
     @cached_property
     def equations(self) -> LinearModel | None:
         """The linear model that the releases make on average; None where no curvature is released."""
-        first = self.plan.releases[0]
+        first, *rest = self.plan.releases
         if isinstance(first, SecondMoments):
             return self._normal_equations(first)
-        if len(self.plan.releases) < 2:
+        if not rest:
             return None
-        curvature = self.plan.releases[1]
-        assert isinstance(first, PerturbedMinimiser)
-        assert isinstance(curvature, Curvature)
+        curvature = rest[0]
+        if not isinstance(first, PerturbedMinimiser) or not isinstance(curvature, Curvature):
+            raise self._unforeseen()
         ridge = self._ridge(first)
         found = Constants(ridge, 0.0, first.scale, curvature.scale, 0.0, first.law, "")
         score_scale, curvature_scale = deviations(found, curvature.span)
@@ -235,14 +237,17 @@ class Study:
             stretch = min(max(1.0 / length, 1.0), release.most)
             release = release.minimiser
         if not isinstance(release, PerturbedMinimiser):
-            raise MethodError(
-                f"a plan for method={self.method.name!r}",
-                expected="a method that releases a perturbed minimiser or second moments",
-                remedy="Leave method out.",
-            )
+            raise self._unforeseen()
         scale = release.scale * (math.sqrt(self.coding.size + 1.0) if release.law == "gamma" else 1.0)
         return estimate_parts(
             stretch**2 * self.curvature, stretch * rows, ridge=self._ridge(release), score_scale=scale
+        )
+
+    def _unforeseen(self) -> MethodError:
+        return MethodError(
+            f"a plan for method={self.method.name!r}",
+            expected="a method that releases a perturbed minimiser or second moments",
+            remedy="Leave method out.",
         )
 
     @cached_property

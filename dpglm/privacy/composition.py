@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
 
 import numpy as np
 
@@ -219,11 +218,9 @@ def _numeric(events: Sequence[PureEvent | ApproximateEvent], mu: float, delta: f
     cell = max(span / _CELLS, min(1e-4, min(epsilon for epsilon, _ in points) / 100.0))
     if len(points) == 1 and mu == 0.0:  # a cell that divides the only loss, to the last bit, rounds nothing
         ((epsilon, _),) = points
-        cell = next(
-            epsilon / parts
-            for parts in count(math.ceil(epsilon / cell))
-            if epsilon / (epsilon / parts) == parts
-        )
+        least = math.floor(epsilon / cell) + 1
+        whole = (n for n in range(least, 2 * least) if epsilon / (epsilon / n) == n)
+        cell = epsilon / next(whole, least)
     parts = [
         pld.from_privacy_parameters(
             common.DifferentialPrivacyParameters(epsilon, own), value_discretization_interval=cell

@@ -202,7 +202,7 @@ class SecondMoments(Release):
     def _noise(self, noise: NoiseSource) -> MomentSums:
         """Noise of density exp(-norm / scale) in the units of the sums, X'X's part inside the span."""
         entries = self.size * (self.size + 1) // 2
-        flat = noise.normal(entries + self.size + 2, scale=self.scale)  # proof: fresh
+        flat = noise.normal(entries + self.size + 2, scale=1.0)  # proof: fresh
         gram = self.span.project(from_coordinates(flat[:entries], self.size))  # proof: isotropic
         # A direction uniform on the sphere of the space that noise lives in, and a norm that is Gamma.
         direction = np.concatenate([to_coordinates(gram), flat[entries:]])

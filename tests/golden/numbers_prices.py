@@ -99,6 +99,8 @@ def losses_of_minimisers() -> Iterator[Case]:
     for mu, s, steps in product((0.05, 0.2, 1.0, 4.0), (1e-3, 0.02, 0.5, 3.0, 40.0, 900.0), (1, 2)):
         for cover in (0.0, math.log1p(s / 4.0)):
             yield asked(loss_bound.loss_bound, epsilons[::3], mu, s, steps, cover)
+    # Exponents that exp cannot take.
+    yield asked(loss_bound.loss_bound, np.array([612.01, 800.0]), 33.400969243341265, 399451.9158261892, 1)
     for mu, s, steps in product((0.2, 1.0), (0.02, 0.5, 3.0), (1, 2)):
         for cover in (0.0, math.log1p(s / 4.0)):
             yield asked(loss_bound.profile_bound, epsilons, mu, s, steps, cover, 6)

@@ -108,6 +108,17 @@ def test_gradients_are_cut_at_a_half_where_only_the_selection_counts(more: Any, 
     assert found["noise_scale"] == pytest.approx(cut * whole["noise_scale"])
 
 
+def test_to_select_a_strength_is_less_where_gradients_are_cut_and_more_where_rows_are_drawn() -> None:
+    def sampling(method: SSADMM) -> float:
+        noise, both = (fit(method, (20.0, 1e-6), goal=goal).strength for goal in ("predict", "select"))
+        return both**2 - noise**2
+
+    whole = sampling(SSADMM(steps=8, clip=1.0))
+    assert sampling(SSADMM(steps=8, clip=0.05)) == pytest.approx(0.05**2 / 0.25 * whole, rel=1e-6)
+    drawn = sampling(SSADMM(steps=8, clip=1.0, sampling="poisson", rate=0.1))
+    assert drawn == pytest.approx((1.0 + 9.0 / 6.0) * whole, rel=1e-6)
+
+
 def test_to_select_a_strength_stops_what_sampling_makes_large_too() -> None:
     more = []
     for epsilon in (0.5, 20.0):

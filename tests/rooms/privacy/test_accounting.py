@@ -167,6 +167,11 @@ def test_pure_epsilons_are_added_without_the_accounting_library(monkeypatch: pyt
         compose([PureEvent(0.5), PureEvent(0.25)], delta=1e-6)
 
 
+def test_equal_losses_are_composed_in_good_time_however_small() -> None:
+    for epsilon in (1.23e-312, 3e-309, 2.3e-308, 1e-200):
+        assert 0.0 <= compose([PureEvent(epsilon)] * 2, delta=1e-6) <= 2.0 * epsilon
+
+
 def test_pure_curve_ends_at_its_epsilon() -> None:
     curve = pure_curve([0.0, 1.0, 2.0, 3.0], 2.0)
     assert curve[0] == pytest.approx(math.tanh(1.0))
