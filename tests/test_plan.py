@@ -113,10 +113,8 @@ def test_what_takes_many_releases_is_not_planned(method: str, relation: Any) -> 
     for schema in (Schema.of(JOBS), Schema.of(JOBS, rows=5000)):
         with pytest.raises(MethodError) as caught:
             dpglm.plan("ill ~ age + job", schema, n=5000, privacy=budget, method=method).summary()
-        expected = (
-            ("a plan for method=",) if relation == "replace-one" else ("a plan for method=", "add-remove")
-        )
-        assert any(words in str(caught.value) for words in expected)
+        refused = str(caught.value)
+        assert "a plan for method=" in refused or (relation == "add-remove" and relation in refused)
 
 
 def test_more_rows_or_budget_never_make_it_worse() -> None:
