@@ -73,7 +73,8 @@ class Reached:
         beside = {test for test in self.tests if test.partition("::")[0] in files and test.startswith(NEAR)}
         if mutant.path.startswith(("dpglm/privacy/", "dpglm/noise/")):
             beside |= {test for test in self.spawning if test.startswith(NEAR)}
-        done, taken, seconds = set(self.quick(mutant)), list[str](), 0.0
+        # The first stages know the tests in `FIRST` only: none of the others has been run by them.
+        done, taken, seconds = set(self.quick(mutant)) if near else set(), list[str](), 0.0
         for test in [*self._sorted(running - done), *self._sorted(beside - running - done)]:
             if test.startswith(FIRST) == near and seconds + self.tests[test][0] <= limit:
                 seconds += self.tests[test][0]

@@ -150,9 +150,10 @@ def test_samples_are_priced_in_epsilon_and_delta_only(privacy: Privacy) -> None:
             one.epsilon, one.delta, one.definition, one.relation, str(one.unit), mu=one.mu, rho=one.rho
         )
 
-    sample = Priced(SampledGaussianEvent(0.2, 0.1, "poisson", "replace-one"))
-    with pytest.raises(PrivacyError, match="random samples"):
-        Plan((sample,), promised(privacy), privacy)
+    for rate in (0.99, 0.1):
+        sample = Priced(SampledGaussianEvent(0.2, rate, "poisson", "replace-one"))
+        with pytest.raises(PrivacyError, match="random samples"):
+            Plan((sample,), promised(privacy), privacy)
     pair = Privacy(1.0, 1e-6)
     assert Plan((sample,), promised(pair), pair).releases == (sample,)
     # A sample of all rows is none.
