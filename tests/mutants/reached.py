@@ -31,6 +31,7 @@ FIRST = (
     "tests/attacks/",
     "tests/golden/test_golden_numbers.py",
     "tests/test_fit.py",
+    "tests/rooms/test_sites.py",
 )
 FIRST += ("tests/rooms/privacy/", "tests/rooms/curator/", "tests/rooms/noise/", "tests/rooms/releases/")
 LAWS = ("accounting", "cross_validation", "draws", "moments", "neighbours", "noise_of_releases", "plans")
