@@ -514,6 +514,8 @@ def test_a_sum_beyond_all_numbers_is_told_before_a_charge(ledger: dpglm.Ledger, 
     with pytest.raises(PrivacyError):
         overlapping([huge, huge])
     assert disjoint([huge, huge]).epsilon == 1.7e308
+    likely = Guarantee(1.0, 0.6, "approximate", "replace-one", "one row")
+    assert overlapping([likely, likely]).delta == 1.0
 
 
 def test_the_worst_of_disjoint_promises_counts() -> None:
