@@ -493,7 +493,7 @@ def test_pairs_add_and_gaussian_parameters_add_as_squares(tmp_path: Path) -> Non
     assert (pair.epsilon, pair.delta, pair.definition, pair.mu) == (2.0, 2e-6, "approximate", None)
     book = dpglm.Ledger(tmp_path / "gdp.ledger", budget=dpglm.Privacy.gdp(1.0))
     gaussian = charged(tables("a", "b", "c"), book, privacy=dpglm.Privacy.gdp(0.5)).privacy
-    assert gaussian.definition == "gdp"
+    assert (gaussian.definition, gaussian.rho) == ("gdp", None)
     assert gaussian.mu == pytest.approx(0.5 * math.sqrt(3.0), rel=1e-15)
     assert gaussian.mu == book.spent.mu
     assert gaussian.epsilon == dpglm.Privacy.gdp(gaussian.mu).epsilon

@@ -162,6 +162,14 @@ def test_ten_tenths_fill_a_budget_of_one_and_no_eleventh_fits(path: Path) -> Non
     assert ledger.spent == Balance(1.0, 0.0, None)
 
 
+def test_a_delta_alone_is_a_charge_and_nothing_at_all_is_none() -> None:
+    state = PrivacyFilter(Privacy(1.0, 1e-5))
+    alone = replace(pure(0.0), delta=1e-6, definition="approximate")
+    assert state.cost(alone, owner="x") == Balance(0.0, 1e-6, None)
+    with pytest.raises(PrivacyError, match="not both 0"):
+        state.cost(pure(0.0), owner="x")
+
+
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 3.0, 20.0])
 def test_a_pure_charge_costs_the_least_mu_that_covers_it(epsilon: float) -> None:
     cost = PrivacyFilter(Privacy.gdp(50.0)).cost(pure(epsilon), owner="x")
