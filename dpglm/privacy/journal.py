@@ -114,7 +114,7 @@ class Journal:
             return self._publish(draft)
         finally:
             with suppress(OSError):
-                draft.unlink(missing_ok=True)
+                draft.unlink()
 
     def read(self) -> tuple[Line, ...]:
         """All lines, checked.

@@ -73,6 +73,7 @@ def profile_bound(
     """
     total, shift = steps * mu, math.log1p(s / 4.0)
     bound = loss_bound(epsilons, mu, s, steps, cover, splits)
+    # Theorem A2' speaks of epsilons from the shift on; below it the number at 0 is no less than that at last.
     bound = np.minimum(bound, gdp_profile(np.maximum(epsilons - shift, 0.0), total))
     last = mu * mu if steps == 2 else 0.0  # up to here the profile is Gaussian at any ridge
     bound = np.minimum(bound, gdp_delta(last, total))

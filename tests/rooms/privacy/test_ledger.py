@@ -162,6 +162,14 @@ def test_ten_tenths_fill_a_budget_of_one_and_no_eleventh_fits(path: Path) -> Non
     assert ledger.spent == Balance(1.0, 0.0, None)
 
 
+def test_a_file_that_is_there_is_not_made_again(path: Path) -> None:
+    kept = journal.Journal(path)
+    assert kept.create("first")
+    assert not kept.create("second")
+    assert [line.content for line in kept.read()] == ["first"]
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_a_delta_alone_is_a_charge_and_nothing_at_all_is_none() -> None:
     state = PrivacyFilter(Privacy(1.0, 1e-5))
     alone = replace(pure(0.0), delta=1e-6, definition="approximate")
