@@ -65,7 +65,7 @@ def fit(epsilon: float, penalty: str, seeds: list[int]) -> dict[str, object]:
 
 
 def solve(epsilon: float, penalty: str, seeds: list[int]) -> dict[str, object]:
-    """Plan, noise and solver only, the curator's rows being coded already."""
+    """PricedReleases, noise and solver only, the curator's rows being coded already."""
     if "pieces" not in STATE:
         STATE["pieces"] = Pieces.of(STATE["formula"], STATE["frame"], STATE["schema"])
         STATE["pieces"].design.row_count()

@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from dpglm.curator import Curator
-from dpglm.data import BinaryResponse, Coding, Design, RowEncoder, Schema, open_source, parse
+from dpglm.curator.curator import Curator
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.methods import Problem, auto
-from dpglm.noise import SeededNoise
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.methods.auto import auto
+from dpglm.methods.base import Problem
 from dpglm.privacy.budget import Privacy
 
 
@@ -34,7 +41,7 @@ class Pieces:
         return cls(coding, Design(open_source(data), schema, encoder=encoder, response=response))
 
     def solve(self, privacy: Privacy, penalty: str, *, seed: int) -> Any:
-        """Plan, draw the noise and minimise."""
+        """PricedReleases, draw the noise and minimise."""
         problem = Problem(
             geometry=self.coding,
             family=families["binomial"](),
@@ -49,7 +56,7 @@ class Pieces:
 
 def coded_rows(pieces: Pieces) -> tuple[Any, Any]:
     """All coded rows, shape (n, p), and responses: for peers, which want one array."""
-    blocks = list(pieces.design.blocks())
+    blocks = list(pieces.design.chunks())
     rows = np.concatenate([block.X.T.astype(np.float64) for block in blocks])
     return rows, np.concatenate([block.y for block in blocks])
 
@@ -57,6 +64,6 @@ def coded_rows(pieces: Pieces) -> tuple[Any, Any]:
 def user_rows(pieces: Pieces) -> Iterator[tuple[int, Any]]:
     """Rows of the user's design matrix, as the coded ones imply it, block by block with their first place."""
     first = 0
-    for block in pieces.design.blocks():
+    for block in pieces.design.chunks():
         yield first, block.X.T.astype(np.float64) @ pieces.coding.coded_from_user
         first += len(block.y)

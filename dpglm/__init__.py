@@ -7,42 +7,77 @@
 ('Intercept', 'age', 'religious')
 """
 
-from dpglm import errors, methods
-from dpglm.api import compare, fit, load, load_data
-from dpglm.auditing import Audit, audit
-from dpglm.data import Categorical, Numeric, Schema, declare
-from dpglm.fitted import Fitted
-from dpglm.glm import families, penalties
-from dpglm.planning import StudyPlan, plan
-from dpglm.privacy.budget import Privacy
-from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.ledger import Ledger
-from dpglm.results.fit_result import FitResult
-from dpglm.site_fits import SiteFits
-from dpglm.version import __version__
+from __future__ import annotations
 
-__all__ = [
-    "Audit",
-    "Categorical",
-    "FitResult",
-    "Fitted",
-    "Guarantee",
-    "Ledger",
-    "Numeric",
-    "Privacy",
-    "Schema",
-    "SiteFits",
-    "StudyPlan",
-    "__version__",
-    "audit",
-    "compare",
-    "declare",
-    "errors",
-    "families",
-    "fit",
-    "load",
-    "load_data",
-    "methods",
-    "penalties",
-    "plan",
-]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpglm import errors as errors
+    from dpglm import methods as methods
+    from dpglm.api import compare as compare
+    from dpglm.api import fit as fit
+    from dpglm.api import load as load
+    from dpglm.api import load_data as load_data
+    from dpglm.auditing.result import Audit as Audit
+    from dpglm.auditing.verb import audit as audit
+    from dpglm.data.schema.declaration import declare as declare
+    from dpglm.data.schema.schema import Schema as Schema
+    from dpglm.data.schema.variables import Categorical as Categorical
+    from dpglm.data.schema.variables import Numeric as Numeric
+    from dpglm.glm import families as families
+    from dpglm.glm import penalties as penalties
+    from dpglm.ledger.ledger import Ledger as Ledger
+    from dpglm.planning.study_plan import StudyPlan as StudyPlan
+    from dpglm.planning.verb import plan as plan
+    from dpglm.privacy.budget import Privacy as Privacy
+    from dpglm.privacy.guarantee import Guarantee as Guarantee
+    from dpglm.results.fit_result import FitResult as FitResult
+    from dpglm.results.fitted import Fitted as Fitted
+    from dpglm.results.site_fits import SiteFits as SiteFits
+
+__version__ = "0.1.0"
+
+# Where each public name lives; its room is imported when the name is used, so that this import costs little.
+_HOMES = {
+    "Audit": "dpglm.auditing.result",
+    "Categorical": "dpglm.data.schema.variables",
+    "FitResult": "dpglm.results.fit_result",
+    "Fitted": "dpglm.results.fitted",
+    "Guarantee": "dpglm.privacy.guarantee",
+    "Ledger": "dpglm.ledger.ledger",
+    "Numeric": "dpglm.data.schema.variables",
+    "Privacy": "dpglm.privacy.budget",
+    "Schema": "dpglm.data.schema.schema",
+    "SiteFits": "dpglm.results.site_fits",
+    "StudyPlan": "dpglm.planning.study_plan",
+    "audit": "dpglm.auditing.verb",
+    "compare": "dpglm.api",
+    "declare": "dpglm.data.schema.declaration",
+    "errors": "dpglm.errors",
+    "families": "dpglm.glm.families",
+    "fit": "dpglm.api",
+    "load": "dpglm.api",
+    "load_data": "dpglm.api",
+    "methods": "dpglm.methods",
+    "penalties": "dpglm.glm.penalties",
+    "plan": "dpglm.planning.verb",
+}
+
+_MODULES = {"errors", "families", "methods", "penalties"}
+
+__all__ = ["__version__", *sorted(_HOMES)]  # names of the table above
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported at its first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpglm' has no attribute {name!r}")
+    home = importlib.import_module(_HOMES[name])
+    found = home if name in _MODULES else getattr(home, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,22 +7,27 @@ from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from dpglm.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
-from dpglm.auditing import audit
-from dpglm.data import Coding, RowEncoder, Schema, find_schema, load_table, parse
+from dpglm.auditing.verb import audit
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.declaration import find_schema
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.datasets import load_table
 from dpglm.errors import StoreError
-from dpglm.fitted import Fitted
-from dpglm.fitting import STEPS, Asked, Goal, Modelled, RowMap, charge, steps
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.methods import Method
+from dpglm.ledger.ledger import Ledger
+from dpglm.methods.base import Method
+from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.ledger import Ledger
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult
-from dpglm.results.store import read
-from dpglm.site_fits import SiteFits
-from dpglm.sites import fit_sites, is_sites
+from dpglm.results.fitted import Fitted
+from dpglm.results.site_fits import SiteFits
+from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
+from dpglm.spec.fitting import STEPS, Asked, Goal, Modelled, RowMap, charge, steps
+from dpglm.spec.sites import fit_sites, is_sites
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +118,8 @@ def fit(
     goal : {"explain", "predict", "select"}
         ``"explain"``: half of the budget goes to the curvature at the estimate, which pays for standard
         errors, intervals, tests, paths and refits, wherever a public rule expects it to pay (see
-        ``dpglm.methods.look.pays``); the summary says which way it went. The other two spend all of it on the
+        ``dpglm.methods.estimate_and_information.pays``); the summary says which way it went. The other two
+        spend all of it on the
         estimate.
     method : str or Method
         ``"auto"``, a name, or an object of ``dpglm.methods`` with its options. ``"lla"`` and ``"lha"`` name

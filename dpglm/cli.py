@@ -11,11 +11,11 @@ import click
 
 from dpglm.api import fit as fit_model
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
-from dpglm.fitting import Goal
-from dpglm.planning import plan as plan_fit
+from dpglm.ledger.ledger import Ledger
+from dpglm.planning.verb import plan as plan_fit
+from dpglm.postprocessing.store import writable
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.ledger import Ledger
-from dpglm.results.store import writable
+from dpglm.spec.fitting import Goal
 
 
 class _Guarded(click.Group):

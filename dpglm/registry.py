@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import json
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,9 @@ class Registry(Generic[Piece]):
     ----------
     concept : str
         What is registered, used in error texts: ``"penalty"``.
+    *homes : str
+        Packages whose modules register classes; they are imported when a name is looked up that is not known
+        yet, and no earlier.
 
     Examples
     --------
@@ -32,10 +36,21 @@ class Registry(Generic[Piece]):
     (True, ['circle'])
     """
 
-    def __init__(self, concept: str) -> None:
-        self._concept = concept
+    def __init__(self, concept: str, *homes: str) -> None:
+        self._concept, self._homes = concept, list(homes)
         self._pieces: dict[str, type[Piece]] = {}
         self._names: list[str] = []
+
+    def discover(self) -> None:
+        """Import every module of the homes that exist, so that each registers what it defines."""
+        while self._homes:
+            home = self._homes.pop()
+            if importlib.util.find_spec(home) is not None:
+                package = importlib.import_module(home)
+                for module in sorted(
+                    found.name for found in pkgutil.walk_packages(package.__path__, f"{home}.")
+                ):
+                    importlib.import_module(module)
 
     def register(self, name: str, *aliases: str) -> Callable[[type[Concrete]], type[Concrete]]:
         """Class decorator that files a class under ``name`` and ``aliases``."""
@@ -50,6 +65,8 @@ class Registry(Generic[Piece]):
         return file_away
 
     def __getitem__(self, name: str) -> type[Piece]:
+        if name not in self._pieces:
+            self.discover()
         try:
             return self._pieces[name]
         except KeyError:
@@ -61,16 +78,12 @@ class Registry(Generic[Piece]):
 
     def classes(self) -> dict[str, type[Piece]]:
         """Registered classes by class name."""
+        self.discover()
         return {self._pieces[name].__name__: self._pieces[name] for name in self._names}
 
     def __iter__(self) -> Iterator[str]:
+        self.discover()
         return iter(sorted(self._names))
-
-
-def import_siblings(path: Iterable[str], package: str) -> None:
-    """Import every module of a package, so that each registers what it defines."""
-    for module in sorted(found.name for found in pkgutil.iter_modules(path)):
-        importlib.import_module(f"{package}.{module}")
 
 
 def options_text(piece: object, *, without: Iterable[str] = ()) -> str:

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 import dpglm
 from dpglm.cli import main
-from dpglm.fitted import Fitted
-from dpglm.privacy.ledger import Ledger
+from dpglm.ledger.ledger import Ledger
+from dpglm.results.fitted import Fitted
 
 FIT = ("fit", "affair ~ age", "fair.csv", "--privacy", "1", "--penalty", "l2")
 

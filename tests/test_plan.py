@@ -12,8 +12,13 @@ from click.testing import CliRunner
 import dpglm
 from benchmarks.real_tables import require
 from dpglm.cli import main
-from dpglm.data import Categorical, Coding, Numeric, RowEncoder, Schema, declared, parse
-from dpglm.data.expected_rows import expected_moments, expected_quantiles
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.expected_rows import expected_moments, expected_quantiles
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.declaration import declared
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
@@ -318,8 +323,8 @@ def test_a_declared_effect_changes_the_prior_of_the_released_model() -> None:
     words = {"privacy": BUDGET, "penalty": "none", "seed": 1, "progress": False}
     plain = dpglm.fit(formula, frame, **words)
     changed = dpglm.fit(formula, frame, schema=replace(schema, variables=told), **words)
-    before = {block.label: block.prior for block in plain.released.blocks}
-    after = {block.label: block.prior for block in changed.released.blocks}
+    before = {block.label: block.prior for block in plain.released.term_columns}
+    after = {block.label: block.prior for block in changed.released.term_columns}
     factor = {label: float(np.mean(after[label] / before[label])) for label in before}
     assert factor.pop("np.log1p(educ)") == pytest.approx(2.0)
     assert factor.pop("age") == pytest.approx(0.5 / 3.0)

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-import dpglm.releases
-from dpglm.releases import Release
+import dpglm.mechanisms
+from dpglm.mechanisms.base import Release
 
-ROOT = Path(dpglm.releases.__file__).parent.parent
+ROOT = Path(dpglm.mechanisms.__file__).parent.parent
 RELEASES = sorted(
-    (kind for kind in vars(dpglm.releases).values() if inspect.isclass(kind) and issubclass(kind, Release)),
+    (kind for kind in vars(dpglm.mechanisms).values() if inspect.isclass(kind) and issubclass(kind, Release)),
     key=lambda kind: kind.__name__,
 )
 PROVED = [kind for kind in RELEASES if not inspect.isabstract(kind)]
@@ -45,7 +45,7 @@ def proof_of(kind: type[Release]) -> Path:
 
 # Proofs of releases, of what they add noise with, and of who may run them.
 PROOFS = sorted(
-    {*(proof_of(kind) for kind in PROVED), ROOT / "noise/lattice.md", ROOT / "curator/curator.md"}
+    {*(proof_of(kind) for kind in PROVED), ROOT / "mechanisms/noise/lattice.md", ROOT / "curator/curator.md"}
 )
 
 

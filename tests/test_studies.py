@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks import real_tables
-from dpglm.data import Coding, parse
+from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.parse import parse
 from reports.coverage import page, private_step, study
 from reports.coverage.cells import Cell, parse_cells, seed_of
 from reports.coverage.nonprivate import nonprivate_fit

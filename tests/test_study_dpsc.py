@@ -202,7 +202,7 @@ def test_bars_are_missed_when_accuracy_or_sparsity_is() -> None:
 
 def test_sayings_follow_the_numbers() -> None:
     """The same sayings with errors that fall and that rise with epsilon."""
-    verdicts = {}
+    interval_decisions = {}
     for direction in (1.0, -1.0):
         results = [
             {**_fit(0.2 + direction * 0.01 * place, 9, penalty), "kind": kind, "epsilon": epsilon}
@@ -215,8 +215,8 @@ def test_sayings_follow_the_numbers() -> None:
         (row,) = (
             row for row in table.rows if row[0] == "Simulation: classification error falls with epsilon"
         )
-        verdicts[direction] = {cell.split(":")[0] for cell in row[1:]}
-    assert verdicts == {1.0: {"no"}, -1.0: {"yes"}}
+        interval_decisions[direction] = {cell.split(":")[0] for cell in row[1:]}
+    assert interval_decisions == {1.0: {"no"}, -1.0: {"yes"}}
 
 
 def test_full_study_is_the_paper_s_design() -> None:

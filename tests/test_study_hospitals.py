@@ -171,10 +171,15 @@ def _stand_in(job: Any) -> Result:
 
 def test_verdicts_and_stars_follow_from_the_intervals() -> None:
     areas = Areas([{**job, **_stand_in(job)} for job in jobs(WHOLE, ["cohort"])])
-    verdicts = {claim.said: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))}
-    assert verdicts["PST-H(W) is better than PST-H(U)"] == "holds"
-    assert verdicts["PPHTL is no better than PLR(target)"] == "not seen"
-    assert verdicts["PLR of all rows together, which nobody may run, is better than PST-H(W)"] == "fails"
+    interval_decisions = {
+        claim.said: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))
+    }
+    assert interval_decisions["PST-H(W) is better than PST-H(U)"] == "holds"
+    assert interval_decisions["PPHTL is no better than PLR(target)"] == "not seen"
+    assert (
+        interval_decisions["PLR of all rows together, which nobody may run, is better than PST-H(W)"]
+        == "fails"
+    )
     assert areas.best("cohort", "pure", ["pst-h-w", "pphtl", "plr-target"]) == {"pst-h-w"}
     assert areas.best("cohort", "pure", ["pphtl", "plr-target"]) == {"pphtl", "plr-target"}
     assert claims.branches(areas, "pst-h-w", "pphtl", "cohort", "pure") == "2 / 0 / 0"

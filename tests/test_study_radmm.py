@@ -12,7 +12,7 @@ import pytest
 
 import dpglm
 from benchmarks import real_tables
-from dpglm.methods import MPADMM
+from dpglm.papers.radmm.mpadmm import MPADMM
 from reports.radmm import __main__ as study
 from reports.radmm import accounting, findings, page
 from reports.radmm.cells import METHODS, QUICK, RHO_PRINTED, ROUNDS_PRINTED, WHOLE, jobs, seed_of

@@ -201,14 +201,14 @@ def test_verdicts_follow_from_the_intervals() -> None:
         *claims.figure_4(areas),
         *claims.beyond(areas, WHOLE),
     ]
-    verdicts = {claim.said: claim.verdict for claim in asked}
-    assert verdicts["PST-F(W) is better than PST-F(U)"] == "holds"
-    assert verdicts["PST-F(W) is better than one look"] == "fails"
-    assert verdicts["The area of PLR grows with epsilon"] == "holds"
-    assert verdicts["Weights the wrong way round lower the area"] == "holds"
-    assert verdicts["The high-level model is better than majority voting"] == "holds"
-    assert verdicts["The high-level model is better than weighted voting"] == "not seen"
-    assert verdicts["C-0, with the most important columns, is the best single model"] == "holds"
+    interval_decisions = {claim.said: claim.verdict for claim in asked}
+    assert interval_decisions["PST-F(W) is better than PST-F(U)"] == "holds"
+    assert interval_decisions["PST-F(W) is better than one look"] == "fails"
+    assert interval_decisions["The area of PLR grows with epsilon"] == "holds"
+    assert interval_decisions["Weights the wrong way round lower the area"] == "holds"
+    assert interval_decisions["The high-level model is better than majority voting"] == "holds"
+    assert interval_decisions["The high-level model is better than weighted voting"] == "not seen"
+    assert interval_decisions["C-0, with the most important columns, is the best single model"] == "holds"
     gap = areas.gap(COHORT, cell("pst-f-w", "pure", EPSILON), cell("plr", "pure", EPSILON))
     assert gap is not None
     assert (gap.count, gap.mean) == (WHOLE.repeats, pytest.approx(0.2))

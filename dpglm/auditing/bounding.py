@@ -15,7 +15,7 @@ from dpglm.auditing.lower_bound import EVENTS, Bound, Statistic, better, chosen_
 from dpglm.auditing.neighbours import Neighbours
 from dpglm.auditing.ratio import log_ratio
 from dpglm.auditing.statistic import along, flat, learned
-from dpglm.noise import NoiseSource
+from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatMatrix, FloatVector
 

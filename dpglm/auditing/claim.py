@@ -7,24 +7,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpglm.curator import Plan
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.mechanisms.base import Release
 from dpglm.privacy.accounting import gdp_epsilon
 from dpglm.privacy.composition import Event, PureEvent, basic_composition, composed_profile
 from dpglm.privacy.events import gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.releases import Release
 from dpglm.tables.number import budget
 
 # Points of a profile that is neither pure nor Gaussian.
 _POINTS = 21
 
 
-def whole_claim(plan: Plan) -> Guarantee:
+def whole_claim(plan: PricedReleases) -> Guarantee:
     """What the plan promises; the numbers are audited even where a seed took the promise away."""
     return replace(plan.guarantee, private=True, reason="")
 
 
-def release_claim(plan: Plan, release: Release) -> Guarantee:
+def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
     """What one release of the plan promises, given all earlier ones.
 
     Examples

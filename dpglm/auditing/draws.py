@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpglm.auditing.neighbours import Table
-from dpglm.curator import Curator, Plan
+from dpglm.curator.curator import Curator
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.methods import Method, Problem
-from dpglm.noise import NoiseSource
-from dpglm.releases import Release
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.methods.base import Method, Problem
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -26,14 +27,14 @@ class Act:
 
     Parameters
     ----------
-    plan : Plan
+    plan : PricedReleases
     problem : Problem
     method : Method
     alone : Release or None
         One release of the plan, by itself.
     """
 
-    plan: Plan
+    plan: PricedReleases
     problem: Problem
     method: Method
     alone: Release | None = None
@@ -52,7 +53,7 @@ class Act:
             The method does not ask for all that it planned.
         """
         if self.alone is not None:
-            plan = Plan((self.alone,), self.plan.guarantee, self.plan.privacy)
+            plan = PricedReleases((self.alone,), self.plan.guarantee, self.plan.privacy)
             return [Curator(table, plan, noise).ask(self.alone, at)]
         curator = Curator(table, self.plan, noise)
         answers: list[FloatVector] = []
@@ -70,7 +71,7 @@ class Act:
         raise MethodError(
             f"method {self.method.name!r}, which did not ask for all of its planned releases",
             expected="a method that runs what it plans",
-            remedy="Plan fewer releases, or ask for all of them.",
+            remedy="PricedReleases fewer releases, or ask for all of them.",
         )
 
     def draw(

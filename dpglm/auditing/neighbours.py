@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data import Categorical, RowEncoder, Schema
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Categorical
 from dpglm.glm.families import Family
-from dpglm.optim.rows import Block, Piece
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.releases import Curvature, PerturbedMinimiser, Release
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
 # Rows that hold a fit where the row that differs has its largest slope.
@@ -36,7 +40,7 @@ class Table:
     2
     """
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: RowChunk) -> None:
         self._block = block
 
     @property
@@ -44,7 +48,7 @@ class Table:
         """Number of coded columns."""
         return int(self._block.X.shape[0])
 
-    def blocks(self) -> Iterator[Block]:
+    def chunks(self) -> Iterator[RowChunk]:
         """The rows in one block."""
         yield self._block
 
@@ -90,7 +94,7 @@ def release_neighbours(
         Declared rows to take in place of unit vectors, where the release reads rows and nothing else.
     """
     case = release.worst_case(relation, size)
-    if axes is None or not isinstance(release, PerturbedMinimiser | Curvature):
+    if axes is None or not isinstance(release, PerturbedMinimiser | Information):
         tables = Table(case.first), Table(case.second)
         return Neighbours("rows of norm 1 with offsets", *tables, case.direction, case.at)
     count = axes.shape[1]

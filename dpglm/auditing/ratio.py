@@ -14,9 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpglm.glm.families import Family
+from dpglm.mechanisms.base import Release, Rows
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.leverage import WithinLeverage
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.rows import Piece
-from dpglm.releases import Curvature, PerturbedMinimiser, Release, Rows, ShortenedMinimiser
-from dpglm.releases.reach import WithinReach
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Up to this many columns the Jacobian is worth its cost.
@@ -47,9 +50,9 @@ def log_ratio(
     for place, (release, answer) in enumerate(zip(releases, answers, strict=True)):
         if isinstance(release, PerturbedMinimiser):
             found = _minimiser(release, answer, first, second)
-        elif isinstance(release, ShortenedMinimiser):
+        elif isinstance(release, NormClippedMinimiser):
             found = _shortened(release, answer, first, second)
-        elif isinstance(release, Curvature) and (place or at is not None):
+        elif isinstance(release, Information) and (place or at is not None):
             points = answers[place - 1] if place else np.broadcast_to(np.asarray(at), (len(answer), len(at)))  # type: ignore[arg-type]
             found = _curvature(release, answer, points, first, second)
         else:
@@ -106,7 +109,7 @@ def _score(
 
 
 def _curvature(
-    release: Curvature, answer: FloatMatrix, points: FloatMatrix, first: Rows, second: Rows
+    release: Information, answer: FloatMatrix, points: FloatMatrix, first: Rows, second: Rows
 ) -> FloatVector:
     rest = []
     for table in (first, second):
@@ -122,7 +125,7 @@ def _curvature(
     return _likelier(rest[0], rest[1], release.law, release.scale)
 
 
-def _shortened(release: ShortenedMinimiser, answer: FloatMatrix, first: Rows, second: Rows) -> FloatVector:
+def _shortened(release: NormClippedMinimiser, answer: FloatMatrix, first: Rows, second: Rows) -> FloatVector:
     """The sum of squared lengths that c tells of, and the minimiser at that c."""
     factor = answer[:, 0]
     count = 0.5 * (first.row_count() + second.row_count())
@@ -137,9 +140,9 @@ def _shortened(release: ShortenedMinimiser, answer: FloatMatrix, first: Rows, se
 def _rows(table: Rows, release: PerturbedMinimiser | None) -> Piece:
     """All rows of a small table as one piece, within the reach of the release."""
     if release is not None and np.ndim(release.ridge):
-        assert release.reach is not None, "checked on construction"
-        table = WithinReach(table, np.asarray(release.ridge), release.reach)
-    blocks = list(table.blocks())
+        assert release.max_leverage is not None, "checked on construction"
+        table = WithinLeverage(table, np.asarray(release.ridge), release.max_leverage)
+    blocks = list(table.chunks())
     offsets = [np.zeros(len(block.y)) if block.offset is None else block.offset for block in blocks]
     return Piece(
         np.concatenate([block.X for block in blocks], axis=1),

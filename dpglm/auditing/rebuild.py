@@ -8,20 +8,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dpglm.curator import Plan
-from dpglm.data import BinaryResponse, Coding, CountResponse, NumericResponse, RowEncoder, Schema, parse
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.response import BinaryResponse, CountResponse, NumericResponse
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
-from dpglm.methods import Method, Problem, methods
-from dpglm.planning import StudyPlan
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.base import Method, Problem, methods
+from dpglm.planning.study_plan import StudyPlan
+from dpglm.postprocessing.record import plain
+from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import with_options
-from dpglm.releases import PerturbedMinimiser, Release, ShortenedMinimiser
 from dpglm.results.fit_result import FitResult
-from dpglm.results.record import plain
-from dpglm.results.store import read
 
 # Facts of the mechanism that a fit writes over with released numbers or words about them.
 _RELEASED = ("strength_sum", "penalty_applied")
@@ -34,7 +40,7 @@ class Subject:
     Attributes
     ----------
     formula : str
-    plan : Plan
+    plan : PricedReleases
         The releases and what they promise.
     problem : Problem
     method : Method
@@ -44,7 +50,7 @@ class Subject:
     """
 
     formula: str
-    plan: Plan
+    plan: PricedReleases
     problem: Problem
     method: Method
     schema: Schema
@@ -178,7 +184,7 @@ def _agrees(card: Mapping[str, Any], mechanism: Mapping[str, Any]) -> bool:
 
 def _require_known_penalty(penalty: Penalty, release: Release) -> None:
     """Refuse a penalty inside the objective whose options the fit does not keep."""
-    inside = release.minimiser if isinstance(release, ShortenedMinimiser) else release
+    inside = release.minimiser if isinstance(release, NormClippedMinimiser) else release
     if not isinstance(inside, PerturbedMinimiser) or type(inside.penalty) is not type(penalty):
         return
     options = [field.name for field in fields(penalty) if field.name != "strength"]

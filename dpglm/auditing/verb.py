@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from dpglm.arguments import noise_of
 from dpglm.auditing.bounding import Found, bounded
 from dpglm.auditing.claim import release_claim, whole_claim
 from dpglm.auditing.draws import Act
@@ -17,11 +16,12 @@ from dpglm.auditing.progress import counting
 from dpglm.auditing.rebuild import Subject, subject_of
 from dpglm.auditing.result import Audit, AuditRow
 from dpglm.errors import MethodError
-from dpglm.noise import NoiseSource
-from dpglm.planning import StudyPlan
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.planning.study_plan import StudyPlan
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.releases import Release
 from dpglm.results.fit_result import FitResult
+from dpglm.spec.arguments import noise_of
 
 WHOLE: Final = "whole method"
 _FEWEST, _MOST = 200, 10**9
@@ -71,7 +71,8 @@ def audit(
     Notes
     -----
     A bound below the claim does not prove the claim; a bound above it refutes it. With few draws the bound on
-    epsilon at a small delta stays far below any claim: verdicts also use the other points of a claim, its
+    epsilon at a small delta stays far below any claim: interval_decisions also use the other points of a
+    claim, its
     curve and its mu.
 
     References

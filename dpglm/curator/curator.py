@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpglm.curator.permit import Permit
-from dpglm.curator.plan import Plan
-from dpglm.noise import NoiseSource
-from dpglm.releases import Release, Rows
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.mechanisms.base import Release, Rows
+from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.typing import FloatVector
 
 
@@ -20,13 +20,13 @@ class Curator:
     ----------
     rows : Rows
         Coded rows of norm at most 1.
-    plan : Plan
+    plan : PricedReleases
         What was charged.
     noise : NoiseSource
         Drawn from afresh for every release.
     """
 
-    def __init__(self, rows: Rows, plan: Plan, noise: NoiseSource) -> None:
+    def __init__(self, rows: Rows, plan: PricedReleases, noise: NoiseSource) -> None:
         self._rows, self._noise = rows, noise
         self._permit = Permit(plan)
 

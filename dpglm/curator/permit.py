@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from dpglm.curator.plan import Plan
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import PermitError
-from dpglm.releases import Release
+from dpglm.mechanisms.base import Release
 
 
 class Permit:
@@ -15,11 +15,11 @@ class Permit:
     Examples
     --------
     >>> from dpglm.privacy.guarantee import Guarantee
-    >>> Permit(Plan((), Guarantee.none("no privacy asked"), None)).left
+    >>> Permit(PricedReleases((), Guarantee.none("no privacy asked"), None)).left
     0
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: PricedReleases) -> None:
         self._waiting = deque(plan.releases)
 
     @property
@@ -40,7 +40,7 @@ class Permit:
             raise PermitError(
                 f"a release of {release.name!r}",
                 expected=f"{planned}, as planned and charged",
-                remedy="Plan every release before the fit: what was not paid for is not run.",
+                remedy="PricedReleases every release before the fit: what was not paid for is not run.",
             )
         # Crossed off before it runs: an interrupt loses the release, never the count.
         self._waiting.popleft()

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.linalg
 
-from dpglm.glm.blocks import TermBlock
+from dpglm.glm.term_columns import TermColumns
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -24,18 +24,18 @@ class Cells:
 
     Parameters
     ----------
-    blocks : sequence of TermBlock
+    term_columns : sequence of TermColumns
         In the order of the coded columns. Levels become cells only where one block is the intercept.
     """
 
-    blocks: Sequence[TermBlock]
+    term_columns: Sequence[TermColumns]
 
     @cached_property
-    def intercept(self) -> TermBlock | None:
+    def intercept(self) -> TermColumns | None:
         """The block of the constant, if there is one."""
-        return next((block for block in self.blocks if block.kind == "intercept"), None)
+        return next((block for block in self.term_columns if block.kind == "intercept"), None)
 
-    def kind(self, block: TermBlock) -> str:
+    def kind(self, block: TermColumns) -> str:
         """How the block is treated: without an intercept, levels cannot be counted."""
         return "other" if block.kind == "levels" and self.intercept is None else block.kind
 
@@ -44,14 +44,14 @@ class Cells:
         """The cells of each block."""
         counts = [
             block.table.shape[0] if self.kind(block) != "other" else block.stop - block.start
-            for block in self.blocks
+            for block in self.term_columns
         ]
         ends = np.cumsum([0, *counts])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
-    def of_kind(self, kind: str) -> Iterator[tuple[TermBlock, slice]]:
+    def of_kind(self, kind: str) -> Iterator[tuple[TermColumns, slice]]:
         """Blocks of one kind with their cells."""
-        for block, place in zip(self.blocks, self.places, strict=True):
+        for block, place in zip(self.term_columns, self.places, strict=True):
             if self.kind(block) == kind:
                 yield block, place
 
@@ -62,7 +62,7 @@ class Cells:
             scipy.linalg.block_diag(
                 *[
                     block.table if self.kind(block) != "other" else np.eye(block.stop - block.start)
-                    for block in self.blocks
+                    for block in self.term_columns
                 ]
             )
         )
@@ -71,7 +71,7 @@ class Cells:
     def from_coded(self) -> FloatMatrix:
         """Cells of each coded column, shape (p, m)."""
         found = np.zeros(self.to_coded.T.shape)
-        for block, place in zip(self.blocks, self.places, strict=True):
+        for block, place in zip(self.term_columns, self.places, strict=True):
             kind = self.kind(block)
             inside = np.eye(block.stop - block.start) if kind == "other" else np.linalg.pinv(block.table)
             found[block.columns, place] = inside
@@ -111,6 +111,6 @@ class Cells:
         return scale**2 * found
 
 
-def _stretch(block: TermBlock) -> float:
+def _stretch(block: TermColumns) -> float:
     """The number of which ``table.T @ table`` is that multiple of the identity."""
     return float((block.table**2).sum() / block.table.shape[1])

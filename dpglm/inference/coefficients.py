@@ -8,8 +8,8 @@ import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
 from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.interval_decision import interval_decisions
 from dpglm.inference.path import SparsePath, sparse_path
-from dpglm.inference.printing import verdicts
 from dpglm.inference.scaling import Scaling
 from dpglm.inference.selection import choose_bic
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -76,7 +76,7 @@ def coefficients(
     if penalty.name == "none" or (penalty.name == "l2" and strength is None):
         estimates = found.shrunk
         if penalty.name == "none":
-            printed = np.array([verdict.printed for verdict in verdicts(found)])
+            printed = np.array([verdict.printed for verdict in interval_decisions(found)])
             estimates = np.where(printed, found.estimates, estimates)
         coded = scaling.coded(scaling.from_user(estimates))
         return Coefficients(coded, estimates, np.ones(len(estimates), dtype=np.bool_), None)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaincc
 
 from dpglm.inference.linear_model import LinearModel, positive_inverse
-from dpglm.inference.second_order import bent, bent_each
+from dpglm.inference.linearisation_error import bent, bent_each
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -35,7 +35,7 @@ class Contrasts:
     the one without a prior. Where there is noise it makes no difference worth naming.
 
     The model is linear at t: its variances have a term of second order, see
-    `dpglm.inference.second_order`, which stands in the part of the curvature.
+    `dpglm.inference.linearisation_error`, which stands in the part of the curvature.
     """
 
     model: LinearModel

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dpglm.glm.blocks import TermBlock
+from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.released import Released
 from dpglm.typing import FloatMatrix
@@ -45,11 +45,11 @@ def fitted_scales(model: LinearModel) -> Released:
     Returns
     -------
     Released
-        The same numbers; ``blocks`` with other prior scales.
+        The same numbers; ``term_columns`` with other prior scales.
     """
     released = model.released
     factors = _factors(model)
-    return replace(released, blocks=tuple(_scaled(block, factors) for block in released.blocks))
+    return replace(released, term_columns=tuple(_scaled(block, factors) for block in released.term_columns))
 
 
 def interval_model(released: Released) -> LinearModel:
@@ -65,14 +65,14 @@ def interval_model(released: Released) -> LinearModel:
     return declared.with_gap(0.5 * (declared.products + learned.products))
 
 
-def _scaled(block: TermBlock, factors: dict[str, float]) -> TermBlock:
+def _scaled(block: TermColumns, factors: dict[str, float]) -> TermColumns:
     return replace(block, prior=block.prior * factors.get(block.kind, 1.0))
 
 
 def _factors(model: LinearModel) -> dict[str, float]:
     """Best factor of each kind, by a search along one kind after the other."""
     released = model.released
-    kinds = [kind for kind in _KINDS if any(block.kind == kind for block in released.blocks)]
+    kinds = [kind for kind in _KINDS if any(block.kind == kind for block in released.term_columns)]
     fixed, parts = _parts(model, kinds)
     powers = dict.fromkeys(kinds, 0.0)
 
@@ -104,7 +104,7 @@ def _parts(model: LinearModel, kinds: list[str]) -> tuple[FloatMatrix, dict[str,
     parts = {}
     for kind in (*kinds, "intercept"):
         prior = np.concatenate(
-            [block.prior**2 if block.kind == kind else 0.0 * block.prior for block in released.blocks]
+            [block.prior**2 if block.kind == kind else 0.0 * block.prior for block in released.term_columns]
         )
         part = (model.design * prior) @ model.design + model.curvature_noise(np.diag(prior))
         if kind == "intercept":

@@ -7,18 +7,19 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpglm.glm.blocks import TermBlock
+from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.released import Released
 from dpglm.typing import FloatMatrix, FloatVector
 
-# Share of the largest squared norm that a column without declared shares is expected to reach: that of a
+# Share of the largest squared norm that a column without declared shares is expected to max_leverage: that of
+# a
 # uniform variable.
 UNIFORM = 1.0 / 3.0
 
 
 def expected_curvature(
-    blocks: Sequence[TermBlock],
+    term_columns: Sequence[TermColumns],
     weight: float,
     *,
     shares: Mapping[str, FloatVector] = MappingProxyType({}),
@@ -28,7 +29,7 @@ def expected_curvature(
 
     Parameters
     ----------
-    blocks : sequence of TermBlock
+    term_columns : sequence of TermColumns
         The coded columns.
     weight : float
         Sum of the rows' weights: n q (1 - q) for a binomial response of which a share q is 1.
@@ -40,13 +41,13 @@ def expected_curvature(
 
     Examples
     --------
-    >>> block = TermBlock("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.array([10.0]))
+    >>> block = TermColumns("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.array([10.0]))
     >>> expected_curvature([block], 100.0)
     array([[25.]])
     """
-    size = blocks[-1].stop if blocks else 0
+    size = term_columns[-1].stop if term_columns else 0
     means, second = np.zeros(size), np.zeros((size, size))
-    for block in blocks:
+    for block in term_columns:
         width = block.stop - block.start
         if block.kind == "intercept":
             means[block.columns] = block.table[0]
@@ -60,20 +61,20 @@ def expected_curvature(
         else:
             second[block.columns, block.columns] = np.eye(width) * block.bound * UNIFORM / width
     total = np.outer(means, means)
-    for block in blocks:
+    for block in term_columns:
         total[block.columns, block.columns] = second[block.columns, block.columns]
     return weight * total
 
 
 def expected_model(
-    blocks: tuple[TermBlock, ...],
+    term_columns: tuple[TermColumns, ...],
     curvature: FloatMatrix,
     *,
     ridge: FloatVector,
     score_scale: float,
-    curvature_scale: float,
+    information_scale: float,
     dispersion: float = 1.0,
-    bend: float = 1.0,
+    third_derivative_bound: float = 1.0,
 ) -> LinearModel:
     """The linear model that a fit with these constants releases on average, at coefficients of zero.
 
@@ -81,34 +82,34 @@ def expected_model(
 
     Parameters
     ----------
-    blocks, ridge, score_scale, curvature_scale, dispersion, bend
+    term_columns, ridge, score_scale, information_scale, dispersion, third_derivative_bound
         As in `Released`; ``ridge`` has shape (p,).
     curvature : ndarray, shape (p, p)
         From `expected_curvature`.
     """
-    prior = np.concatenate([block.prior**2 for block in blocks])
+    prior = np.concatenate([block.prior**2 for block in term_columns])
     inverse = np.linalg.inv(curvature + np.diag(ridge))
     middle = dispersion * curvature + np.diag(score_scale**2 + ridge**2 * prior)
     return expected_equations(
-        blocks,
+        term_columns,
         curvature,
         products=inverse @ middle @ inverse,
         score_scale=score_scale,
-        curvature_scale=curvature_scale,
+        information_scale=information_scale,
         dispersion=dispersion,
-        bend=bend,
+        third_derivative_bound=third_derivative_bound,
     )
 
 
 def expected_equations(
-    blocks: tuple[TermBlock, ...],
+    term_columns: tuple[TermColumns, ...],
     curvature: FloatMatrix,
     *,
     products: FloatMatrix,
     score_scale: float,
-    curvature_scale: float,
+    information_scale: float,
     dispersion: float,
-    bend: float = 0.0,
+    third_derivative_bound: float = 0.0,
 ) -> LinearModel:
     """As `expected_model`, for any way to a score and a curvature.
 
@@ -119,15 +120,15 @@ def expected_equations(
     """
     zero = np.zeros(len(curvature))
     released = Released(
-        blocks=blocks,
+        term_columns=term_columns,
         centre=zero,
         score=zero,
         curvature=curvature,
         score_scale=score_scale,
-        curvature_scale=curvature_scale,
+        information_scale=information_scale,
         dispersion=dispersion,
         spread=np.diag(products),
-        bend=bend,
+        third_derivative_bound=third_derivative_bound,
     )
     return LinearModel(released, gap=products)
 

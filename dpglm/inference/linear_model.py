@@ -67,13 +67,13 @@ class LinearModel:
     @cached_property
     def cells(self) -> Cells:
         """Cells of the coded columns."""
-        return Cells(self.released.blocks)
+        return Cells(self.released.term_columns)
 
     @cached_property
     def _shrunk(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Design and variances of its cells."""
         released, cells = self.released, self.cells
-        variances = cells.variances(released.curvature_scale)
+        variances = cells.variances(released.information_scale)
         if not self.shrinkage:
             return released.curvature, variances
         inside = cells.from_coded.T @ released.curvature @ cells.from_coded

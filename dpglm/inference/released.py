@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpglm.glm.blocks import TermBlock
+from dpglm.glm.term_columns import TermColumns
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -24,7 +24,7 @@ class Released:
 
     Parameters
     ----------
-    blocks : tuple of TermBlock
+    term_columns : tuple of TermColumns
         The coded columns, term by term.
     centre : ndarray, shape (p,)
         t, where the curvature was taken; zeros for a moment release.
@@ -34,14 +34,14 @@ class Released:
         As released, symmetric; it may have negative eigenvalues.
     score_scale : float
         Standard deviation of the noise on each coordinate of the score.
-    curvature_scale : float
+    information_scale : float
         Standard deviation of the noise on each diagonal entry of the curvature; off the diagonal its square
         is half.
     dispersion : float
         Variance of the score per unit of curvature: 1 for binomial and Poisson, sigma^2 for gaussian.
     spread : ndarray, shape (p,)
         Variances of t - theta from which iteration starts.
-    bend : float
+    third_derivative_bound : float
         Bound on the curvature's rate of change along a linear predictor, as a share of the curvature, >= 0: 1
         for binomial and Poisson, 0 for gaussian.
     origin : ndarray, shape (p,), or None
@@ -49,15 +49,15 @@ class Released:
         the intercept. None is zeros.
     """
 
-    blocks: tuple[TermBlock, ...]
+    term_columns: tuple[TermColumns, ...]
     centre: FloatVector
     score: FloatVector
     curvature: FloatMatrix
     score_scale: float
-    curvature_scale: float
+    information_scale: float
     dispersion: float
     spread: FloatVector
-    bend: float
+    third_derivative_bound: float
     origin: FloatVector | None = None
 
     @property
@@ -68,7 +68,7 @@ class Released:
     @property
     def prior_variance(self) -> FloatVector:
         """Declared prior variances of the coded coefficients, shape (p,)."""
-        return np.concatenate([block.prior**2 for block in self.blocks])
+        return np.concatenate([block.prior**2 for block in self.term_columns])
 
     def known(self, rows: FloatMatrix) -> FloatVector:
         """What ``origin`` adds to linear functions of the coefficients, shape (k,)."""

@@ -14,7 +14,7 @@ _MOST_SPREAD = 0.25
 
 
 def shrink(curvature: FloatMatrix, variances: FloatMatrix, cells: Cells) -> tuple[FloatMatrix, FloatMatrix]:
-    """Curvature in cells and its variances, after shrinkage; both shape (m, m).
+    """Information in cells and its variances, after shrinkage; both shape (m, m).
 
     The cell of two levels with totals M_l and M_g out of W is expected at M_l M_g / W, give or take the
     square root of that times min(M_l, M_g) / 2; a slope in a level at its overall mean. A rare level has a

@@ -1,37 +1,21 @@
-"""Algorithms, one file each: they plan releases, ask for them, and make coefficients of the answers."""
+"""Algorithms: they plan releases and make coefficients of the answers; each is an attribute of this module."""
 
-from dpglm.methods.auto import auto
+from __future__ import annotations
+
+from typing import Any
+
 from dpglm.methods.base import Estimate, Method, Problem, methods
-from dpglm.methods.dp_admm import DPADMM
-from dpglm.methods.dpsc import DPSC
-from dpglm.methods.dpsgd import DPSGD
-from dpglm.methods.moments import Moments
-from dpglm.methods.mpadmm import MPADMM
-from dpglm.methods.nonprivate import NonPrivate
-from dpglm.methods.objective import Objective
-from dpglm.methods.output import Output
-from dpglm.methods.pst_f import PSTF
-from dpglm.methods.pst_s import PSTS
-from dpglm.methods.ssadmm import SSADMM
-from dpglm.methods.transfer import PPHTL, PSTH
 
-__all__ = [
-    "DPADMM",
-    "DPSC",
-    "DPSGD",
-    "MPADMM",
-    "PPHTL",
-    "PSTF",
-    "PSTH",
-    "PSTS",
-    "SSADMM",
-    "Estimate",
-    "Method",
-    "Moments",
-    "NonPrivate",
-    "Objective",
-    "Output",
-    "Problem",
-    "auto",
-    "methods",
-]
+__all__ = ["Estimate", "Method", "Problem", "methods"]
+
+
+def __getattr__(name: str) -> Any:
+    """The registered class of this name, wherever its file is."""
+    try:
+        return methods.classes()[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *methods.classes()})

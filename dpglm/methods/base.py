@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, Self
 
-from dpglm.curator import Plan
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
+from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.released import Released
-from dpglm.inference.stack import Stack
+from dpglm.mechanisms.base import Release
+from dpglm.papers.stacking.stack import Stack
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import Registry
-from dpglm.releases import Release
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
@@ -42,7 +42,7 @@ class Geometry(Protocol):
         """Which of the user's coefficients a penalty may touch."""
 
     @property
-    def blocks(self) -> tuple[TermBlock, ...]:
+    def term_columns(self) -> tuple[TermColumns, ...]:
         """The coded columns as tables of cells."""
 
 
@@ -146,7 +146,7 @@ class Method(ABC):
         return self
 
     @abstractmethod
-    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         """The releases and their guarantee, before any row is read.
 
         Raises
@@ -156,12 +156,12 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         """Ask for the planned releases and make an estimate of them."""
 
     @abstractmethod
-    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
         """Public facts about the mechanism, JSON scalars, in reading order."""
 
 
-methods: Registry[Method] = Registry("method")
+methods: Registry[Method] = Registry("method", "dpglm.methods", "dpglm.papers")

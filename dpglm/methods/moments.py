@@ -8,21 +8,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpglm.curator import Plan
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.blocks import TermBlock
+from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import fitted_scales, interval_model
+from dpglm.inference.interval_decision import interval_decisions
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.printing import verdicts
 from dpglm.inference.released import Released
 from dpglm.inference.scaling import Scaling
+from dpglm.mechanisms.moments import MomentSums, SecondMoments
+from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.promise import promise
+from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.privacy.accounting import gdp_mu
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.releases import MomentSums, SecondMoments, Span
 from dpglm.typing import FloatVector
 
 # Shares of mu squared (of the squared sensitivity) under add-remove. X'X's noise multiplies coefficients,
@@ -53,7 +54,7 @@ class Moments(Method):
     References
     ----------
     Wang (2018), "Revisiting differentially private linear regression", UAI, for the release;
-    ``releases/moments.md`` for the theorems used.
+    ``mechanisms/moments.md`` for the theorems used.
 
     Examples
     --------
@@ -65,7 +66,7 @@ class Moments(Method):
 
     name: ClassVar[str] = "moments"
 
-    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         if privacy is None:
             raise MethodError(
                 "method='moments' with privacy=None",
@@ -86,25 +87,25 @@ class Moments(Method):
             )
         release, mu = self._calibrated(problem, privacy)
         theorem = "the Gaussian mechanism" if release.law == "gaussian" else "the K-norm mechanism"
-        return promise((release,), privacy, theorem, mu=mu)
+        return budgeted_plan((release,), privacy, theorem, mu=mu)
 
     def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[SecondMoments, float | None]:
         """The release that just fits the budget, and its mu."""
         weights = _weights(privacy.relation)
-        span = Span(problem.geometry.blocks)
+        span = Span(problem.geometry.term_columns)
         unit = SecondMoments(span, "gaussian", 1.0, **weights)
-        reach = unit.sensitivity(privacy.relation)
+        sensitivity = unit.sensitivity(privacy.relation)
         if privacy.delta == 0.0:
-            scale = min(reach / privacy.epsilon, _LARGEST_SCALE)
+            scale = min(sensitivity / privacy.epsilon, _LARGEST_SCALE)
             return replace(unit, law="gamma", scale=scale), None
         mu = privacy.mu if privacy.mu is not None else gdp_mu(privacy.epsilon, privacy.delta)
-        return replace(unit, scale=reach / mu), mu
+        return replace(unit, scale=sensitivity / mu), mu
 
-    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         (release,) = plan.releases
         assert isinstance(release, SecondMoments)
         sums = MomentSums.of(ask(release), release.size)
-        declared = _released(sums, release, problem.geometry.blocks)
+        declared = _released(sums, release, problem.geometry.term_columns)
         coded = self._mean(declared)
         released = replace(declared, dispersion=_dispersion(sums, release, coded, declared.dispersion))
         scaling = Scaling.of(problem.geometry)
@@ -112,7 +113,7 @@ class Moments(Method):
         if problem.penalty.name in ("none", "l2") and problem.strength is None:
             estimates = scaling.user(scaling.scaled(coded))
             if problem.penalty.name == "none":
-                printed = np.array([verdict.printed for verdict in verdicts(found)])
+                printed = np.array([verdict.printed for verdict in interval_decisions(found)])
                 estimates = np.where(printed, found.estimates, estimates)
                 coded = scaling.coded(scaling.from_user(estimates))
             return Estimate(coded, estimates, np.ones(len(coded), dtype=np.bool_), released=released)
@@ -130,7 +131,7 @@ class Moments(Method):
             exact = fitted_scales(LinearModel(exact))
         return LinearModel(exact).mean
 
-    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
         (release,) = plan.releases
         assert isinstance(release, SecondMoments)
         assert plan.privacy is not None
@@ -166,25 +167,25 @@ def _weights(relation: Relation) -> dict[str, float]:
     return {f"{name}_weight": math.sqrt(share) for name, share in shares.items()}
 
 
-def _released(sums: MomentSums, release: SecondMoments, declared: tuple[TermBlock, ...]) -> Released:
+def _released(sums: MomentSums, release: SecondMoments, declared: tuple[TermColumns, ...]) -> Released:
     """The linear model of the coded response, its dispersion at most the response's variance."""
     variance = _response_variance(sums, release, declared)
     scale = math.sqrt(variance) / LATENT
-    blocks = tuple(replace(block, prior=_prior(block, scale)) for block in declared)
+    term_columns = tuple(replace(block, prior=_prior(block, scale)) for block in declared)
     return Released(
-        blocks=blocks,
+        term_columns=term_columns,
         centre=np.zeros(release.size),
         score=sums.cross,
         curvature=sums.gram,
         score_scale=release.deviation / release.cross_weight,
-        curvature_scale=release.deviation / release.gram_weight,
+        information_scale=release.deviation / release.gram_weight,
         dispersion=variance,
-        spread=np.concatenate([block.prior**2 for block in blocks]),
-        bend=0.0,
+        spread=np.concatenate([block.prior**2 for block in term_columns]),
+        third_derivative_bound=0.0,
     )
 
 
-def _prior(block: TermBlock, scale: float) -> FloatVector:
+def _prior(block: TermColumns, scale: float) -> FloatVector:
     """Declared scales in standard deviations of the response; the intercept may be anywhere in its range."""
     prior = scale * block.prior
     if block.kind != "intercept":
@@ -198,7 +199,7 @@ def _rows(sums: MomentSums, release: SecondMoments) -> float:
     return max(sums.count, release.deviation / release.count_weight, 1.0)
 
 
-def _response_variance(sums: MomentSums, release: SecondMoments, declared: tuple[TermBlock, ...]) -> float:
+def _response_variance(sums: MomentSums, release: SecondMoments, declared: tuple[TermColumns, ...]) -> float:
     """Variance of the coded response, one standard deviation of its noise up; in (0, 1]."""
     rows = _rows(sums, release)
     noise = release.deviation / release.square_weight

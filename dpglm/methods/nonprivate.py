@@ -8,17 +8,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dpglm.curator import Plan
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties.separable import Separable
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.scaling import Scaling
+from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
+from dpglm.mechanisms.exact_table import Solver
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.releases import ExactMinimiser
-from dpglm.releases.exact import ExactAnswer
-from dpglm.releases.exact_table import Solver
 
 SOLVERS = ("auto", "exact", "admm", "reweighted")
 ALGORITHMS = {
@@ -77,7 +76,7 @@ class NonPrivate(Method):
 
     name: ClassVar[str] = "nonprivate"
 
-    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         if privacy is not None:
             raise MethodError(
                 "method='nonprivate' with a privacy budget",
@@ -98,9 +97,9 @@ class NonPrivate(Method):
             solver=self._solver(problem),
             augmentation=self.augmentation,
         )
-        return Plan((release,), Guarantee.none("no privacy was asked for"), None)
+        return PricedReleases((release,), Guarantee.none("no privacy was asked for"), None)
 
-    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         (release,) = plan.releases
         assert isinstance(release, ExactMinimiser)
         scaling = Scaling.of(problem.geometry)
@@ -118,7 +117,7 @@ class NonPrivate(Method):
         facts = {"strength": answer.strength, "residual": answer.residual}
         return Estimate(answer.theta, scaling.user(answer.gamma), answer.gamma != 0.0, facts, exact_path=path)
 
-    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
         (release,) = plan.releases
         assert isinstance(release, ExactMinimiser)
         facts: dict[str, Any] = {

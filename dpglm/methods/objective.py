@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dpglm.curator import Plan
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
@@ -17,23 +17,24 @@ from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
 from dpglm.inference.scaling import Scaling
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.bounded import bounded_alone
-from dpglm.methods.composable import composable
-from dpglm.methods.curve import curve
-from dpglm.methods.look import (
+from dpglm.methods.bounded_slopes import bounded_alone
+from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.estimate_and_information import (
     constants_of,
-    curvature_release,
+    information_release,
     look_card,
-    pays,
     released_by,
+    releases_information,
 )
-from dpglm.methods.promise import promise
-from dpglm.methods.stretched import stretched, stretches, unstretched
-from dpglm.methods.tilted import BLUR_SHARE, tilted
+from dpglm.methods.gdp_ridge import composable
+from dpglm.methods.guarantee_curve import curve
+from dpglm.methods.norm_scaling import stretched, stretches, unstretched
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
-from dpglm.releases import PerturbedMinimiser, ShortenedMinimiser
 from dpglm.typing import FloatVector
 
 # Released coefficients within this many standard deviations of the blur of zero were zero before it.
@@ -57,7 +58,8 @@ class Objective(Method):
 
     References
     ----------
-    Kifer, Smith and Thakurta (2012) for the idea; ``releases/minimiser.md`` for the theorems used.
+    Kifer, Smith and Thakurta (2012) for the idea; ``mechanisms/objective_perturbation.md`` for the theorems
+    used.
 
     Examples
     --------
@@ -70,7 +72,7 @@ class Objective(Method):
 
     name: ClassVar[str] = "objective"
 
-    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         if privacy is None:
             raise MethodError(
                 "method='objective' with privacy=None",
@@ -84,9 +86,9 @@ class Objective(Method):
                 remedy="Leave ridge out for the default.",
             )
         problem.require_strength()
-        if self.ridge is None and self.coding == "centred" and pays(problem, privacy):
+        if self.ridge is None and self.coding == "centred" and releases_information(problem, privacy):
             return self._look(problem, privacy)
-        release: PerturbedMinimiser | ShortenedMinimiser
+        release: PerturbedMinimiser | NormClippedMinimiser
         inside = convex(problem.penalty)
         if not problem.family.logistic:
             release, theorem = bounded_alone(
@@ -97,36 +99,36 @@ class Objective(Method):
         else:
             release, theorem = self._calibrated(problem, privacy)
         held = curve((release,), privacy)
-        return promise((release,), privacy, theorem, mu=privacy.mu, curve=held)
+        return budgeted_plan((release,), privacy, theorem, mu=privacy.mu, curve=held)
 
-    def _look(self, problem: Problem, privacy: Privacy) -> Plan:
+    def _look(self, problem: Problem, privacy: Privacy) -> PricedReleases:
         """Two releases: an estimate without penalty, and the curvature at it."""
         found = constants_of(problem, privacy)
         smooth = replace(problem, strength=None)
-        estimate = tilted(
+        estimate = perturbed_objective(
             smooth,
             NoPenalty(),
             ridge=found.ridge,
             law=found.law,
             scale=found.score_scale,
             price=found.price,
-            reach=found.reach,
+            max_leverage=found.max_leverage,
         )
-        releases = estimate, curvature_release(problem, found)
+        releases = estimate, information_release(problem, found)
         held = curve(releases, privacy)
-        return promise(releases, privacy, found.theorem, mu=privacy.mu, curve=held)
+        return budgeted_plan(releases, privacy, found.theorem, mu=privacy.mu, curve=held)
 
     def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[PerturbedMinimiser, str]:
         """The release that just fits the budget, and the theorem that says so."""
         relation = privacy.relation
         if privacy.mu is not None:
-            mu = privacy.mu * math.sqrt(1.0 - BLUR_SHARE)
+            mu = privacy.mu * math.sqrt(1.0 - RESIDUAL_SHARE)
             ridge, found = composable(mu, relation, self.ridge)
-            price = privacy.mu * math.sqrt(BLUR_SHARE)
+            price = privacy.mu * math.sqrt(RESIDUAL_SHARE)
             return self._alone(problem, ridge, "gaussian", found.scale, price), found.theorem
-        epsilon = privacy.epsilon * (1.0 - BLUR_SHARE)
+        epsilon = privacy.epsilon * (1.0 - RESIDUAL_SHARE)
         ridge = self.ridge or free_ridge(epsilon, relation=relation)
-        price = privacy.epsilon * BLUR_SHARE
+        price = privacy.epsilon * RESIDUAL_SHARE
         if privacy.delta == 0.0:
             rate = gamma_rate(epsilon, ridge, relation=relation)
             return self._alone(problem, ridge, "gamma", 1.0 / rate, price), "Theorem A1"
@@ -138,7 +140,7 @@ class Objective(Method):
         problem: Problem, ridge: float, law: str, scale: float, price: float, claimed: float | None = None
     ) -> PerturbedMinimiser:
         """The estimate with its penalty inside, as the only release."""
-        return tilted(
+        return perturbed_objective(
             problem,
             convex(problem.penalty),
             ridge=ridge,
@@ -148,7 +150,7 @@ class Objective(Method):
             claimed=claimed,
         )
 
-    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         scaling = Scaling.of(problem.geometry)
         if len(plan.releases) == 2:
             released = released_by(problem, plan, ask)
@@ -161,7 +163,7 @@ class Objective(Method):
         (release,) = plan.releases
         factor, coded = 1.0, ask(release)
         facts: dict[str, Any] = {}
-        if isinstance(release, ShortenedMinimiser):
+        if isinstance(release, NormClippedMinimiser):
             factor, coded = unstretched(coded)
             facts["row_stretch"] = factor
             release = release.minimiser
@@ -169,7 +171,7 @@ class Objective(Method):
         scaled = scaling.scaled(coded)
         if release.penalty.selects and release.penalty.weight:
             # The minimiser had exact zeros; the blur moved them by a known amount. Post-processing.
-            deviation = factor * release.blur_scale * scaling.spread()
+            deviation = factor * release.residual_noise_scale * scaling.spread()
             if release.law == "gamma" or release.claimed_epsilon is not None:
                 deviation = deviation * math.sqrt(2.0)
             zero = scaling.penalised & (np.abs(scaled) <= ZERO_WIDTH * deviation)
@@ -179,10 +181,10 @@ class Objective(Method):
             facts |= {"penalty_applied": "as a lasso inside the objective, then by its own threshold"}
         return Estimate(scaling.coded(scaled), scaling.user(scaled), scaled != 0.0, facts)
 
-    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
         release = plan.releases[0]
         stretch: dict[str, Any] = {}
-        if isinstance(release, ShortenedMinimiser):
+        if isinstance(release, NormClippedMinimiser):
             stretch = {"row_lengths": "measured first, rows stretched and the longest shortened"}
             release = release.minimiser
         assert isinstance(release, PerturbedMinimiser)
@@ -206,7 +208,7 @@ class Objective(Method):
             if looked
             else "inside the objective",
             "solver_residual": release.tolerance,
-            "residual_noise_scale": release.blur_scale,
+            "residual_noise_scale": release.residual_noise_scale,
             **stretch,
             **looked,
         }

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal
 
 from scipy.special import expit
 
-from dpglm.curator import Plan
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.scaling import Scaling
+from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
+from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import estimate, gaussian_total, require_budget, require_positive
-from dpglm.methods.promise import promise
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
-from dpglm.releases import PerturbedOutput
 
 # The ridge, in units of the noise of the score that objective perturbation would add: the noise of the output
 # is that over the ridge, the bias grows with the ridge.
@@ -45,7 +45,8 @@ class Output(Method):
 
     References
     ----------
-    Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1; ``releases/output.md`` for the theorem used, whose
+    Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1; ``mechanisms/output_perturbation.md`` for the
+    theorem used, whose
     constant is smaller for a ridge alone.
 
     Examples
@@ -59,7 +60,7 @@ class Output(Method):
 
     name: ClassVar[str] = "output"
 
-    def plan(self, problem: Problem, privacy: Privacy | None) -> Plan:
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = require_budget(problem, privacy, self.name)
         require_positive(self.ridge, "ridge")
         if not problem.penalty.convex:
@@ -88,18 +89,18 @@ class Output(Method):
             penalised=scaling.penalised,
             plain_rows=_plain_rows(problem, privacy, ridge),
         )
-        reach = release.sensitivity(privacy.relation)
-        scale = reach / (privacy.epsilon if mu is None else mu) * (1.0 + SAFETY)
+        sensitivity = release.sensitivity(privacy.relation)
+        scale = sensitivity / (privacy.epsilon if mu is None else mu) * (1.0 + SAFETY)
         release = replace(release, scale=scale)
         theorem = "the K-norm mechanism" if mu is None else "the Gaussian mechanism"
-        return promise((release,), privacy, theorem, mu=mu)
+        return budgeted_plan((release,), privacy, theorem, mu=mu)
 
-    def solve(self, problem: Problem, plan: Plan, ask: Ask) -> Estimate:
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         (release,) = plan.releases
         scaling = Scaling.of(problem.geometry)
         return estimate(scaling, scaling.scaled(ask(release)))
 
-    def card(self, problem: Problem, plan: Plan) -> dict[str, Any]:
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
         (release,) = plan.releases
         assert isinstance(release, PerturbedOutput)
         assert plan.privacy is not None

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from dpglm.glm.families.gaussian import Gaussian
 from dpglm.glm.penalties.base import Penalty
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import BlockLoss
+from dpglm.optim.rows import ChunkLoss
 from dpglm.optim.stationary import PenalisedLoss, Stationary
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -23,7 +23,7 @@ _ESCAPES = 5
 _INNER_STEPS = 40
 
 
-def lipschitz(loss: BlockLoss, mixing: FloatMatrix | None, penalised: BoolVector | None) -> float:
+def lipschitz(loss: ChunkLoss, mixing: FloatMatrix | None, penalised: BoolVector | None) -> float:
     r"""Bound on the second derivative of a loss along penalised gammas, the others minimised out.
 
     It is ``curvature_max`` times the largest root of what :math:`M'X'XM` leaves on the penalised coefficients
@@ -40,7 +40,7 @@ def lipschitz(loss: BlockLoss, mixing: FloatMatrix | None, penalised: BoolVector
     >>> from dpglm.glm.families.binomial import Binomial
     >>> from dpglm.optim.rows import Piece
     >>> block = Piece(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
-    >>> lipschitz(BlockLoss(lambda: [block], Binomial(), 2), None, None)
+    >>> lipschitz(ChunkLoss(lambda: [block], Binomial(), 2), None, None)
     0.25
     """
     bound = loss.family.curvature_max
@@ -59,7 +59,7 @@ def lipschitz(loss: BlockLoss, mixing: FloatMatrix | None, penalised: BoolVector
 
 
 def default_augmentation(
-    loss: BlockLoss, ridge: float, mixing: FloatMatrix | None, penalised: BoolVector | None
+    loss: ChunkLoss, ridge: float, mixing: FloatMatrix | None, penalised: BoolVector | None
 ) -> float:
     """2.02 times the bound of `lipschitz`, that of the ridge included; sum units, > 0."""
     spread = 1.0 if mixing is None else float(np.linalg.norm(mixing, 2)) ** 2
@@ -69,7 +69,7 @@ def default_augmentation(
 
 
 def minimise_by_admm(
-    loss: BlockLoss,
+    loss: ChunkLoss,
     penalty: Penalty,
     *,
     ridge: float = 0.0,
@@ -94,7 +94,7 @@ def minimise_by_admm(
 
     Parameters
     ----------
-    loss : BlockLoss
+    loss : ChunkLoss
         Of p coefficients.
     penalty : Penalty
         Any, on the penalised gammas, its strength in sum units.
@@ -126,7 +126,7 @@ def minimise_by_admm(
     gradient; it ends at a hundredth of the distance of Z and w, or a tenth of the tolerance. Once zeros and
     signs stay for some iterations, Newton's method on the support of Z looks for the stationary point nearby;
     it is returned if the prox keeps it, all zeros included, and restarts the loop if not. From a saddle the
-    loop starts again down its steepest side.
+    loop starts again down its worst_case_rows side.
 
     References
     ----------
@@ -142,7 +142,7 @@ def minimise_by_admm(
     >>> from dpglm.optim.rows import Piece
     >>> rows = np.array([[1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, -1.0]], dtype=np.float32)
     >>> block = Piece(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
-    >>> loss = BlockLoss(lambda: [block], Binomial(), 2)
+    >>> loss = ChunkLoss(lambda: [block], Binomial(), 2)
     >>> minimise_by_admm(loss, LHalf(strength=0.3), start=np.ones(2)).gamma.round(3)
     array([0.897, 0.   ])
     """

@@ -78,7 +78,7 @@ def minimise(
     Parameters
     ----------
     loss : RowLoss
-        Smooth convex sum over rows, of p coefficients: a `BlockLoss`.
+        Smooth convex sum over rows, of p coefficients: a `ChunkLoss`.
     linear : ndarray, shape (p,)
         Acts on ``theta``.
     ridge : float or ndarray, shape (p,)
@@ -111,9 +111,9 @@ def minimise(
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
-    >>> from dpglm.optim.rows import Piece, BlockLoss
+    >>> from dpglm.optim.rows import Piece, ChunkLoss
     >>> block = Piece(np.ones((1, 4), dtype=np.float32), np.array([0.0, 1.0, 1.0, 1.0]), None)
-    >>> loss = BlockLoss(lambda: [block], Binomial(), 1)
+    >>> loss = ChunkLoss(lambda: [block], Binomial(), 1)
     >>> minimise(loss, linear=np.zeros(1), ridge=0.0).theta.round(6)  # log 3
     array([1.098612])
     """

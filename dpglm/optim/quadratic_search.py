@@ -159,7 +159,7 @@ class Search:
             follow[:, outside] = inverse @ across
             schur[outside] = self.diagonal[outside] - (across * follow[:, outside]).sum(axis=0)
             follow[:, used] = -inverse / own
-            schur[used] = 1.0 / own - part.bend(x)
+            schur[used] = 1.0 / own - part.third_derivative_bound(x)
         # A model without curvature promises everything; a tenth of A's is as little as is believed.
         curvature = np.maximum(schur, least)
         moved, gain = self._best(point, gradient, curvature, each)
@@ -236,8 +236,8 @@ class _Part:
     def penalty_slope(self, x: FloatVector) -> FloatVector:
         return np.sign(x) * self.penalty.slope(self._on_all(x), self._each)[self.used]
 
-    def bend(self, x: FloatVector) -> FloatVector:
-        return self.penalty.bend(self._on_all(x), self._each)[self.used]
+    def third_derivative_bound(self, x: FloatVector) -> FloatVector:
+        return self.penalty.third_derivative_bound(self._on_all(x), self._each)[self.used]
 
     def value(self, x: FloatVector) -> float:
         return float(x @ (0.5 * (self.block @ x) - self.right) + self.terms(x).sum())
@@ -247,7 +247,7 @@ class _Part:
 
     def bent(self, x: FloatVector) -> FloatMatrix:
         bent = self.block.copy()
-        bent.reshape(-1)[:: x.size + 1] += self.bend(x)
+        bent.reshape(-1)[:: x.size + 1] += self.third_derivative_bound(x)
         return bent
 
     def inverse(self, x: FloatVector) -> tuple[FloatMatrix, bool]:

@@ -7,7 +7,7 @@ import numpy as np
 from dpglm.glm.penalties.adaptive_l1 import AdaptiveL1
 from dpglm.glm.penalties.separable import Separable
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import BlockLoss
+from dpglm.optim.rows import ChunkLoss
 from dpglm.optim.stationary import PenalisedLoss, Stationary
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -16,7 +16,7 @@ _SETTLED = 3
 
 
 def minimise_reweighted(
-    loss: BlockLoss,
+    loss: ChunkLoss,
     penalty: Separable,
     *,
     ridge: float = 0.0,
@@ -69,7 +69,7 @@ def minimise_reweighted(
     >>> from dpglm.optim.rows import Piece
     >>> rows = np.array([[1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, -1.0]], dtype=np.float32)
     >>> block = Piece(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
-    >>> loss = BlockLoss(lambda: [block], Binomial(), 2)
+    >>> loss = ChunkLoss(lambda: [block], Binomial(), 2)
     >>> minimise_reweighted(loss, LHalf(strength=0.3)).gamma.round(3)
     array([0.897, 0.   ])
     """

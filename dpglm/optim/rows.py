@@ -18,7 +18,7 @@ _WIDEST, _NARROWEST = 2048, 128
 _SMALLEST_ROOT = np.float32(1e-15)
 
 
-class Block(Protocol):
+class RowChunk(Protocol):
     """A block of rows: column i of ``X`` is row i of the design; an unusable row is a column of zeros."""
 
     @property
@@ -44,7 +44,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class BlockLoss:
+class ChunkLoss:
     """Loss summed over row blocks, as a function of the coefficients ``theta`` of the coded rows.
 
     Every sum is taken in float64 of products made in float64; only the curvature, when not asked to be
@@ -53,7 +53,7 @@ class BlockLoss:
 
     Parameters
     ----------
-    blocks : callable
+    chunks : callable
         Returns a fresh iterable of blocks, the same each time.
     family : Family
         Says loss, slope and curvature of a row.
@@ -68,11 +68,11 @@ class BlockLoss:
     --------
     >>> from dpglm.glm.families.binomial import Binomial
     >>> block = Piece(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
-    >>> BlockLoss(lambda: [block], Binomial(), 2).gradient(np.zeros(2))
+    >>> ChunkLoss(lambda: [block], Binomial(), 2).gradient(np.zeros(2))
     array([ 0.5, -0.5])
     """
 
-    blocks: Callable[[], Iterable[Block]]
+    chunks: Callable[[], Iterable[RowChunk]]
     family: Family
     size: int
     row_count: int = -1
@@ -84,7 +84,7 @@ class BlockLoss:
         width = min(max(width, _NARROWEST), _WIDEST)
         object.__setattr__(self, "_buffer", np.zeros((self.size, width)))
         if self.row_count < 0:
-            object.__setattr__(self, "row_count", sum(block.y.shape[0] for block in self.blocks()))
+            object.__setattr__(self, "row_count", sum(block.y.shape[0] for block in self.chunks()))
 
     def gradient(self, theta: FloatVector, *, compensated: bool = False) -> FloatVector:
         """Gradient at ``theta``, shape (p,); ``compensated`` adds the pieces without rounding error."""
@@ -142,17 +142,17 @@ class BlockLoss:
                 hessian += light @ light.T
         return self.weight * total, self.weight * hessian
 
-    def thinned(self, step: int) -> BlockLoss:
+    def thinned(self, step: int) -> ChunkLoss:
         """Every ``step``-th row, copied, and weighted by ``step``: a cheap likeness of the whole."""
-        kept: list[Block] = []
+        kept: list[RowChunk] = []
         first = 0
-        for block in self.blocks():
+        for block in self.chunks():
             offset = None if block.offset is None else block.offset[first::step].copy()
             rows = np.ascontiguousarray(block.X[:, first::step])
             kept.append(Piece(rows, block.y[first::step].copy(), offset))
             first = (first - block.y.shape[0]) % step
         joined = _join(kept)
-        return BlockLoss(
+        return ChunkLoss(
             lambda: joined,
             self.family,
             self.size,
@@ -162,7 +162,7 @@ class BlockLoss:
 
     def _pieces(self) -> Iterator[Piece]:
         width = self._buffer.shape[1]
-        for block in self.blocks():
+        for block in self.chunks():
             for first in range(0, block.y.shape[0], width):
                 part = slice(first, first + width)
                 offset = None if block.offset is None else block.offset[part]
@@ -181,10 +181,10 @@ def _predictor(theta: FloatVector, X: FloatMatrix, piece: Piece) -> FloatVector:
     return eta
 
 
-def _join(blocks: list[Block]) -> list[Block]:
+def _join(blocks: list[RowChunk]) -> list[RowChunk]:
     """The same rows in fewer blocks: thinning leaves blocks too short to be worth a call each."""
-    joined: list[Block] = []
-    pending: list[Block] = []
+    joined: list[RowChunk] = []
+    pending: list[RowChunk] = []
     waiting = 0
     for index, block in enumerate(blocks):
         pending.append(block)

@@ -173,7 +173,8 @@ class PenalisedLoss:
     def away(self, gamma: FloatVector) -> FloatVector | None:
         """Where to start again from a saddle, shape (p,); None where there is none.
 
-        Along the steepest fall, to where the first coefficient becomes zero if one does. Equal columns share
+        Along the worst_case_rows fall, to where the first coefficient becomes zero if one does. Equal columns
+        share
         a coefficient at a saddle of a concave penalty; near it ADMM is slow, so a short step is not enough.
         """
         places = np.flatnonzero((gamma != 0.0) | ~self.penalised)

@@ -8,13 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from dpglm.data import Categorical, Schema
-from dpglm.data.expected_rows import expected_shares
-from dpglm.data.factors import LevelFactor
-from dpglm.data.levels import label_of
+from dpglm.data.coding.expected_rows import expected_shares
+from dpglm.data.formula.factors import LevelFactor
+from dpglm.data.schema.levels import label_of
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Categorical
 from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.printing import verdicts
+from dpglm.inference.interval_decision import interval_decisions
 from dpglm.planning.study import Study
 from dpglm.tables.number import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -137,7 +138,7 @@ def _precision(study: Study, rows: FloatMatrix) -> tuple[FloatVector, BoolVector
     """Standard errors of linear functions, and whether they will probably have an interval."""
     assert study.equations is not None
     found = Contrasts(study.equations, rows)
-    printed = np.array([verdict.printed for verdict in verdicts(found)], dtype=np.bool_)
+    printed = np.array([verdict.printed for verdict in interval_decisions(found)], dtype=np.bool_)
     return study.response.unit * found.deviations, printed
 
 

@@ -9,10 +9,15 @@ from typing import Final
 
 import numpy as np
 
-from dpglm.curator import Plan
-from dpglm.data import BinaryResponse, Coding, Numeric, NumericResponse, RowEncoder, Schema, parse
-from dpglm.data.expected_rows import expected_moments, expected_quantiles
-from dpglm.data.model import Model
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.expected_rows import expected_moments, expected_quantiles
+from dpglm.data.coding.response import BinaryResponse, NumericResponse
+from dpglm.data.formula.model import Model
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Numeric
 from dpglm.errors import DpglmError, MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
@@ -23,13 +28,16 @@ from dpglm.inference.expected import (
     expected_equations,
     expected_model,
 )
+from dpglm.inference.interval_decision import IntervalDecision, interval_decisions
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.printing import Verdict, verdicts
-from dpglm.methods import Method, Problem
-from dpglm.methods.look import Constants, deviations
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.moments import SecondMoments
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.base import Method, Problem
+from dpglm.methods.estimate_and_information import Constants, deviations
 from dpglm.methods.moments import LATENT
 from dpglm.privacy.budget import Privacy
-from dpglm.releases import Curvature, PerturbedMinimiser, SecondMoments, ShortenedMinimiser
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Share of the response's variance that the model is taken to explain: rows then weigh less than at the same
@@ -50,19 +58,19 @@ class Forecast:
         Variance by source: sampling, noise of the estimate, noise of the curvature, adjustment.
     classical : ndarray, shape (p,)
         Standard errors of the fit without privacy.
-    verdicts : tuple of Verdict
+    interval_decisions : tuple of IntervalDecision
         Whether each will probably have an interval.
     """
 
     deviations: FloatVector
     parts: FloatMatrix
     classical: FloatVector
-    verdicts: tuple[Verdict, ...]
+    interval_decisions: tuple[IntervalDecision, ...]
 
     @property
     def printed(self) -> tuple[bool, ...]:
         """Which coefficients will probably have an interval."""
-        return tuple(verdict.printed for verdict in self.verdicts)
+        return tuple(verdict.printed for verdict in self.interval_decisions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +162,7 @@ class Study:
         return other
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> PricedReleases:
         """The releases of the fit and their guarantee."""
         return self.method.plan(self.problem, self.privacy)
 
@@ -167,17 +175,17 @@ class Study:
         if not rest:
             return None
         curvature = rest[0]
-        if not isinstance(first, PerturbedMinimiser) or not isinstance(curvature, Curvature):
+        if not isinstance(first, PerturbedMinimiser) or not isinstance(curvature, Information):
             raise self._unforeseen()
         ridge = self._ridge(first)
         found = Constants(ridge, 0.0, first.scale, curvature.scale, 0.0, first.law, "")
-        score_scale, curvature_scale = deviations(found, curvature.span)
+        score_scale, information_scale = deviations(found, curvature.span)
         return expected_model(
-            self.coding.blocks,
+            self.coding.term_columns,
             self.curvature,
             ridge=ridge,
             score_scale=score_scale,
-            curvature_scale=curvature_scale,
+            information_scale=information_scale,
         )
 
     @cached_property
@@ -210,10 +218,10 @@ class Study:
                 classical = classical_deviations(self.curvature, rows, self.dispersion)
                 if self.equations is None:
                     parts = self._estimate_parts(rows)
-                    answers = tuple(Verdict(False, NO_CURVATURE, math.inf) for _ in rows)
+                    answers = tuple(IntervalDecision(False, NO_CURVATURE, math.inf) for _ in rows)
                 else:
                     found = Contrasts(self.equations, rows)
-                    parts, answers = found.parts, verdicts(found)
+                    parts, answers = found.parts, interval_decisions(found)
         except DpglmError:
             raise
         except (np.linalg.LinAlgError, ValueError):
@@ -232,7 +240,7 @@ class Study:
     def _estimate_parts(self, rows: FloatMatrix) -> FloatMatrix:
         (release,) = self.plan.releases
         stretch = 1.0
-        if isinstance(release, ShortenedMinimiser):  # rows are stretched to a typical length
+        if isinstance(release, NormClippedMinimiser):  # rows are stretched to a typical length
             length = release.margin * math.sqrt(float(np.trace(self.moments)))
             stretch = min(max(1.0 / length, 1.0), release.most)
             release = release.minimiser
@@ -262,21 +270,21 @@ class Study:
         """The model of `Moments`: no estimate is released, and all of theta multiplies the noise of X'X."""
         mean, variance = self._response_moments
         scale = math.sqrt(variance) / LATENT
-        blocks = tuple(
+        term_columns = tuple(
             replace(block, prior=np.maximum(scale * block.prior, 1.0 / np.abs(block.table[0])))
             if block.kind == "intercept"
             else replace(block, prior=scale * block.prior)
-            for block in self.coding.blocks
+            for block in self.coding.term_columns
         )
         size = [
             np.full(1, mean / block.table[0, 0]) if block.kind == "intercept" else block.prior
-            for block in blocks
+            for block in term_columns
         ]
         return expected_equations(
-            blocks,
+            term_columns,
             self.curvature,
             products=np.diag(np.concatenate(size) ** 2),
             score_scale=release.deviation / release.cross_weight,
-            curvature_scale=release.deviation / release.gram_weight,
+            information_scale=release.deviation / release.gram_weight,
             dispersion=self.dispersion,
         )

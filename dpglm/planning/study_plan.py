@@ -13,10 +13,10 @@ from dpglm.errors import MethodError
 from dpglm.planning.merging import Merger, proposals, without_shares
 from dpglm.planning.study import Forecast, Study
 from dpglm.planning.summary import release_lines, summary
+from dpglm.postprocessing.missing_intervals import reason
+from dpglm.postprocessing.uncertainty import quantile
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.plots import plot_expected
-from dpglm.results.absence import reason
-from dpglm.results.uncertainty import quantile
 from dpglm.tables.table import Table
 from dpglm.typing import FloatVector
 
@@ -150,7 +150,7 @@ class StudyPlan:
                 "adjustment_se": parts[:, 3],
                 "reason": [
                     reason(verdict) if self.has_intervals else verdict.reason
-                    for verdict in self.expected.verdicts
+                    for verdict in self.expected.interval_decisions
                 ],
             }
         )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dpglm.curator import Plan
-from dpglm.data.expected_rows import OVERLAP
-from dpglm.inference.printing import Verdict
-from dpglm.methods.look import MOST
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.data.coding.expected_rows import OVERLAP
+from dpglm.inference.interval_decision import IntervalDecision
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.estimate_and_information import MOST
 from dpglm.planning.study import EXPLAINED
 from dpglm.privacy.composition import ApproximateEvent, PerturbedEvent, PureEvent
-from dpglm.releases import PerturbedMinimiser, Release, ShortenedMinimiser
 from dpglm.tables.content import Column, Fact
 from dpglm.tables.number import ABSENT, budget, coefficient, count, factor, share
 from dpglm.tables.table import Table
@@ -58,7 +60,7 @@ def summary(found: StudyPlan) -> Table:
     headings = (heading.format(level=f"{100 * found.level:g} %") for heading in HEADINGS)
     guarantee = found.guarantee
     return Table(
-        title=f"Plan of a differentially private {study.family.name} regression",
+        title=f"PricedReleases of a differentially private {study.family.name} regression",
         columns=(Column("term", "left"), *map(Column, headings)),
         rows=rows,
         wide=(("Formula", study.formula), *_releases(study.plan)),
@@ -82,7 +84,7 @@ def summary(found: StudyPlan) -> Table:
     )
 
 
-def release_lines(plan: Plan) -> list[tuple[str, float, float | None, float | None]]:
+def release_lines(plan: PricedReleases) -> list[tuple[str, float, float | None, float | None]]:
     """Name, noise scale, epsilon and mu of each priced step; equal ones once."""
     lines: list[tuple[str, float, float | None, float | None]] = []
     assert plan.privacy is not None
@@ -99,14 +101,14 @@ def release_lines(plan: Plan) -> list[tuple[str, float, float | None, float | No
 
 def _scales(release: Release) -> tuple[float, ...]:
     """Noise scale of each priced step; the last one of a minimiser hides what the solver left over."""
-    if isinstance(release, ShortenedMinimiser):
+    if isinstance(release, NormClippedMinimiser):
         return release.length_scale, *_scales(release.minimiser)
     if isinstance(release, PerturbedMinimiser):
-        return release.scale, release.blur_scale
+        return release.scale, release.residual_noise_scale
     return (getattr(release, "scale", math.nan),)
 
 
-def _releases(plan: Plan) -> tuple[Fact, ...]:
+def _releases(plan: PricedReleases) -> tuple[Fact, ...]:
     lines = []
     for place, (name, scale, epsilon, mu) in enumerate(release_lines(plan)):
         price = f"mu {budget(mu)}" if epsilon is None else f"epsilon {budget(epsilon)}"
@@ -142,8 +144,8 @@ def _notes(found: StudyPlan) -> tuple[str, ...]:
 
 def _gaps(found: StudyPlan) -> list[str]:
     """A sentence for each reason why coefficients will probably have no interval."""
-    groups: dict[str, list[tuple[str, Verdict]]] = {}
-    for name, verdict in zip(found.names, found.expected.verdicts, strict=True):
+    groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
+    for name, verdict in zip(found.names, found.expected.interval_decisions, strict=True):
         if not verdict.printed:
             groups.setdefault(verdict.reason, []).append((name, verdict))
     return [

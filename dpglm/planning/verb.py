@@ -8,7 +8,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpglm.arguments import (
+from dpglm.data.coding.expected_rows import expected_shares
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Categorical
+from dpglm.errors import MethodError, PrivacyError
+from dpglm.glm.families import Family
+from dpglm.glm.penalties import Penalty, penalised_terms
+from dpglm.methods.base import Method
+from dpglm.planning.study import Study
+from dpglm.planning.study_plan import StudyPlan
+from dpglm.postprocessing.store import read
+from dpglm.postprocessing.uncertainty import quantile
+from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.spec.arguments import (
     REQUIRED,
     Required,
     family_of,
@@ -18,17 +30,6 @@ from dpglm.arguments import (
     privacy_of,
     require_choice,
 )
-from dpglm.data import Categorical, Schema
-from dpglm.data.expected_rows import expected_shares
-from dpglm.errors import MethodError, PrivacyError
-from dpglm.glm.families import Family
-from dpglm.glm.penalties import Penalty, penalised_terms
-from dpglm.methods import Method
-from dpglm.planning.study import Study
-from dpglm.planning.study_plan import StudyPlan
-from dpglm.privacy.budget import REMEDY, Privacy
-from dpglm.results.store import read
-from dpglm.results.uncertainty import quantile
 
 GOALS: Final = ("explain", "predict", "select")
 _MOST_ROWS: Final = 10**12
@@ -130,7 +131,7 @@ def plan(
         raise MethodError(
             f"a plan for family={chosen_family.name!r}",
             expected="family='binomial' or 'gaussian'",
-            remedy="Plan for one of these.",
+            remedy="PricedReleases for one of these.",
         )
     terms = penalised_terms(study.coding.terms, study.coding.penalised)
     chosen_penalty.for_terms(terms).require_size(int(study.coding.penalised.sum()))

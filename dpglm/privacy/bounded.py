@@ -12,7 +12,7 @@ and :math:`J = \log(1 + Q)`, the profile in both directions is, at every real ep
 
 G the Gaussian profile; beside Gaussian releases of total mu nu the same with nu added to mu (or 2 mu) in
 squares. Noise of density exp(-rate |b|) gives pure epsilon-DP with ``rate + J``, or ``2 rate + J``. Proof:
-``releases/minimiser.md``.
+``mechanisms/objective_perturbation.md``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dpglm.privacy.theorems import steps_of
 THEOREM = "Theorem C"
 
 
-def bounded_shift(reach: float) -> float:
+def bounded_shift(max_leverage: float) -> float:
     """J, the log of the largest Jacobian factor of one row.
 
     Examples
@@ -45,10 +45,10 @@ def bounded_shift(reach: float) -> float:
     >>> round(bounded_shift(0.1), 4)
     0.0953
     """
-    return math.log1p(reach)
+    return math.log1p(max_leverage)
 
 
-def bounded_delta(epsilon: float, mu: float, reach: float, steps: int, beside: float) -> float:
+def bounded_delta(epsilon: float, mu: float, max_leverage: float, steps: int, beside: float) -> float:
     """A bound on delta at ``epsilon`` for such a minimiser and Gaussian releases after it.
 
     Parameters
@@ -69,8 +69,8 @@ def bounded_delta(epsilon: float, mu: float, reach: float, steps: int, beside: f
     >>> round(bounded_delta(1.0, 0.2, 0.05, 1, 0.2), 8), round(gdp_delta(1.0, math.hypot(0.2, 0.2)), 8)
     (4.51e-05, 2.345e-05)
     """
-    shift = bounded_shift(reach)
-    factor = 1.0 + reach if steps == 2 else 1.0
+    shift = bounded_shift(max_leverage)
+    factor = 1.0 + max_leverage if steps == 2 else 1.0
     return min(1.0, factor * gdp_delta(epsilon - shift, math.hypot(steps * mu, beside)))
 
 
@@ -78,11 +78,11 @@ def calibrate_bounded(
     epsilon: float,
     delta: float,
     *,
-    reach_of: Callable[[float], float],
+    max_leverage_of: Callable[[float], float],
     relation: Relation,
-    curvature_sensitivity: float,
+    information_sensitivity: float,
     share: float = 0.5,
-    blur_share: float = 0.01,
+    residual_share: float = 0.01,
 ) -> PairCalibration:
     """The least Gaussian noise for a minimiser, and its curvature, (epsilon, delta)-DP together.
 
@@ -90,16 +90,16 @@ def calibrate_bounded(
     ----------
     epsilon, delta : float
         For all of it.
-    reach_of : callable
+    max_leverage_of : callable
         ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise, from public numbers;
         must not increase.
     relation : {"replace-one", "add-remove"}
-    curvature_sensitivity : float
-        ``Curvature.sensitivity(relation)``.
+    information_sensitivity : float
+        ``Information.sensitivity(relation)``.
     share : float
         Part of mu squared that the curvature gets, of what the blur leaves; 0 for a minimiser alone, whose
-        ``curvature_scale`` is infinite.
-    blur_share : float
+        ``information_scale`` is infinite.
+    residual_share : float
         Part of mu squared for the solver's residual.
 
     Raises
@@ -110,61 +110,62 @@ def calibrate_bounded(
     Examples
     --------
     >>> found = calibrate_bounded(
-    ...     1.0, 1e-6, reach_of=lambda scale: 0.05, relation="replace-one", curvature_sensitivity=2**0.5
+    ...     1.0, 1e-6, max_leverage_of=lambda scale: 0.05, relation="replace-one",
+    information_sensitivity=2**0.5
     ... )
-    >>> round(found.score_scale, 2), round(found.curvature_scale, 2)  # Gaussian: 12.01, 8.49
+    >>> round(found.score_scale, 2), round(found.information_scale, 2)  # Gaussian: 12.01, 8.49
     (12.61, 8.92)
     """
-    steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
-    check_shares(share, blur_share, alone=True)
+    steps = steps_of(relation, epsilon=epsilon, information_sensitivity=information_sensitivity)
+    check_shares(share, residual_share, alone=True)
 
     def price(mu: float) -> float:
-        score, *others = stages_of(mu, share, blur_share)
-        reach = reach_of(steps / score)
-        return bounded_delta(epsilon, score / steps, reach, steps, math.hypot(*others))
+        score, *others = stages_of(mu, share, residual_share)
+        max_leverage = max_leverage_of(steps / score)
+        return bounded_delta(epsilon, score / steps, max_leverage, steps, math.hypot(*others))
 
     mu = largest_mu(price, delta, gdp_mu(epsilon, delta), epsilon)
-    score, curvature, blur = stages_of(mu, share, blur_share)
+    score, curvature, blur = stages_of(mu, share, residual_share)
     return PairCalibration(
         score_scale=steps / score,
-        curvature_scale=curvature_sensitivity / curvature if share else math.inf,
-        blur_mu=blur,
+        information_scale=information_sensitivity / curvature if share else math.inf,
+        residual_mu=blur,
         theorem=THEOREM,
-        reach=reach_of(steps / score),
+        max_leverage=max_leverage_of(steps / score),
     )
 
 
 def calibrate_bounded_pure(
     epsilon: float,
     *,
-    reach_of: Callable[[float], float],
+    max_leverage_of: Callable[[float], float],
     relation: Relation,
-    curvature_sensitivity: float,
+    information_sensitivity: float,
     share: float = 0.5,
-    blur_share: float = 0.01,
+    residual_share: float = 0.01,
 ) -> PurePairCalibration:
     """Noise of density exp(-norm / scale) for a minimiser, and its curvature, epsilon-DP together.
 
     Parameters
     ----------
     epsilon : float
-    reach_of, relation, curvature_sensitivity, share, blur_share
+    max_leverage_of, relation, information_sensitivity, share, residual_share
         As in `calibrate_bounded`; shares of epsilon.
 
     Examples
     --------
     >>> found = calibrate_bounded_pure(
-    ...     1.0, reach_of=lambda scale: 0.05, relation="replace-one", curvature_sensitivity=2**0.5
+    ...     1.0, max_leverage_of=lambda scale: 0.05, relation="replace-one", information_sensitivity=2**0.5
     ... )
     >>> round(1 / found.score_scale, 4)  # a quarter but for the blur and J
     0.2231
     """
-    steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
-    check_shares(share, blur_share, alone=True)
-    left = epsilon * (1.0 - blur_share) * (1.0 - SAFETY)
+    steps = steps_of(relation, epsilon=epsilon, information_sensitivity=information_sensitivity)
+    check_shares(share, residual_share, alone=True)
+    left = epsilon * (1.0 - residual_share) * (1.0 - SAFETY)
 
     def excess(rate: float) -> float:
-        return steps * rate + bounded_shift(reach_of(1.0 / rate)) - left * (1.0 - share)
+        return steps * rate + bounded_shift(max_leverage_of(1.0 / rate)) - left * (1.0 - share)
 
     high = left * (1.0 - share) / steps
     low = 0.5 * high
@@ -173,5 +174,5 @@ def calibrate_bounded_pure(
         if low < high / MOST_NOISE:
             raise no_useful_noise(epsilon)
     rate = last_kept(excess, low, high, close=1e-9)
-    scale = curvature_sensitivity / (left * share) if share else math.inf
-    return PurePairCalibration(1.0 / rate, scale, epsilon * blur_share, 1.0, THEOREM)
+    scale = information_sensitivity / (left * share) if share else math.inf
+    return PurePairCalibration(1.0 / rate, scale, epsilon * residual_share, 1.0, THEOREM)

@@ -100,12 +100,12 @@ class PerturbedEvent:
     """
 
     mu: float
-    reach: float
+    max_leverage: float
     relation: Relation
     uniform: bool = False
 
     def __post_init__(self) -> None:
-        good = 0.0 < self.mu < math.inf and 0.0 < self.reach < math.inf and self.relation in STEPS
+        good = 0.0 < self.mu < math.inf and 0.0 < self.max_leverage < math.inf and self.relation in STEPS
         require(good, repr(self), "mu > 0, reach > 0, a relation")
 
     @property
@@ -116,7 +116,7 @@ class PerturbedEvent:
     @property
     def shift(self) -> float:
         """The log of the largest Jacobian factor: Theorem A2'."""
-        return math.log1p(self.reach / 4.0)
+        return math.log1p(self.max_leverage / 4.0)
 
     @property
     def factor(self) -> float:
@@ -126,7 +126,7 @@ class PerturbedEvent:
     def delta(self, epsilon: float, beside: float) -> float:
         """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
         steps = STEPS[self.relation]
-        return staged_delta(epsilon, self.mu, self.reach, steps, beside, uniform=self.uniform)
+        return staged_delta(epsilon, self.mu, self.max_leverage, steps, beside, uniform=self.uniform)
 
 
 @dataclass(frozen=True)
@@ -145,16 +145,16 @@ class BoundedSlopeEvent(PerturbedEvent):
     @property
     def shift(self) -> float:
         """The log of the largest Jacobian factor of one row."""
-        return bounded_shift(self.reach)
+        return bounded_shift(self.max_leverage)
 
     @property
     def factor(self) -> float:
         """exp(J) where a row is replaced: the Jacobian of one row multiplies the profile of the other."""
-        return 1.0 + self.reach if self.relation == "replace-one" else 1.0
+        return 1.0 + self.max_leverage if self.relation == "replace-one" else 1.0
 
     def delta(self, epsilon: float, beside: float) -> float:
         """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
-        return bounded_delta(epsilon, self.mu, self.reach, STEPS[self.relation], beside)
+        return bounded_delta(epsilon, self.mu, self.max_leverage, STEPS[self.relation], beside)
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,11 @@ class PairCalibration:
     ----------
     score_scale : float
         Standard deviation of each coordinate of the tilt.
-    curvature_scale : float
+    information_scale : float
         Standard deviation of the diagonal of the curvature's noise.
-    blur_mu : float
-        What the solver's residual may cost: the blur's scale is ``2 * tolerance / least ridge / blur_mu``.
+    residual_mu : float
+        What the solver's residual may cost: the blur's scale is ``2 * tolerance / least ridge /
+        residual_mu``.
     theorem : str
         The one that the claim leans on.
     reach : float
@@ -39,10 +40,10 @@ class PairCalibration:
     """
 
     score_scale: float
-    curvature_scale: float
-    blur_mu: float
+    information_scale: float
+    residual_mu: float
     theorem: str
-    reach: float
+    max_leverage: float
     least_ridge: float = 0.0
 
 
@@ -52,18 +53,18 @@ class PurePairCalibration:
 
     Parameters
     ----------
-    score_scale, curvature_scale : float
-    blur_epsilon : float
+    score_scale, information_scale : float
+    residual_epsilon : float
         What the solver's residual may cost: the blur's scale is
-        ``2 * tolerance / least ridge / blur_epsilon``.
+        ``2 * tolerance / least ridge / residual_epsilon``.
     ridge_factor : float
         At least 1; every ridge is to be multiplied by it, for the Jacobian to cost nothing (Theorem A1).
     theorem : str
     """
 
     score_scale: float
-    curvature_scale: float
-    blur_epsilon: float
+    information_scale: float
+    residual_epsilon: float
     ridge_factor: float
     theorem: str = "Theorem A1"
 
@@ -72,11 +73,11 @@ def calibrate_pair(
     epsilon: float,
     delta: float,
     *,
-    reach_of: Callable[[float], float],
+    max_leverage_of: Callable[[float], float],
     relation: Relation,
-    curvature_sensitivity: float,
+    information_sensitivity: float,
     share: float = 0.5,
-    blur_share: float = 0.01,
+    residual_share: float = 0.01,
     uniform: bool = False,
 ) -> PairCalibration:
     """The least Gaussian noise for a minimiser and its curvature, (epsilon, delta)-DP together.
@@ -85,15 +86,15 @@ def calibrate_pair(
     ----------
     epsilon, delta : float
         For all of it.
-    reach_of : callable
+    max_leverage_of : callable
         ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise; from public numbers.
         Should not increase.
     relation : {"replace-one", "add-remove"}
-    curvature_sensitivity : float
-        ``Curvature.sensitivity(relation)``.
+    information_sensitivity : float
+        ``Information.sensitivity(relation)``.
     share : float
         Part of mu squared that the curvature gets, of what the blur leaves.
-    blur_share : float
+    residual_share : float
         Part of mu squared for the solver's residual.
     uniform : bool
         Whether the ridge is one number for all coordinates (and the reach its inverse).
@@ -106,31 +107,31 @@ def calibrate_pair(
     Examples
     --------
     >>> found = calibrate_pair(
-    ...     1.0, 1e-6, reach_of=lambda scale: 0.4, relation="add-remove", curvature_sensitivity=0.25
+    ...     1.0, 1e-6, max_leverage_of=lambda scale: 0.4, relation="add-remove", information_sensitivity=0.25
     ... )
-    >>> round(found.score_scale, 2), round(found.curvature_scale, 2), found.theorem  # Gaussian: 6.00, 1.50
+    >>> round(found.score_scale, 2), round(found.information_scale, 2), found.theorem  # Gaussian: 6.00, 1.50
     (6.01, 1.5, 'Theorem B')
     """
-    steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
-    check_shares(share, blur_share)
+    steps = steps_of(relation, epsilon=epsilon, information_sensitivity=information_sensitivity)
+    check_shares(share, residual_share)
 
     def price(mu: float) -> float:
-        score, *others = stages_of(mu, share, blur_share)
-        reach = reach_of(steps / score)
-        return staged_delta(epsilon, score / steps, reach, steps, math.hypot(*others), uniform=uniform)
+        score, *others = stages_of(mu, share, residual_share)
+        max_leverage = max_leverage_of(steps / score)
+        return staged_delta(epsilon, score / steps, max_leverage, steps, math.hypot(*others), uniform=uniform)
 
     ideal = gdp_mu(epsilon, delta)
     mu = largest_mu(price, delta, ideal, epsilon)
-    score, curvature, blur = stages_of(mu, share, blur_share)
-    reach = reach_of(steps / score)
+    score, curvature, blur = stages_of(mu, share, residual_share)
+    max_leverage = max_leverage_of(steps / score)
     total = math.hypot(score, curvature, blur)
-    shifted = gdp_mu(max(epsilon - math.log1p(reach / 4.0), 0.0), delta)
+    shifted = gdp_mu(max(epsilon - math.log1p(max_leverage / 4.0), 0.0), delta)
     return PairCalibration(
         score_scale=steps / score,
-        curvature_scale=curvature_sensitivity / curvature,
-        blur_mu=blur,
+        information_scale=information_sensitivity / curvature,
+        residual_mu=blur,
         theorem="Theorem A2'" if total <= shifted else "Theorem B",
-        reach=reach,
+        max_leverage=max_leverage,
     )
 
 
@@ -138,9 +139,9 @@ def calibrate_pair_gdp(
     mu: float,
     *,
     relation: Relation,
-    curvature_sensitivity: float,
+    information_sensitivity: float,
     share: float = 0.5,
-    blur_share: float = 0.01,
+    residual_share: float = 0.01,
 ) -> PairCalibration:
     """The least Gaussian noise for a minimiser and its curvature, mu-GDP together: Theorem A2.
 
@@ -148,60 +149,60 @@ def calibrate_pair_gdp(
 
     Examples
     --------
-    >>> found = calibrate_pair_gdp(0.25, relation="add-remove", curvature_sensitivity=0.25)
+    >>> found = calibrate_pair_gdp(0.25, relation="add-remove", information_sensitivity=0.25)
     >>> round(found.score_scale, 3), round(found.least_ridge, 2)
     (5.685, 64.65)
     """
-    steps = steps_of(relation, mu=mu, curvature_sensitivity=curvature_sensitivity)
-    check_shares(share, blur_share)
-    score, curvature, blur = stages_of(mu * (1.0 - SAFETY), share, blur_share)
+    steps = steps_of(relation, mu=mu, information_sensitivity=information_sensitivity)
+    check_shares(share, residual_share)
+    score, curvature, blur = stages_of(mu * (1.0 - SAFETY), share, residual_share)
     scale = steps / score
     least = 2.0 * scale**2 * (1.0 + SAFETY)
     return PairCalibration(
-        scale, curvature_sensitivity / curvature, blur, "Theorem A2", 1.0 / least, least_ridge=least
+        scale, information_sensitivity / curvature, blur, "Theorem A2", 1.0 / least, least_ridge=least
     )
 
 
 def calibrate_pair_pure(
     epsilon: float,
     *,
-    reach_of: Callable[[float], float],
+    max_leverage_of: Callable[[float], float],
     relation: Relation,
-    curvature_sensitivity: float,
+    information_sensitivity: float,
     share: float = 0.5,
-    blur_share: float = 0.01,
+    residual_share: float = 0.01,
 ) -> PurePairCalibration:
     """Noise of density exp(-norm / scale) for a minimiser and its curvature, epsilon-DP together: Theorem A1.
 
     Parameters
     ----------
     epsilon : float
-    reach_of : callable
+    max_leverage_of : callable
         ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this scale, before it is multiplied
         by ``ridge_factor``.
-    relation, curvature_sensitivity, share, blur_share
+    relation, information_sensitivity, share, residual_share
         As in `calibrate_pair`; shares of epsilon.
 
     Examples
     --------
     >>> calibrate_pair_pure(
-    ...     1.0, reach_of=lambda scale: 0.99, relation="add-remove", curvature_sensitivity=0.25
+    ...     1.0, max_leverage_of=lambda scale: 0.99, relation="add-remove", information_sensitivity=0.25
     ... ).ridge_factor.__round__(6)
     2.0
     """
-    steps = steps_of(relation, epsilon=epsilon, curvature_sensitivity=curvature_sensitivity)
-    check_shares(share, blur_share)
-    blur = epsilon * blur_share
-    left = epsilon * (1.0 - blur_share) * (1.0 - SAFETY)
+    steps = steps_of(relation, epsilon=epsilon, information_sensitivity=information_sensitivity)
+    check_shares(share, residual_share)
+    blur = epsilon * residual_share
+    left = epsilon * (1.0 - residual_share) * (1.0 - SAFETY)
     rate = left * (1.0 - share) / steps
-    factor = max(1.0, reach_of(1.0 / rate) / rate * (1.0 + SAFETY))
-    return PurePairCalibration(1.0 / rate, curvature_sensitivity / (left * share), blur, factor)
+    factor = max(1.0, max_leverage_of(1.0 / rate) / rate * (1.0 + SAFETY))
+    return PurePairCalibration(1.0 / rate, information_sensitivity / (left * share), blur, factor)
 
 
-def stages_of(mu: float, share: float, blur_share: float) -> tuple[float, float, float]:
+def stages_of(mu: float, share: float, residual_share: float) -> tuple[float, float, float]:
     """mu of the tilt, the curvature and the blur out of a total of ``mu``."""
-    left = mu * math.sqrt(1.0 - blur_share)
-    return left * math.sqrt(1.0 - share), left * math.sqrt(share), mu * math.sqrt(blur_share)
+    left = mu * math.sqrt(1.0 - residual_share)
+    return left * math.sqrt(1.0 - share), left * math.sqrt(share), mu * math.sqrt(residual_share)
 
 
 def largest_mu(price: Callable[[float], float], delta: float, ideal: float, epsilon: float) -> float:
@@ -224,11 +225,11 @@ def no_useful_noise(epsilon: float) -> MethodError:
     )
 
 
-def check_shares(share: float, blur_share: float, *, alone: bool = False) -> None:
+def check_shares(share: float, residual_share: float, *, alone: bool = False) -> None:
     """Refuse shares that leave a stage nothing; ``alone`` allows none for the curvature."""
-    if not ((0.0 < share < 1.0 or (alone and share == 0.0)) and 0.0 < blur_share < 1.0):
+    if not ((0.0 < share < 1.0 or (alone and share == 0.0)) and 0.0 < residual_share < 1.0):
         raise MethodError(
-            f"share={share!r}, blur_share={blur_share!r}",
+            f"share={share!r}, residual_share={residual_share!r}",
             expected="numbers between 0 and 1" + (", share 0 for a minimiser by itself" if alone else ""),
             remedy="Leave them out.",
         )

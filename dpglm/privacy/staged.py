@@ -7,7 +7,7 @@ of total mu nu the profile is at most
 
 H is at most G but for ``|e|`` in a range (start, top), where Theorem B does not hold, and E G(e; mu) is
 G(epsilon; sqrt(mu^2 + nu^2)). So only the excess in that range is integrated, by sums that are above it cell
-by cell: H falls with e. The proof is in ``releases/minimiser.md``.
+by cell: H falls with e. The proof is in ``mechanisms/objective_perturbation.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from dpglm.privacy.accounting import gdp_delta, gdp_profile
 from dpglm.privacy.loss_bound import profile_bound
 from dpglm.typing import FloatVector
 
-# Cells of the range, and how far below its top they reach, in standard deviations of e. With so many cells
+# Cells of the range, and how far below its top they max_leverage, in standard deviations of e. With so many
+# cells
 # and splits delta is overstated by 1 to 4 %, the noise by 0.2 %, at ridges as methods choose them.
 _CELLS = 400
 _DEPTH = 12.0
@@ -34,7 +35,7 @@ _ROUNDING = 1e-9
 
 @lru_cache(maxsize=4096)
 def staged_delta(
-    epsilon: float, mu: float, reach: float, steps: int, beside: float, *, uniform: bool = False
+    epsilon: float, mu: float, max_leverage: float, steps: int, beside: float, *, uniform: bool = False
 ) -> float:
     """A bound on delta at ``epsilon`` for a perturbed minimiser and Gaussian releases after it.
 
@@ -56,7 +57,7 @@ def staged_delta(
     Returns
     -------
     float
-        The lesser of the integral and of the Gaussian profile shifted by log(1 + reach / 4).
+        The lesser of the integral and of the Gaussian profile shifted by log(1 + max_leverage / 4).
 
     Examples
     --------
@@ -64,12 +65,12 @@ def staged_delta(
     (2.396e-05, 2.3453e-05)
     """
     total = math.hypot(steps * mu, beside)
-    shifted = gdp_delta(epsilon - math.log1p(reach / 4.0), total)
-    cover = 0.0 if uniform else math.log1p(reach / 4.0)
+    shifted = gdp_delta(epsilon - math.log1p(max_leverage / 4.0), total)
+    cover = 0.0 if uniform else math.log1p(max_leverage / 4.0)
     start = mu * mu if steps == 2 else 0.0
-    top = max(cover, reach - mu * mu / 2.0)  # from here on the profile of one row is Gaussian
+    top = max(cover, max_leverage - mu * mu / 2.0)  # from here on the profile of one row is Gaussian
     if steps == 2:
-        if uniform and reach <= mu * mu / 2.0:
+        if uniform and max_leverage <= mu * mu / 2.0:
             return gdp_delta(epsilon, total)
         top = mu * mu + 2.0 * top
     if top <= start:
@@ -77,11 +78,11 @@ def staged_delta(
     if beside == 0.0:
         if epsilon < 0.0:
             return shifted
-        alone = profile_bound(np.array([epsilon]), mu, reach, steps, cover, _SPLITS)
+        alone = profile_bound(np.array([epsilon]), mu, max_leverage, steps, cover, _SPLITS)
         return min(shifted, float(alone[0]))
     centre = epsilon - beside * beside / 2.0
     edges = _edges(start, top, centre, beside)
-    excess = _excess(edges, mu, reach, steps, cover)
+    excess = _excess(edges, mu, max_leverage, steps, cover)
     # The other end of the range, -top < e < -start, where H is the reflection of itself.
     mass = _mass(edges, centre, beside) + np.exp(-edges[:-1]) * _mass(-edges, centre, beside)
     integral = (gdp_delta(epsilon, total) + float(mass @ excess)) * (1.0 + _ROUNDING)
@@ -95,9 +96,9 @@ def _edges(start: float, top: float, centre: float, beside: float) -> FloatVecto
     return edges if low == start else np.concatenate([[start], edges])
 
 
-def _excess(edges: FloatVector, mu: float, reach: float, steps: int, cover: float) -> FloatVector:
+def _excess(edges: FloatVector, mu: float, max_leverage: float, steps: int, cover: float) -> FloatVector:
     """A bound on H - G in each cell: H at its lower end, where H is largest, and G at its upper end."""
-    upper = profile_bound(edges[:-1], mu, reach, steps, cover, _SPLITS)
+    upper = profile_bound(edges[:-1], mu, max_leverage, steps, cover, _SPLITS)
     bound: FloatVector = np.maximum(0.0, upper - gdp_profile(edges[1:], steps * mu))
     return bound
 

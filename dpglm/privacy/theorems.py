@@ -14,7 +14,8 @@ ridge, :math:`R^2/ridge` for a number and the supremum of :math:`u'P^{-1}u` over
 * B: at an epsilon large enough for the ridge the profile *is* the Gaussian one. Nothing about other epsilons.
 
 One replaced row is one removed and one added, two steps in all of these. The proofs are in
-``releases/minimiser.md``. Whatever sets noise is rounded to the safe side (``calibration.py``).
+``mechanisms/objective_perturbation.md``. Whatever sets noise is rounded to the safe side
+(``calibration.py``).
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def perturbed_profile(
     *,
     relation: Relation,
     row_norm: float = 1.0,
-    reach: float | None = None,
+    max_leverage: float | None = None,
 ) -> FloatVector:
     """A bound on delta at each epsilon for Gaussian noise, all valid at once: the least of A2, A2' and B.
 
@@ -176,9 +177,11 @@ def perturbed_profile(
         raise MethodError("a negative epsilon", expected="epsilons >= 0", remedy="Ask from 0 on.")
     mu = row_norm / scale
     bound = profile_bound(asked, mu, row_norm**2 / ridge, steps)
-    if reach is not None:
-        steps_of(relation, reach=reach)
-        bound = np.minimum(bound, profile_bound(asked, mu, reach, steps, cover=math.log1p(reach / 4.0)))
+    if max_leverage is not None:
+        steps_of(relation, max_leverage=max_leverage)
+        bound = np.minimum(
+            bound, profile_bound(asked, mu, max_leverage, steps, cover=math.log1p(max_leverage / 4.0))
+        )
     order = np.argsort(asked, kind="stable")
     answer = np.empty_like(bound)
     answer[order] = np.minimum.accumulate(bound[order])  # a true profile never increases

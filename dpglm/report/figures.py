@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dpglm.postprocessing.uncertainty import selected
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.curves import cumulative, privacy_profile, trade_off
 from dpglm.report.section import Figure, Rows
 from dpglm.report.svg import Axis, Drawing, shortened
 from dpglm.report.wording import percent, shown
 from dpglm.results.fit_result import FitResult, LedgerState
-from dpglm.results.uncertainty import selected
 from dpglm.tables.number import budget, coefficient
 
 MOST_DOTS = 40  # coefficients drawn; the table lists more

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpglm.postprocessing.uncertainty import debiased, intervals, printed, selected, shares, standard_errors
+from dpglm.postprocessing.usefulness import FACTORS, Means, widths
 from dpglm.report.section import Figure, Rows
 from dpglm.report.svg import Axis, Drawing, shortened
 from dpglm.report.wording import number, percent, shown
 from dpglm.results.fit_result import FitResult
-from dpglm.results.uncertainty import debiased, intervals, printed, selected, shares, standard_errors
-from dpglm.results.usefulness import FACTORS, Means, widths
 from dpglm.tables.number import coefficient
 from dpglm.typing import FloatMatrix
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.postprocessing.missing_intervals import no_intervals
+from dpglm.postprocessing.refits import CoefficientPath
+from dpglm.postprocessing.uncertainty import debiased, intervals, printed, selected, shares
 from dpglm.report.curves import trade_off
 from dpglm.report.svg import shortened
 from dpglm.report.wording import price
-from dpglm.results.absence import no_intervals
 from dpglm.results.fit_result import FitResult
-from dpglm.results.refits import CoefficientPath
-from dpglm.results.uncertainty import debiased, intervals, printed, selected, shares
 from dpglm.typing import FloatVector
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from dpglm.errors import MethodError
-from dpglm.results.absence import approximation
-from dpglm.results.record import FitRecord
-from dpglm.results.summary import family_text, guarantee_notes, strength_text
-from dpglm.results.uncertainty import standard_errors
+from dpglm.postprocessing.missing_intervals import approximation
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.summary import family_text, guarantee_notes, strength_text
+from dpglm.postprocessing.uncertainty import standard_errors
 from dpglm.tables.content import Column
 from dpglm.tables.number import ABSENT, budget, coefficient
 from dpglm.tables.table import Table

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from dpglm.glm.penalties import Penalty
-from dpglm.privacy.guarantee import Guarantee
-from dpglm.results import tidy as frames
-from dpglm.results.predicting import PredictingResult
-from dpglm.results.record import LedgerState, RowMap, SpendLine
-from dpglm.results.refits import CoefficientPath, path, refit, select
-from dpglm.results.restrictions import Restriction
-from dpglm.results.summary import summary
-from dpglm.results.uncertainty import (
+from dpglm.postprocessing import tidy as frames
+from dpglm.postprocessing.predicting import PredictingResult
+from dpglm.postprocessing.record import LedgerState, RowMap, SpendLine
+from dpglm.postprocessing.refits import CoefficientPath, path, refit, select
+from dpglm.postprocessing.restrictions import Restriction
+from dpglm.postprocessing.summary import summary
+from dpglm.postprocessing.uncertainty import (
     covariance,
     intervals,
     p_values,
     selected,
     standard_errors,
 )
-from dpglm.results.wald import WaldResult, wald_test
+from dpglm.postprocessing.wald import WaldResult, wald_test
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.content import one_line
 from dpglm.tables.number import budget
 from dpglm.tables.table import Table

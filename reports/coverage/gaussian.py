@@ -18,16 +18,23 @@ from typing import Any
 import numpy as np
 
 from benchmarks import real_tables
-from dpglm.curator import Curator
-from dpglm.data import Coding, Design, NumericResponse, RowEncoder, Schema, open_source, parse
+from dpglm.curator.curator import Curator
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.response import NumericResponse
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
-from dpglm.inference.printing import verdicts
-from dpglm.methods import Moments, Problem
-from dpglm.methods.units import in_units
-from dpglm.noise import SeededNoise
+from dpglm.inference.interval_decision import interval_decisions
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.methods.base import Problem
+from dpglm.methods.moments import Moments
+from dpglm.methods.response_scale import to_response_scale
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.typing import FloatVector
@@ -49,10 +56,10 @@ class Rows:
         loaded = table(name).load()
         schema, response = loaded.schema, RESPONSES[name]
         wide = schema.variables[response]
-        reach = 0.25 * (wide.high - wide.low)  # type: ignore[union-attr]  # declared with bounds
+        max_leverage = 0.25 * (wide.high - wide.low)  # type: ignore[union-attr]  # declared with bounds
         variables = {
             **schema.variables,
-            response: replace(wide, low=wide.low - reach, high=wide.high + reach),
+            response: replace(wide, low=wide.low - max_leverage, high=wide.high + max_leverage),
         }  # type: ignore[union-attr,call-arg]
         self.schema = Schema(variables)
         other, terms = loaded.formula.split(" ~ ")
@@ -62,7 +69,7 @@ class Rows:
         self.response = NumericResponse.of(self.schema, response)
         source = open_source(loaded.frame)
         design = Design(source, self.schema, RowEncoder(model, self.coding), self.response)
-        self.pieces = tuple(Piece(block.X, block.y, None) for block in design.blocks())
+        self.pieces = tuple(Piece(block.X, block.y, None) for block in design.chunks())
         self.X = np.concatenate([piece.X for piece in self.pieces], axis=1).astype(np.float64)
         self.y = np.concatenate([piece.y for piece in self.pieces])
 
@@ -143,11 +150,11 @@ class Truth:
             problem = Problem(coding, families["gaussian"](), penalties["none"](), goal="explain")
             plan = Moments().plan(problem, Privacy(epsilon, 1e-6, relation))
             ask = Curator(rows, plan, SeededNoise(number)).ask
-            estimate = in_units(Moments().solve(problem, plan, ask), coding, unit=unit, shift=0.0)
+            estimate = to_response_scale(Moments().solve(problem, plan, ask), coding, unit=unit, shift=0.0)
             assert estimate.released is not None
             found = Contrasts(interval_model(estimate.released), coding.user_from_coded)
             covered = np.abs(found.estimates - unit * self.beta) <= 1.96 * found.deviations
-            printed = np.array([verdict.printed for verdict in verdicts(found)])
+            printed = np.array([verdict.printed for verdict in interval_decisions(found)])
             fits.append((printed, covered, found.deviations / (unit * self.errors)))
         keep = np.asarray(coding.penalised)
         given, hit, width = (np.array([fit[part][keep] for fit in fits]) for part in range(3))

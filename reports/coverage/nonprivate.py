@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from dpglm.optim import minimise
+from dpglm.optim.minimise import minimise
 from dpglm.typing import FloatVector
 from reports.coverage.rows import StudyRows
 

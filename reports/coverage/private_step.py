@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpglm.curator import Curator
-from dpglm.data import Coding
+from dpglm.curator.curator import Curator
+from dpglm.data.coding.coding import Coding
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
-from dpglm.inference.printing import verdicts
-from dpglm.methods import Objective, Problem
-from dpglm.methods.look import released_by
-from dpglm.noise import SeededNoise
+from dpglm.inference.interval_decision import interval_decisions
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.methods.base import Problem
+from dpglm.methods.estimate_and_information import released_by
+from dpglm.methods.objective import Objective
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.typing import BoolVector, FloatVector
 from reports.coverage.recipes import naive, plain
@@ -75,7 +76,7 @@ def private_fit(
     user = coding.user_from_coded
     found = Contrasts(interval_model(released), user)
     scale, curvature = released.score_scale, released.curvature
-    floor = released.curvature_scale
+    floor = released.information_scale
     fitted = {
         "naive": naive(released.centre, curvature, user, floor=floor),
         "plain": plain(
@@ -91,7 +92,7 @@ def private_fit(
     return {
         "estimate": found.estimates,
         "sd": found.deviations,
-        "printed": np.array([verdict.printed for verdict in verdicts(found)]),
+        "printed": np.array([verdict.printed for verdict in interval_decisions(found)]),
         **{f"{recipe}_{name}": value for recipe, both in fitted.items() for name, value in both.items()},
         "variance_sampling": sampling,
         "variance_estimate": estimate,

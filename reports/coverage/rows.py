@@ -8,18 +8,23 @@ from typing import Self
 
 import numpy as np
 
-from dpglm.data import BinaryResponse, Coding, Design, RowEncoder, Schema, open_source, parse
-from dpglm.data.model import Model
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.formula.model import Model
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
-from dpglm.optim import BlockLoss
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ChunkLoss, Piece
 from dpglm.typing import FloatBlock, FloatVector
 from reports.coverage.tables import Loaded
 
 
 @dataclass(frozen=True, eq=False)
 class StudyRows:
-    """What releases read (`dpglm.releases.base.Rows`), and the public facts that go with it.
+    """What releases read (`dpglm.mechanisms.base.Rows`), and the public facts that go with it.
 
     Parameters
     ----------
@@ -42,7 +47,7 @@ class StudyRows:
         encoder = RowEncoder(model, coding)
         response = BinaryResponse.of(loaded.schema, model.response)
         design = Design(open_source(loaded.frame), loaded.schema, encoder, response)
-        pieces = tuple(Piece(block.X, block.y, block.offset) for block in design.blocks())
+        pieces = tuple(Piece(block.X, block.y, block.offset) for block in design.chunks())
         assert all(piece.offset is None for piece in pieces), "the study has no offsets"
         return cls(loaded.schema, model, coding, pieces)
 
@@ -77,9 +82,9 @@ class StudyRows:
         """Linear predictor of every row, shape (n,), in float64."""
         return np.concatenate([theta @ wide(piece.X) for piece in self.pieces])
 
-    def loss(self) -> BlockLoss:
+    def loss(self) -> ChunkLoss:
         """The logistic loss of the rows as a function of coded coefficients."""
-        return BlockLoss(self.blocks, families["binomial"](), self.size, row_count=self.row_count())
+        return ChunkLoss(self.blocks, families["binomial"](), self.size, row_count=self.row_count())
 
 
 def wide(X: FloatBlock) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

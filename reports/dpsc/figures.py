@@ -30,7 +30,7 @@ METRICS = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class PricedReleases:
     """A figure of the paper: which experiment, which metric, against what."""
 
     number: int
@@ -41,7 +41,7 @@ class Plan:
 
 
 FIGURES = tuple(
-    Plan(number, experiment, metric, against, caption)
+    PricedReleases(number, experiment, metric, against, caption)
     for number, experiment, metric, against, caption in (
         (1, "simulation by epsilon", "can", "epsilon", "correctly identified zeros, simulation"),
         (2, "simulation by epsilon", "ican", "epsilon", "incorrectly identified zeros, simulation"),
@@ -57,7 +57,7 @@ FIGURES = tuple(
 )
 
 
-def draw(plan: Plan, results: Sequence[Result]) -> Picture:
+def draw(plan: PricedReleases, results: Sequence[Result]) -> Picture:
     """One figure: a panel an epsilon where it is against rows, and one otherwise."""
     panels = levels(results, "epsilon") if plan.against == "rows" else [None]
     log = plan.experiment.startswith("kdd")
@@ -79,7 +79,7 @@ def draw(plan: Plan, results: Sequence[Result]) -> Picture:
     return picture(figure, f"Figure {plan.number}: {plan.caption}{scale}.")
 
 
-def _panel(axis: Axes, plan: Plan, results: Sequence[Result]) -> None:
+def _panel(axis: Axes, plan: PricedReleases, results: Sequence[Result]) -> None:
     places = levels(results, plan.against)
     for kind, (colour, marker) in STYLES.items():
         for penalty in PENALTIES:

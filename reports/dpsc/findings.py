@@ -10,7 +10,7 @@ from reports.dpsc.fits import EXACT, GAUSSIAN, LOOK, PENALTIES, PREDICT, PRINTED
 from reports.dpsc.summary import Mean, levels, mean, value
 from reports.studies.runner import Result
 
-# Test accuracy that corrected DPLL must reach, by epsilon.
+# Test accuracy that corrected DPLL must max_leverage, by epsilon.
 BARS = {0.5: 0.90, 1.0: 0.94, 2.0: 0.955}
 # Two means are told apart beyond this many standard errors of their difference.
 APART = 2.0

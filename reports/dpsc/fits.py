@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import dpglm
-from dpglm.fitted import Fitted
-from dpglm.methods import DPSC
+from dpglm.papers.dpsc.dpsc import DPSC
+from dpglm.results.fitted import Fitted
 from dpglm.typing import FloatVector
 from reports.dpsc.tables import Sample, sample
 from reports.studies.runner import Job, Result, key_of

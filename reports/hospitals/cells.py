@@ -36,7 +36,7 @@ ALONE: Final = ("pphtl", "pphtl-strong", "plr-main")
 
 
 @dataclass(frozen=True)
-class Plan:
+class PricedReleases:
     """How much is run.
 
     Parameters
@@ -53,11 +53,11 @@ class Plan:
     branches: int | None
 
 
-WHOLE = Plan(("cohort", "gusto", "heart_disease"), repeats=10, branches=None)
-QUICK = Plan(("cohort", "heart_disease"), repeats=2, branches=1)
+WHOLE = PricedReleases(("cohort", "gusto", "heart_disease"), repeats=10, branches=None)
+QUICK = PricedReleases(("cohort", "heart_disease"), repeats=2, branches=1)
 
 
-def jobs(plan: Plan, tables: Sequence[str]) -> list[Job]:
+def jobs(plan: PricedReleases, tables: Sequence[str]) -> list[Job]:
     """All jobs, those of one repetition after the other, so that a run that is stopped has whole ones."""
     found: list[Job] = []
     for repeat, table in product(range(plan.repeats), tables):

@@ -23,7 +23,7 @@ def draw(areas: Areas, table: str) -> Picture:
         ax.errorbar(
             [one.value for _, one in known],
             [place + shift for place, _ in known],
-            xerr=[0.0 if one.reach != one.reach else one.reach for _, one in known],
+            xerr=[0.0 if one.max_leverage != one.max_leverage else one.max_leverage for _, one in known],
             fmt="o" if law == "pure" else "s",
             color=COLOURS[law],
             markersize=4,

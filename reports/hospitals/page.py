@@ -1,11 +1,11 @@
-"""The page: verdicts, the paper's table 2 for each network, and how it was run."""
+"""The page: interval_decisions, the paper's table 2 for each network, and how it was run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reports.hospitals.cells import ALLOWED, DELTA, EPSILON, LAWS, METHODS, RIDGE, STRENGTH, K, Plan
+from reports.hospitals.cells import ALLOWED, DELTA, EPSILON, LAWS, METHODS, RIDGE, STRENGTH, K, PricedReleases
 from reports.hospitals.claims import OWN, PAPER, branches, claims
 from reports.hospitals.figures import draw
 from reports.hospitals.summary import Areas
@@ -35,7 +35,7 @@ REASONS = (
 
 
 def write_page(
-    path: Path, results: Sequence[Result], plan: Plan, absent: Mapping[str, str], *, quick: bool
+    path: Path, results: Sequence[Result], plan: PricedReleases, absent: Mapping[str, str], *, quick: bool
 ) -> None:
     """Write the page of what was run; ``absent`` says why networks are not in it."""
     areas = Areas(results)
@@ -177,7 +177,7 @@ def _signs(areas: Areas) -> list[Table]:
     return [Table(caption, ("", *(METHODS[method] for method in stacks)), rows)]
 
 
-def _settings(areas: Areas, plan: Plan) -> Section:
+def _settings(areas: Areas, plan: PricedReleases) -> Section:
     ranges = {**GUSTO_RANGES, **{f"{name} (heart)": pair for name, pair in HEART_RANGES.items()}}
     texts = [
         "Every site is split in halves, to fit and to test, each with its share of positive rows; a "
@@ -203,7 +203,7 @@ def _settings(areas: Areas, plan: Plan) -> Section:
         "GUSTO-I: sho and ant are left out (computed from Killip and miloc). Heart disease: empty cells "
         "are levels of their own, so that they tell sites apart; 123 to 303 patients a site, 8 of "
         "Switzerland's 123 without disease: areas there hardly mean anything. The simulated cohort: "
-        "dpglm/data/cohort.py.",
+        "dpglm/data/tables/cohort.py.",
         f"{areas.seconds / 60.0:.0f} minutes of fits from fixed seeds (seeded noise is itself NOT "
         "PRIVATE). Again: python -m reports.hospitals; it goes on where it was stopped.",
     ]

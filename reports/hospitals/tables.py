@@ -11,7 +11,7 @@ import numpy as np
 
 import dpglm
 from benchmarks import real_tables
-from dpglm.data import cohort
+from dpglm.data.tables import cohort
 from dpglm.typing import BoolVector
 from reports.studies.centred import centred
 
@@ -251,6 +251,6 @@ SOURCES = {
         response="diabetes",
         positive="yes",
         importance=dict(sorted(cohort.IMPORTANCE.items(), key=lambda item: -item[1])),
-        provenance="expert: the weights of the simulated doctors (dpglm.data.cohort.IMPORTANCE)",
+        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.cohort.IMPORTANCE)",
     ),
 }

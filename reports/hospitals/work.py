@@ -11,7 +11,7 @@ import numpy as np
 
 import dpglm
 from dpglm.errors import DpglmError
-from dpglm.methods import Method
+from dpglm.methods.base import Method
 from reports.hospitals.cells import ALONE, EPSILON, LAWS, RIDGE, STRENGTH, TRANSFERS, K, seed_of
 from reports.hospitals.tables import Network, Site, network
 from reports.stack.cells import ranked_groups

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
-from dpglm.methods import MPADMM, SSADMM, Method
+from dpglm.methods.base import Method
+from dpglm.papers.radmm.mpadmm import MPADMM
+from dpglm.papers.radmm.ssadmm import SSADMM
 from reports.radmm.designs import REAL
 from reports.studies.runner import Job, key_of
 
@@ -41,7 +43,7 @@ class Entry:
     given : tuple of float
         Strengths per row at which it runs.
     share : {"all", "few"}
-        Number of repetitions: see `Plan`.
+        Number of repetitions: see `PricedReleases`.
     private : bool
     """
 
@@ -76,7 +78,7 @@ ITERATIVE = ("ssadmm", "mpadmm", "dpsgd", "dp-admm", "dpsc")
 
 
 @dataclass(frozen=True)
-class Plan:
+class PricedReleases:
     """How much is run.
 
     Parameters
@@ -100,11 +102,13 @@ class Plan:
     steps: tuple[int, ...]
 
 
-WHOLE = Plan(EPSILONS, real=(3, 1, 1), simulated=(10, 2, 1), rows=None, accounted=EPSILONS, steps=STEPS)
-QUICK = Plan((1.0,), real=(1, 1, 0), simulated=(1, 1, 0), rows=1500, accounted=(), steps=())
+WHOLE = PricedReleases(
+    EPSILONS, real=(3, 1, 1), simulated=(10, 2, 1), rows=None, accounted=EPSILONS, steps=STEPS
+)
+QUICK = PricedReleases((1.0,), real=(1, 1, 0), simulated=(1, 1, 0), rows=1500, accounted=(), steps=())
 
 
-def jobs(plan: Plan, tables: Sequence[str]) -> list[Job]:
+def jobs(plan: PricedReleases, tables: Sequence[str]) -> list[Job]:
     """All jobs, those of one fold after the other, so that a run that is stopped has whole repetitions."""
     found: list[Job] = [{"study": "paper"}]
     found += [
@@ -116,7 +120,7 @@ def jobs(plan: Plan, tables: Sequence[str]) -> list[Job]:
     return found + fits + [job for name in tables for job in _of_steps(plan, name)]
 
 
-def _of_steps(plan: Plan, name: str) -> Iterable[Job]:
+def _of_steps(plan: PricedReleases, name: str) -> Iterable[Job]:
     for family, steps in product(_families(name), plan.steps):
         yield {
             "study": "steps",
@@ -134,7 +138,7 @@ def _families(name: str) -> tuple[str, ...]:
     return tuple(FAMILIES) if name in REAL else ("binomial",)
 
 
-def _of_table(plan: Plan, name: str) -> Iterable[Job]:
+def _of_table(plan: PricedReleases, name: str) -> Iterable[Job]:
     repetitions = plan.real if name in REAL else plan.simulated
     for (method, entry), family in product(METHODS.items(), _families(name)):
         if entry.simulated_only and name in REAL:

@@ -10,7 +10,8 @@ import numpy as np
 
 import dpglm
 from benchmarks import real_tables
-from dpglm.data import Coding, parse
+from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.parse import parse
 from dpglm.inference.scaling import Scaling
 from dpglm.typing import BoolVector, FloatVector
 from reports.coverage.tables import table as coverage_table

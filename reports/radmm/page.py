@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dpglm.methods.gradients import STEPS as DEFAULT_STEPS
+from dpglm.papers.radmm.gradients import STEPS as DEFAULT_STEPS
 from reports.radmm import figures, findings
-from reports.radmm.cells import FAMILIES, ITERATIVE, METHODS, NOISELESS, SELECT, SELECTING, STRENGTHS, Plan
+from reports.radmm.cells import (
+    FAMILIES,
+    ITERATIVE,
+    METHODS,
+    NOISELESS,
+    SELECT,
+    SELECTING,
+    STRENGTHS,
+    PricedReleases,
+)
 from reports.radmm.designs import COLUMNS, TITLES
 from reports.radmm.findings import share, spread
 from reports.radmm.prices import accounting_sections
@@ -20,7 +29,9 @@ TITLE = "RADMM: private stochastic ADMM, figures 1 to 4 again"
 COUNTED = "A cell is a table, a loss, a strength and an epsilon; methods are compared by their means."
 
 
-def write_page(path: Path, results: Sequence[Result], plan: Plan, absent: Mapping[str, str]) -> None:
+def write_page(
+    path: Path, results: Sequence[Result], plan: PricedReleases, absent: Mapping[str, str]
+) -> None:
     """Write the page of what was run; ``absent`` says why tables are not in it."""
     fits = Fits(results)
     sections = [
@@ -155,7 +166,7 @@ def _findings(fits: Fits) -> Section:
         texts.append(
             "No fit was refused. ADMM-objP of the support vector machine has no Gaussian proof; it runs "
             "under the theorem for losses that are not logistic, which needs an epsilon and adds the price "
-            "of its Jacobians (dpglm/releases/minimiser.md)."
+            "of its Jacobians (dpglm/mechanisms/objective_perturbation.md)."
         )
     return Section("What reproduces, and what does not", texts, tables=tables)
 

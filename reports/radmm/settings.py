@@ -13,14 +13,14 @@ from reports.radmm.cells import (
     RHO_PRINTED,
     RHO_SAMPLES,
     ROUNDS_PRINTED,
-    Plan,
+    PricedReleases,
 )
 from reports.radmm.designs import BOUND, COLUMNS, FOLDS, RELEVANT, ROWS, ROWS_TEST
 from reports.radmm.summary import Fits
 from reports.studies.page import Section, Table
 
 
-def introduction(plan: Plan, absent: Mapping[str, str]) -> Section:
+def introduction(plan: PricedReleases, absent: Mapping[str, str]) -> Section:
     """What the study is and how its measures are defined."""
     texts = [
         "The paper proposes two linearised ADMMs for L1 classification: ssADMM, whose gradients of random "
@@ -45,7 +45,7 @@ def introduction(plan: Plan, absent: Mapping[str, str]) -> Section:
     return Section("", texts)
 
 
-def settings(fits: Fits, plan: Plan) -> Section:
+def settings(fits: Fits, plan: PricedReleases) -> Section:
     """Repetitions, designs, options and times."""
     texts = [
         f"Repetitions, at most: on real tables {plan.real[0]} of {FOLDS} folds at default strengths, "

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import dpglm
-from dpglm.arguments import family_of
 from dpglm.errors import DpglmError
+from dpglm.spec.arguments import family_of
 from dpglm.typing import BoolVector, FloatVector
 from reports.radmm import accounting
 from reports.radmm.cells import DELTA, METHODS, method_of, seed_of

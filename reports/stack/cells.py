@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 import dpglm
-from dpglm.methods import Method
+from dpglm.methods.base import Method
 from reports.stack.tables import COHORT, COLUMNS, DESIGNS
 from reports.studies.runner import Job, key_of
 
@@ -49,7 +49,7 @@ STRENGTH = 1e-4
 
 
 @dataclass(frozen=True)
-class Plan:
+class PricedReleases:
     """How much is run.
 
     Parameters
@@ -74,13 +74,15 @@ class Plan:
     rows: int | None
 
 
-WHOLE = Plan(
+WHOLE = PricedReleases(
     tuple(DESIGNS), (*EPSILONS, NOISELESS), MODELS, EXPONENTS, repeats=10, columns=COLUMNS, rows=None
 )
-QUICK = Plan(("mnist_0v8", COHORT), (1.0, 4.0), (1, 2, 5), (-1.0, 1.0), repeats=2, columns=10, rows=600)
+QUICK = PricedReleases(
+    ("mnist_0v8", COHORT), (1.0, 4.0), (1, 2, 5), (-1.0, 1.0), repeats=2, columns=10, rows=600
+)
 
 
-def jobs(plan: Plan, tables: Sequence[str]) -> list[Job]:
+def jobs(plan: PricedReleases, tables: Sequence[str]) -> list[Job]:
     """All jobs, those of one repetition after the other, so that a run that is stopped has whole ones."""
     found: dict[str, Job] = {}
     for repeat, name in product(range(plan.repeats), tables):
@@ -123,7 +125,7 @@ def cell(
     }
 
 
-def _cells(plan: Plan, name: str) -> Iterable[Mapping[str, Any]]:
+def _cells(plan: PricedReleases, name: str) -> Iterable[Mapping[str, Any]]:
     units = ("plr-units",) if name != COHORT else ()
     yield cell("nonprivate")
     for law in LAWS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reports.stack.cells import EPSILON, LAWS, METHODS, NOISELESS, K, Plan, cell
+from reports.stack.cells import EPSILON, LAWS, METHODS, NOISELESS, K, PricedReleases, cell
 from reports.stack.summary import Areas
 from reports.stack.tables import DESIGNS
 from reports.studies.paired import Claim, Difference, mean_of
@@ -18,7 +18,7 @@ CLOSE = 0.02
 Cells = list[tuple[str, str, Difference]]
 
 
-def figure_1(areas: Areas, plan: Plan) -> list[Claim]:
+def figure_1(areas: Areas, plan: PricedReleases) -> list[Claim]:
     """Against epsilon."""
     epsilons = [one for one in plan.epsilons if one != NOISELESS]
     low, high = min(epsilons), max(epsilons)
@@ -47,7 +47,7 @@ def figure_1(areas: Areas, plan: Plan) -> list[Claim]:
     return found
 
 
-def beyond(areas: Areas, plan: Plan) -> list[Claim]:
+def beyond(areas: Areas, plan: PricedReleases) -> list[Claim]:
     """What the paper does not ask."""
     epsilons = [one for one in plan.epsilons if one != NOISELESS]
     found = [
@@ -64,7 +64,7 @@ def beyond(areas: Areas, plan: Plan) -> list[Claim]:
     return found
 
 
-def figure_2(areas: Areas, plan: Plan) -> list[Claim]:
+def figure_2(areas: Areas, plan: PricedReleases) -> list[Claim]:
     """Against the number of models."""
     few, many = min(plan.models), max(plan.models)
     cells: list[Cells] = [[], []]
@@ -82,7 +82,7 @@ def figure_2(areas: Areas, plan: Plan) -> list[Claim]:
     ]
 
 
-def figure_3(areas: Areas, plan: Plan) -> list[Claim]:
+def figure_3(areas: Areas, plan: PricedReleases) -> list[Claim]:
     """Against the exponent of the weights."""
     wrong, uniform = min(plan.exponents), cell("pst-f-u", "pure", EPSILON)
     best = [one for one in plan.exponents if one > 0.0]

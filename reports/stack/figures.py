@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reports.stack.cells import DELTA, EPSILON, LAWS, METHODS, NOISELESS, K, Plan, cell
+from reports.stack.cells import DELTA, EPSILON, LAWS, METHODS, NOISELESS, K, PricedReleases, cell
 from reports.stack.claims import mean_alone
 from reports.stack.summary import Areas
 from reports.stack.tables import DESIGNS
@@ -28,7 +28,7 @@ STYLES = {
 BARS = "Bars are 95 % intervals of the mean over repeats. Grey dashes: no privacy."
 
 
-def draw(areas: Areas, plan: Plan) -> dict[int, Picture]:
+def draw(areas: Areas, plan: PricedReleases) -> dict[int, Picture]:
     """Figures 1 to 4 by number."""
     epsilons = [one for one in plan.epsilons if one != NOISELESS]
     first = _sweep(
@@ -135,7 +135,7 @@ def _line(ax: Axes, method: str, found: Sequence[tuple[float, Mean]]) -> None:
     ax.errorbar(
         [x for x, _ in found],
         [one.value for _, one in found],
-        yerr=[0.0 if one.reach != one.reach else one.reach for _, one in found],
+        yerr=[0.0 if one.max_leverage != one.max_leverage else one.max_leverage for _, one in found],
         color=colour,
         linestyle=line,
         marker=marker,

@@ -1,4 +1,4 @@
-"""The page: verdicts, figures, tables, and how it was run. All numbers come from results."""
+"""The page: interval_decisions, figures, tables, and how it was run. All numbers come from results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reports.stack import claims
-from reports.stack.cells import DELTA, EPSILON, HOLDOUT, LAWS, METHODS, NOISELESS, STRENGTH, K, Plan, cell
+from reports.stack.cells import (
+    DELTA,
+    EPSILON,
+    HOLDOUT,
+    LAWS,
+    METHODS,
+    NOISELESS,
+    STRENGTH,
+    K,
+    PricedReleases,
+    cell,
+)
 from reports.stack.figures import draw
 from reports.stack.summary import Areas
 from reports.stack.tables import DESIGNS, REACH
@@ -40,7 +51,7 @@ REASONS = (
 
 
 def write_page(
-    path: Path, results: Sequence[Result], plan: Plan, absent: Mapping[str, str], *, quick: bool
+    path: Path, results: Sequence[Result], plan: PricedReleases, absent: Mapping[str, str], *, quick: bool
 ) -> None:
     """Write the page of what was run; ``absent`` says why tables are not in it."""
     areas = Areas(results)
@@ -107,7 +118,7 @@ def _summary(
     return Section("What reproduces, and what does not", texts, tables=tables)
 
 
-def _areas_by_epsilon(areas: Areas, plan: Plan) -> list[Table]:
+def _areas_by_epsilon(areas: Areas, plan: PricedReleases) -> list[Table]:
     found = []
     for table in areas.tables():
         for law in LAWS:
@@ -128,7 +139,7 @@ def _areas_by_epsilon(areas: Areas, plan: Plan) -> list[Table]:
     return found
 
 
-def _signs(areas: Areas, plan: Plan) -> list[Table]:
+def _signs(areas: Areas, plan: PricedReleases) -> list[Table]:
     """How often the high-level model has a weight below 0, which turns a model's answers round."""
     methods = [name for name, entry in METHODS.items() if entry.stacks]
     rows = []
@@ -152,7 +163,7 @@ def _negative(one: Result) -> float:
     return float(one.get("negative", 0.0))  # a stack of one model has no weight
 
 
-def _settings(areas: Areas, plan: Plan) -> Section:
+def _settings(areas: Areas, plan: PricedReleases) -> Section:
     repeats = areas.repeats()
     real = [
         f"{one.title}: {one.public:,} rows are set apart as public, {one.train:,} of the others fitted, "

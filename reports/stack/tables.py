@@ -11,7 +11,7 @@ import numpy as np
 
 import dpglm
 from benchmarks import real_tables
-from dpglm.data import cohort
+from dpglm.data.tables import cohort
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 from reports.studies.centred import centred
 
@@ -162,7 +162,7 @@ def _hospital(order: np.random.Generator, train: int, test: int) -> Sample:
         formula="diabetes ~ " + " + ".join(cohort.IMPORTANCE),
         positive=(frame["diabetes"] == "yes").to_numpy()[train:],
         importance=dict(ranked),
-        provenance="expert: the weights of the simulated doctors (dpglm.data.cohort.IMPORTANCE)",
+        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.cohort.IMPORTANCE)",
     )
 
 

@@ -68,8 +68,8 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
     """
     gaps = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     mean = float(gaps.mean())
-    reach = _reach(gaps)
-    return Difference(mean, mean - reach, mean + reach, len(gaps))
+    max_leverage = _max_leverage(gaps)
+    return Difference(mean, mean - max_leverage, mean + max_leverage, len(gaps))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Mean:
 
     value: float
     deviation: float
-    reach: float
+    max_leverage: float
     count: int
 
 
@@ -88,15 +88,15 @@ def mean_of(values: Sequence[float]) -> Mean:
     Examples
     --------
     >>> found = mean_of([0.7, 0.8, 0.9])
-    >>> round(found.value, 3), round(found.deviation, 3), round(found.reach, 3)
+    >>> round(found.value, 3), round(found.deviation, 3), round(found.max_leverage, 3)
     (0.8, 0.1, 0.248)
     """
     numbers = np.asarray(values, dtype=np.float64)
     deviation = float(numbers.std(ddof=1)) if len(numbers) > 1 else math.nan
-    return Mean(float(numbers.mean()), deviation, _reach(numbers), len(numbers))
+    return Mean(float(numbers.mean()), deviation, _max_leverage(numbers), len(numbers))
 
 
-def _reach(numbers: FloatVector) -> float:
+def _max_leverage(numbers: FloatVector) -> float:
     if len(numbers) < 2:
         return math.nan
     from scipy.special import stdtrit
@@ -148,7 +148,7 @@ class Claim:
         return verdict([one.sign for _, _, one in self.cells])
 
     def row(self) -> tuple[str, str, str]:
-        """A line of the table of verdicts."""
+        """A line of the table of interval_decisions."""
         signs = [one.sign for _, _, one in self.cells]
         counts = f"{signs.count(1)} above 0, {signs.count(0)} around 0, {signs.count(-1)} below 0"
         return self.said, counts, self.verdict

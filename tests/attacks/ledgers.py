@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import dpglm
-from dpglm.privacy import journal
+from dpglm.ledger import log as journal
 from dpglm.privacy.guarantee import Guarantee
 
 ROOT = Path(dpglm.__file__).parents[1]

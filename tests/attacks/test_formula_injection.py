@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.data.cells import Blank, cell_of
-from dpglm.data.formula import parse
-from dpglm.data.schema import Schema
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.cells import Blank, cell_of
 from dpglm.errors import FormulaError
 from tests.attacks.formula_payloads import CODE
 

@@ -13,8 +13,9 @@ import pytest
 
 import dpglm
 from dpglm.errors import BudgetExceeded, LedgerError, PrivacyError
-from dpglm.privacy import book, journal
-from dpglm.privacy.ledger import Ledger
+from dpglm.ledger import log as journal
+from dpglm.ledger import records as book
+from dpglm.ledger.ledger import Ledger
 from tests.attacks.ledgers import pure, ran
 from tests.test_bad_input import SCHEMA, private_rows
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from dpglm.errors import BudgetExceeded, LedgerError
+from dpglm.ledger.ledger import Ledger
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.ledger import Ledger
 from tests.attacks.ledgers import CHARGE, OPENING, forged, pure
 
 WRONG: tuple[Any, ...] = (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpglm.privacy.ledger import Ledger
+from dpglm.ledger.ledger import Ledger
 from tests.attacks.ledgers import ROOT
 
 RACERS, FITS = 3, 4

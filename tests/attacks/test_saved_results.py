@@ -11,9 +11,9 @@ import pytest
 
 import dpglm
 from dpglm.errors import StoreError
-from dpglm.results import store
-from dpglm.results.document import MAX_BYTES
-from dpglm.results.store import from_json, read, to_json
+from dpglm.postprocessing import store
+from dpglm.postprocessing.document import MAX_BYTES
+from dpglm.postprocessing.store import from_json, read, to_json
 from tests.attacks.ledgers import ran
 from tests.golden.examples import private_fit
 
@@ -110,7 +110,7 @@ def test_bombs_are_refused_in_seconds(bomb: str) -> None:
 MEMORY = """
 import resource, sys
 from dpglm.errors import StoreError
-from dpglm.results.store import from_json
+from dpglm.postprocessing.store import from_json
 text = '{"format":"dpglm-fit","format_version":2,"mechanism":[' + "[]," * 20_000_000 + "0]}"
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

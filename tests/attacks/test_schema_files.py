@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.data.schema import Schema
-from dpglm.data.schema_text import SIZE_LIMIT, parse_yaml
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.text import SIZE_LIMIT, parse_yaml
 from dpglm.errors import DpglmError, SchemaError
 
 SECONDS = 10.0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dpglm
-from dpglm.privacy.ledger import Ledger
+from dpglm.ledger.ledger import Ledger
 from dpglm.report.page import render
 from dpglm.results.compare import compare
 from dpglm.tables import latex, markdown

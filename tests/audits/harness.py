@@ -21,18 +21,16 @@ from dpglm.auditing.claim import words
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, release_neighbours
 from dpglm.auditing.rebuild import subject_of
-from dpglm.methods import Method
-from dpglm.noise import NoiseSource, SeededNoise
-from dpglm.planning import StudyPlan
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.base import Method
+from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
+from dpglm.papers.stacking.parts import OnPart
+from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
+from dpglm.planning.study_plan import StudyPlan
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.releases import (
-    BlockMinimisers,
-    MetaMinimiser,
-    OnPart,
-    PerturbedMinimiser,
-    Release,
-    ShortenedMinimiser,
-)
 
 FAILURE = 1e-4
 LESS = 0.8  # the twin's share of the honest noise: 20 % less
@@ -96,17 +94,17 @@ def claimed(privacy: dpglm.Privacy) -> Guarantee:
 
 def hidden(release: PerturbedMinimiser, price: float) -> PerturbedMinimiser:
     """The minimiser with what hides the solver's residual at this price."""
-    return replace(release, blur_scale=release.blur_for(price))
+    return replace(release, residual_noise_scale=release.residual_noise_for(price))
 
 
 def quieter(release: Release, part: float) -> Release:
     """The same release with this share of its noise, in all of its stages."""
-    if isinstance(release, ShortenedMinimiser):
+    if isinstance(release, NormClippedMinimiser):
         minimiser = quieter(release.minimiser, part)
         return replace(release, minimiser=minimiser, length_scale=part * release.length_scale)
     if isinstance(release, OnPart | MetaMinimiser):
         return replace(release, inner=quieter(release.inner, part))  # type: ignore[arg-type]
-    if isinstance(release, BlockMinimisers):
+    if isinstance(release, SubmodelMinimisers):
         minimisers = tuple(quieter(one, part) for one in release.minimisers)
         return replace(release, minimisers=minimisers)  # type: ignore[arg-type]
     assert isinstance(release, PerturbedMinimiser) or hasattr(release, "scale")

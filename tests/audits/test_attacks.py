@@ -14,12 +14,17 @@ import pytest
 import dpglm
 from dpglm.auditing.bounding import bounded
 from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
-from dpglm.data import BinaryResponse, Design, Schema, open_source
-from dpglm.glm.blocks import TermBlock
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
-from dpglm.noise import SeededNoise
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import Piece
-from dpglm.releases import Curvature, Release, Span
 from tests.audits.harness import FAILURE, Acts, claimed
 from tests.audits.test_minimiser import calibrated
 from tests.audits.test_moments import planned
@@ -59,10 +64,10 @@ class FreshNoise(Acts):
 @pytest.mark.audit
 def test_noise_reused_by_a_second_release_cancels() -> None:
     privacy = dpglm.Privacy.gdp(1.0, delta=0.05, relation="add-remove")
-    span = Span((TermBlock("x", "other", 0, 1, 1.0, np.eye(1), np.ones(1)),))
+    span = Span((TermColumns("x", "other", 0, 1, 1.0, np.eye(1), np.ones(1)),))
     releases: list[Release] = []
     for what in ("curvature", "score"):
-        release = Curvature(families["binomial"](), 1.0, "gaussian", span, what)  # type: ignore[arg-type]
+        release = Information(families["binomial"](), 1.0, "gaussian", span, what)  # type: ignore[arg-type]
         releases.append(replace(release, scale=release.sensitivity("add-remove") * math.sqrt(2.0)))
     row = Piece(np.ones((1, 1), dtype=np.float32), np.ones(1), None)
     none = Piece(np.zeros((1, 0), dtype=np.float32), np.zeros(0), None)
@@ -113,7 +118,7 @@ def test_rows_above_the_norm_bound_are_read_as_zeros() -> None:
     broken = Neighbours("long rows", long(1.0), long(0.0))
     held = Neighbours("long rows", table("yes"), table("no"))  # type: ignore[arg-type]
     assert not stands(Acts((release,)), broken, privacy)
-    assert all(not block.X.any() for block in table("yes").blocks())
+    assert all(not block.X.any() for block in table("yes").chunks())
     assert stands(Drawless(release), held, privacy)
 
 

@@ -7,9 +7,15 @@ import inspect
 import pytest
 
 import dpglm
-import dpglm.releases
-from dpglm.methods import DPADMM, PPHTL, PSTF, PSTH, PSTS, methods
-from dpglm.releases import ExactMinimiser, OnPart, Release
+import dpglm.mechanisms
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.exact import ExactMinimiser
+from dpglm.methods.base import methods
+from dpglm.papers.radmm.dp_admm import DPADMM
+from dpglm.papers.stacking.parts import OnPart
+from dpglm.papers.stacking.pst_f import PSTF
+from dpglm.papers.stacking.pst_s import PSTS
+from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from tests.audits import (
     test_counts,
     test_curvature,
@@ -41,7 +47,7 @@ FILES = (
 CASES: list[Case] = [case for file in FILES for case in file.CASES]
 RELEASES = [
     kind
-    for kind in vars(dpglm.releases).values()
+    for kind in vars(dpglm.mechanisms).values()
     if inspect.isclass(kind) and issubclass(kind, Release) and not inspect.isabstract(kind)
 ]
 # Without a claim there is nothing to audit: it has no price and is refused below.

@@ -16,13 +16,15 @@ import pytest
 
 import dpglm
 from dpglm.auditing.neighbours import Neighbours, Table
-from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families.poisson import Poisson
 from dpglm.glm.penalties import penalties
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import Piece
 from dpglm.privacy.bounded import calibrate_bounded, calibrate_bounded_pure
 from dpglm.privacy.budget import Relation
-from dpglm.releases import Curvature, PerturbedMinimiser, Span
 from tests.audits.harness import Case, check, hidden, of_releases
 
 COUNTS = Poisson(bound=20.0)
@@ -36,34 +38,34 @@ def calibrated(privacy: dpglm.Privacy, share: float = 0.0) -> tuple[PerturbedMin
     if privacy.delta == 0.0:
         pure = calibrate_bounded_pure(
             privacy.epsilon,
-            reach_of=lambda scale: REACH,
+            max_leverage_of=lambda scale: REACH,
             relation=relation,
-            curvature_sensitivity=step,
+            information_sensitivity=step,
             share=share,
         )
-        scale, other, price = pure.score_scale, pure.curvature_scale, pure.blur_epsilon
+        scale, other, price = pure.score_scale, pure.information_scale, pure.residual_epsilon
     else:
         found = calibrate_bounded(
             privacy.epsilon,
             privacy.delta,
-            reach_of=lambda scale: REACH,
+            max_leverage_of=lambda scale: REACH,
             relation=relation,
-            curvature_sensitivity=step,
+            information_sensitivity=step,
             share=share,
         )
-        scale, other, price = found.score_scale, found.curvature_scale, found.blur_mu
+        scale, other, price = found.score_scale, found.information_scale, found.residual_mu
     release = PerturbedMinimiser(
         family=COUNTS,
         ridge=1.0 / REACH,
         law="gamma" if privacy.delta == 0.0 else "gaussian",
         scale=scale,
         tolerance=1e-8,
-        blur_scale=1.0,
+        residual_noise_scale=1.0,
         penalty=penalties["none"](),
         penalty_rows=1.0,
         mixing=np.eye(1),
         penalised=np.array([True]),
-        reach=REACH,
+        max_leverage=REACH,
     )
     return hidden(release, price), other
 
@@ -71,8 +73,8 @@ def calibrated(privacy: dpglm.Privacy, share: float = 0.0) -> tuple[PerturbedMin
 def beside_its_curvature(relation: Relation) -> Case:
     privacy = dpglm.Privacy(1.0, 0.2, relation=relation)
     minimiser, scale = calibrated(privacy, share=0.5)
-    span = Span((TermBlock("x", "other", 0, 1, 1.0, np.eye(1), np.ones(1)),))
-    curvature = Curvature(COUNTS, scale, "gaussian", span)
+    span = Span((TermColumns("x", "other", 0, 1, 1.0, np.eye(1), np.ones(1)),))
+    curvature = Information(COUNTS, scale, "gaussian", span)
     # Means from .8 to 1 of the bound: the coefficient moves by about scale / ridge = .15 or less.
     offset = np.array([math.log(0.85 * COUNTS.bound)])
     first = Piece(np.ones((1, 1), dtype=np.float32), np.zeros(1), offset)
@@ -81,7 +83,7 @@ def beside_its_curvature(relation: Relation) -> Case:
         second = Piece(-np.ones((1, 1), dtype=np.float32), np.zeros(1), np.array([1e3]))
     pairs = [Neighbours("a mean near the bound", Table(first), Table(second))]
     releases = [minimiser, curvature]
-    return of_releases(Curvature, "counts, both", privacy, releases, pairs, trials=10_000, part=0.6)
+    return of_releases(Information, "counts, both", privacy, releases, pairs, trials=10_000, part=0.6)
 
 
 def cases() -> list[Case]:

@@ -16,10 +16,11 @@ import pytest
 
 import dpglm
 from dpglm.auditing.neighbours import release_neighbours
-from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import families
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.span import Span
 from dpglm.privacy.budget import Relation
-from dpglm.releases import Curvature, Span
 from tests.audits.harness import Case, check, of_releases
 
 KINDS: list[tuple[Relation, Literal["gaussian", "gamma"], Literal["curvature", "score"]]] = [
@@ -37,8 +38,8 @@ def cases() -> list[Case]:
     for name in ("binomial", "poisson"):
         for relation, law, what in KINDS:
             size = 1 if relation == "add-remove" else 2
-            block = TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size))
-            release = Curvature(families[name]().with_bound(20.0), 1.0, law, Span((block,)), what)
+            block = TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size))
+            release = Information(families[name]().with_bound(20.0), 1.0, law, Span((block,)), what)
             privacy = dpglm.Privacy.gdp(MU, delta=0.05, relation=relation)
             if law == "gamma":
                 privacy = dpglm.Privacy(EPSILON, relation=relation)
@@ -47,7 +48,7 @@ def cases() -> list[Case]:
             pairs = [release_neighbours(release, relation, size)]
             title = f"{name}, {what}, {law}"
             trials = 28_000 if law == "gamma" and size > 1 else 6000  # the noise has three dimensions
-            found.append(of_releases(Curvature, title, privacy, [release], pairs, trials=trials))
+            found.append(of_releases(Information, title, privacy, [release], pairs, trials=trials))
     return found
 
 

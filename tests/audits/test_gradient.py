@@ -15,10 +15,10 @@ import pytest
 import dpglm
 from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.glm.families import families
+from dpglm.mechanisms.gradient import Gradient
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.subsampled import sampled_scale
-from dpglm.releases import Gradient
 from tests.audits.harness import Case, check, of_releases
 
 EPSILON, DELTA, RATE = 1.5, 0.05, 0.5
@@ -61,7 +61,7 @@ def sampled(sampling: Literal["poisson", "fixed"], relation: Relation) -> Case:
 
 def beside(table: Table, other: Table) -> Table:
     """The table with the other's row as well."""
-    pieces = [next(iter(one.blocks())) for one in (table, other)]
+    pieces = [next(iter(one.chunks())) for one in (table, other)]
     assert all(piece.offset is not None for piece in pieces)
     X = np.concatenate([piece.X for piece in pieces], axis=1)
     y = np.concatenate([piece.y for piece in pieces])

@@ -10,7 +10,13 @@ from collections.abc import Callable
 import pytest
 
 import dpglm
-from dpglm.methods import DPADMM, DPSC, DPSGD, MPADMM, SSADMM, Method, Output
+from dpglm.methods.base import Method
+from dpglm.methods.output import Output
+from dpglm.papers.dpsc.dpsc import DPSC
+from dpglm.papers.radmm.dp_admm import DPADMM
+from dpglm.papers.radmm.dpsgd import DPSGD
+from dpglm.papers.radmm.mpadmm import MPADMM
+from dpglm.papers.radmm.ssadmm import SSADMM
 from tests.audits.harness import Case, check, of_method
 
 METHODS: list[Method] = [

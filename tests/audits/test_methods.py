@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 import dpglm
-from dpglm.planning import StudyPlan
+from dpglm.planning.study_plan import StudyPlan
 from tests.audits.harness import Case, check, of_study
 
 BINARY = {"y": ["no", "yes"], "x": (0, 1)}

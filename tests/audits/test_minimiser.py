@@ -15,8 +15,8 @@ import dpglm
 from dpglm.auditing.neighbours import release_neighbours
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.releases import PerturbedMinimiser
 from tests.audits.harness import Case, check, hidden, of_releases
 
 BLUR = 0.01
@@ -43,7 +43,7 @@ def calibrated(privacy: dpglm.Privacy, size: int = 1) -> PerturbedMinimiser:
         law="gamma" if privacy.delta == 0.0 else "gaussian",
         scale=scale,
         tolerance=1e-8,
-        blur_scale=1.0,
+        residual_noise_scale=1.0,
         penalty=penalties["none"](),
         penalty_rows=1.0,
         mixing=np.eye(size),

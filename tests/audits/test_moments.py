@@ -18,10 +18,11 @@ from scipy.stats import beta, gamma, kstest
 
 import dpglm
 from dpglm.auditing.neighbours import Table, release_neighbours
-from dpglm.glm.blocks import TermBlock
-from dpglm.methods import Moments, Problem
-from dpglm.noise import SeededNoise
-from dpglm.releases import MomentSums, SecondMoments
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.moments import MomentSums, SecondMoments
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.methods.base import Problem
+from dpglm.methods.moments import Moments
 from tests.audits.harness import FAILURE, Case, check, of_releases
 
 SIZE = 2
@@ -35,7 +36,7 @@ class Columns:
         self.names = tuple(f"x{j}" for j in range(size))
         self.user_from_coded = self.coded_from_user = np.eye(size)
         self.penalised = np.ones(size, dtype=bool)
-        self.blocks = (TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),)
+        self.blocks = (TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),)
 
 
 def planned(privacy: dpglm.Privacy, size: int = SIZE) -> SecondMoments:

@@ -14,8 +14,8 @@ import pytest
 import dpglm
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
+from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.privacy.budget import Relation
-from dpglm.releases import PerturbedOutput
 from tests.audits.harness import Case, check, of_releases
 from tests.audits.twins import logistic_minimisers
 
@@ -36,15 +36,19 @@ def cases() -> list[Case]:
                 mixing=np.eye(1),
                 penalised=np.ones(1, dtype=bool),
             )
-            reach = release.sensitivity(relation)
+            max_leverage = release.sensitivity(relation)
             gdp = dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation)
             found.append(
                 of_releases(
-                    PerturbedOutput, f"{name}, Gaussian", gdp, [replace(release, scale=reach)], trials=8000
+                    PerturbedOutput,
+                    f"{name}, Gaussian",
+                    gdp,
+                    [replace(release, scale=max_leverage)],
+                    trials=8000,
                 )
             )
             pure = dpglm.Privacy(2.0, relation=relation)
-            gamma = replace(release, law="gamma", scale=reach / 2.0)
+            gamma = replace(release, law="gamma", scale=max_leverage / 2.0)
             found.append(of_releases(PerturbedOutput, f"{name}, pure", pure, [gamma], trials=8000))
     return found
 

@@ -15,14 +15,16 @@ import pytest
 
 import dpglm
 from dpglm.auditing.neighbours import Neighbours, Table
-from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.optim.rows import Block, Piece
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.span import Span
+from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import basic_composition
 from dpglm.privacy.pair import calibrate_pair
-from dpglm.releases import Curvature, PerturbedMinimiser, Span
 from tests.audits.harness import LESS, Case, check, hidden, of_releases
 
 EPSILON, DELTA = 1.0, 0.1
@@ -31,15 +33,15 @@ FAR = 1e3
 
 def planned(
     relation: Relation, share: float, ridge: float, size: int
-) -> tuple[PerturbedMinimiser, Curvature]:
-    span = Span((TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),))
-    curvature = Curvature(families["binomial"](), 1.0, "gaussian", span)
+) -> tuple[PerturbedMinimiser, Information]:
+    span = Span((TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),))
+    curvature = Information(families["binomial"](), 1.0, "gaussian", span)
     found = calibrate_pair(
         EPSILON,
         DELTA,
-        reach_of=lambda scale: 1.0 / ridge,
+        max_leverage_of=lambda scale: 1.0 / ridge,
         relation=relation,
-        curvature_sensitivity=curvature.sensitivity(relation),
+        information_sensitivity=curvature.sensitivity(relation),
         share=share,
         uniform=True,
     )
@@ -49,21 +51,21 @@ def planned(
         law="gaussian",
         scale=found.score_scale,
         tolerance=1e-8,
-        blur_scale=1.0,
+        residual_noise_scale=1.0,
         penalty=penalties["none"](),
         penalty_rows=1.0,
         mixing=np.eye(size),
         penalised=np.ones(size, dtype=np.bool_),
-        reach=1.0 / ridge,
+        max_leverage=1.0 / ridge,
     )
-    minimiser = hidden(minimiser, found.blur_mu)
-    curvature = replace(curvature, scale=found.curvature_scale)
+    minimiser = hidden(minimiser, found.residual_mu)
+    curvature = replace(curvature, scale=found.information_scale)
     events = [*minimiser.events(relation), *curvature.events(relation)]
     assert basic_composition([event for _, event in events], DELTA) == pytest.approx(EPSILON, rel=1e-4)
     return minimiser, curvature
 
 
-def rows(size: int, offset: float) -> tuple[Block, Block]:
+def rows(size: int, offset: float) -> tuple[RowChunk, RowChunk]:
     """One row along the first axis; and along the second, or in one column the opposite one."""
     axes = np.eye(size, dtype=np.float32)
     first = Piece(axes[:, :1].copy(), np.array([1.0]), np.array([-offset]))
@@ -93,7 +95,7 @@ def cases() -> list[Case]:
         pairs = [Neighbours(what, Table(first), Table(second))]
         releases = planned(relation, share, ridge, size)
         title = f"both releases, {share:g} for the curvature"
-        found.append(of_releases(Curvature, title, privacy, releases, pairs, trials=10_000, part=part))
+        found.append(of_releases(Information, title, privacy, releases, pairs, trials=10_000, part=part))
     return found
 
 

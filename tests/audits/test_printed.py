@@ -15,12 +15,16 @@ import pytest
 import dpglm
 from dpglm.auditing.bounding import bounded
 from dpglm.auditing.neighbours import Neighbours, Table
-from dpglm.data import Coding, Schema, parse
+from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.methods import DPSC, MPADMM, Method, Problem
-from dpglm.noise import SeededNoise
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.methods.base import Method, Problem
 from dpglm.optim.rows import Piece
+from dpglm.papers.dpsc.dpsc import DPSC
+from dpglm.papers.radmm.mpadmm import MPADMM
 from tests.audits.harness import FAILURE, claimed
 
 

@@ -18,11 +18,12 @@ from scipy.stats import gamma, kstest
 import dpglm
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.noise import SeededNoise
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import basic_composition
 from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
-from dpglm.releases import PerturbedMinimiser, ShortenedMinimiser, length_sensitivity
 from tests.audits.harness import FAILURE, Case, check, hidden, of_releases, quieter
 
 DRAWS = 10_000
@@ -31,37 +32,37 @@ TOLERANCE = 1e-6
 MARGIN, MOST = 0.01, 1e4
 
 
-def planned(privacy: dpglm.Privacy, share: float) -> ShortenedMinimiser:
+def planned(privacy: dpglm.Privacy, share: float) -> NormClippedMinimiser:
     """The release that just fits the budget, ``share`` of it for the lengths."""
     ridge = 2.0 / privacy.epsilon
     common: dict[str, Any] = {
-        "reach_of": lambda scale: 1.0 / ridge,
+        "max_leverage_of": lambda scale: 1.0 / ridge,
         "relation": privacy.relation,
-        "curvature_sensitivity": length_sensitivity(privacy.relation),
+        "information_sensitivity": length_sensitivity(privacy.relation),
         "share": share,
     }
     if privacy.delta == 0.0:
         pure = calibrate_pair_pure(privacy.epsilon, **common)
-        scales, price = (pure.score_scale, pure.curvature_scale), pure.blur_epsilon
+        scales, price = (pure.score_scale, pure.information_scale), pure.residual_epsilon
         ridge *= pure.ridge_factor
     else:
         pair = calibrate_pair(privacy.epsilon, privacy.delta, uniform=True, **common)
-        scales, price = (pair.score_scale, pair.curvature_scale), pair.blur_mu
+        scales, price = (pair.score_scale, pair.information_scale), pair.residual_mu
     minimiser = PerturbedMinimiser(
         family=families["binomial"](),
         ridge=ridge,
         law="gamma" if privacy.delta == 0.0 else "gaussian",
         scale=scales[0],
         tolerance=TOLERANCE,
-        blur_scale=1.0,
+        residual_noise_scale=1.0,
         penalty=penalties["none"](),
         penalty_rows=1.0,
         mixing=np.eye(1),
         penalised=np.ones(1, dtype=bool),
-        reach=1.0 / ridge,
+        max_leverage=1.0 / ridge,
     )
     minimiser = hidden(minimiser, price)
-    release = ShortenedMinimiser(minimiser, scales[1], privacy.relation == "add-remove", MARGIN, MOST)
+    release = NormClippedMinimiser(minimiser, scales[1], privacy.relation == "add-remove", MARGIN, MOST)
     events = [event for _, event in release.events(privacy.relation)]
     spent = basic_composition(events, privacy.delta)
     assert 0.99 * privacy.epsilon < spent <= privacy.epsilon * (1.0 + 1e-9)
@@ -71,7 +72,7 @@ def planned(privacy: dpglm.Privacy, share: float) -> ShortenedMinimiser:
 def less_of(stage: str) -> Callable[[Any, float], Any]:
     """Twins with less noise in one stage."""
 
-    def twin(release: ShortenedMinimiser, part: float) -> ShortenedMinimiser:
+    def twin(release: NormClippedMinimiser, part: float) -> NormClippedMinimiser:
         if stage == "lengths":
             return replace(release, length_scale=part * release.length_scale)
         return replace(release, minimiser=quieter(release.minimiser, part))
@@ -95,7 +96,7 @@ def cases() -> list[Case]:
         releases = [planned(privacy, share)]
         found.append(
             of_releases(
-                ShortenedMinimiser, f"{law}, {stage}", privacy, releases, trials=9000, twin=less_of(stage)
+                NormClippedMinimiser, f"{law}, {stage}", privacy, releases, trials=9000, twin=less_of(stage)
             )
         )
     return found
@@ -120,7 +121,7 @@ def test_pure_noise_of_the_lengths_has_the_law_that_is_paid_for_and_a_twin_has_n
     release = planned(dpglm.Privacy(1.0, relation=relation), 0.5)
     size = 2 if release.count_rows else 1
 
-    def norms(drawn: ShortenedMinimiser) -> Any:
+    def norms(drawn: NormClippedMinimiser) -> Any:
         noise = SeededNoise(5)
         return [np.linalg.norm(drawn._hidden(np.zeros(size), noise)) for _ in range(DRAWS)]
 

@@ -22,10 +22,17 @@ from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import release_neighbours
 from dpglm.auditing.rebuild import subject_of
 from dpglm.glm.families import families
-from dpglm.methods import PPHTL, PSTF, PSTH, PSTS, Method
-from dpglm.noise import SeededNoise
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.base import Method
+from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
+from dpglm.papers.stacking.parts import OnPart, Part
+from dpglm.papers.stacking.pst_f import PSTF
+from dpglm.papers.stacking.pst_s import PSTS
+from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
+from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.privacy.budget import Relation
-from dpglm.releases import BlockMinimisers, MetaMinimiser, OnPart, Part, PerturbedMinimiser, Release
 from tests.audits.harness import (
     FAILURE,
     LESS,
@@ -61,9 +68,9 @@ def gaussian(relation: Relation, size: int = 1) -> PerturbedMinimiser:
     )
 
 
-def groups(relation: Relation) -> BlockMinimisers:
+def groups(relation: Relation) -> SubmodelMinimisers:
     """Models on single columns, together."""
-    return BlockMinimisers((gaussian(relation),) * GROUPS, np.eye(GROUPS))
+    return SubmodelMinimisers((gaussian(relation),) * GROUPS, np.eye(GROUPS))
 
 
 def releases() -> list[Case]:
@@ -73,7 +80,7 @@ def releases() -> list[Case]:
         pair = release_neighbours(groups(relation), relation, GROUPS)
         found.append(
             of_releases(
-                BlockMinimisers, "groups together", privacy, [groups(relation)], [pair], trials=10_000
+                SubmodelMinimisers, "groups together", privacy, [groups(relation)], [pair], trials=10_000
             )
         )
         meta = MetaMinimiser(gaussian(relation, GROUPS + 1))
@@ -162,10 +169,11 @@ def test_the_printed_source_of_pst_h_breaks_its_claim() -> None:
     count = 5
     one = hidden(replace(calibrated(privacy), family=families["binomial"]()), 0.01)
     printed: list[Release] = [
-        BlockMinimisers((one,), np.sqrt(count) * np.eye(count)[place : place + 1]) for place in range(count)
+        SubmodelMinimisers((one,), np.sqrt(count) * np.eye(count)[place : place + 1])
+        for place in range(count)
     ]
     together = Acts(tuple(printed))
-    joint = BlockMinimisers((gaussian("replace-one"),) * count, np.eye(count))
+    joint = SubmodelMinimisers((gaussian("replace-one"),) * count, np.eye(count))
     pair = release_neighbours(joint, "replace-one", count)
     found = bounded(
         _Each(together.releases), [pair], claimed(privacy), SeededNoise(1), trials=10_000, failure=FAILURE

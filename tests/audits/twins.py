@@ -12,7 +12,7 @@ from scipy.special import expit
 from dpglm.auditing.bounding import bounded
 from dpglm.auditing.lower_bound import Statistic
 from dpglm.auditing.neighbours import Neighbours
-from dpglm.noise import SeededNoise
+from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.privacy.guarantee import Guarantee
 from tests.audits.harness import FAILURE
 

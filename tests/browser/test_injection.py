@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dpglm.privacy.ledger import Ledger
+from dpglm.ledger.ledger import Ledger
 from dpglm.report.page import render
 from dpglm.tables.content import Column, one_line
 from dpglm.tables.table import Table

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpglm
-from dpglm.data import Schema
+from dpglm.data.schema.schema import Schema
 from tests.fuzz.documented import CANARY, CANARY_NUMBER, within_bounds
 from tests.fuzz.mutations import mutated_bytes
 from tests.fuzz.strategies import DECLARATIONS, YAML_TEXTS

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpglm.data import Schema, open_source
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 from tests.fuzz.documented import CANARY, CANARY_NUMBER, require_no_canary, within_bounds
 from tests.fuzz.mutations import mutated_bytes
 from tests.replay.neighbours import COLUMNS, SCHEMA

@@ -8,7 +8,10 @@ import numpy as np
 from hypothesis import given, target
 from hypothesis import strategies as st
 
-from dpglm.data import Coding, RowEncoder, Schema, parse
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError
 from tests.fuzz.documented import ATTACK, within_bounds
 from tests.fuzz.strategies import DEEP, FORMULAS, LONG, PIECES

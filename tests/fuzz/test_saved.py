@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dpglm
 from dpglm.errors import DpglmError
-from dpglm.results.store import from_json, to_json
+from dpglm.postprocessing.store import from_json, to_json
 from tests.fuzz.documented import within_bounds
 from tests.fuzz.mutations import mutated_bytes, mutated_json
 from tests.fuzz.strategies import TREES

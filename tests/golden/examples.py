@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpglm.glm.blocks import TermBlock
+from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.released import Released
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import compare
@@ -141,10 +141,10 @@ def released() -> Released:
     corners = np.vstack([corner, -corner.sum(axis=0)])
     norm = (0.25 + 2 * 2.0 / 4 + 0.75) ** 0.5
     blocks = (
-        TermBlock("Intercept", "intercept", 0, 1, 0.125, np.array([[0.5 / norm]]), np.array([10.0 * norm])),
-        TermBlock("C(job)", "levels", 1, 4, 0.375, corners / norm, np.full(3, norm)),
-        TermBlock("age", "slope", 4, 5, 0.25, np.array([[2.0**0.5 / norm]]), np.array([4.5**0.5 * norm])),
-        TermBlock(
+        TermColumns("Intercept", "intercept", 0, 1, 0.125, np.array([[0.5 / norm]]), np.array([10.0 * norm])),
+        TermColumns("C(job)", "levels", 1, 4, 0.375, corners / norm, np.full(3, norm)),
+        TermColumns("age", "slope", 4, 5, 0.25, np.array([[2.0**0.5 / norm]]), np.array([4.5**0.5 * norm])),
+        TermColumns(
             "religious", "slope", 5, 6, 0.25, np.array([[2.0**0.5 / norm]]), np.array([4.5**0.5 * norm])
         ),
     )
@@ -162,17 +162,17 @@ def released() -> Released:
         score=ridge * centre,
         curvature=np.round(400.0 * curvature, 6),  # the same on every machine
         score_scale=6.5,
-        curvature_scale=1.625,
+        information_scale=1.625,
         dispersion=1.0,
         spread=6.5**2 / ridge**2,
-        bend=1.0,
+        third_derivative_bound=1.0,
     )
 
 
 def user_from_coded(model: Released) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Jobs against the farmer's; age over 17 to 43, religious over 1 to 4; the intercept at 0 of both."""
     matrix = np.zeros((6, 6))
-    constant, corners, slope = (model.blocks[k].table for k in (0, 1, 2))
+    constant, corners, slope = (model.term_columns[k].table for k in (0, 1, 2))
     matrix[0, 0] = constant[0, 0]
     matrix[0, 1:4] = corners[0]
     matrix[1:4, 1:4] = corners[1:] - corners[0]
@@ -220,7 +220,7 @@ def dense_fit() -> FitResult:
     """The fit with intervals, without a penalty: its coefficients are the debiased ones."""
     fit = interval_fit()
     assert fit.contrasts is not None
-    printed = np.array([verdict.printed for verdict in fit.verdicts])
+    printed = np.array([verdict.printed for verdict in fit.interval_decisions])
     estimates = np.where(printed, fit.contrasts.estimates, fit.contrasts.shrunk)
     return interval_fit(
         penalty="none",

@@ -7,7 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from dpglm.noise import SeededNoise, exact, lattice
+from dpglm.mechanisms.noise import exact, lattice
+from dpglm.mechanisms.noise.source import SeededNoise
 from tests.golden.numbers import Case, Section, asked, told
 
 # A seeded source draws 1024 normal numbers ahead.

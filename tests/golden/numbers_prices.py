@@ -85,13 +85,15 @@ def profiles_of_minimisers() -> Iterator[Case]:
     epsilons = np.array([2.0, 0.0, 1e-3, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0])
     for ridge, relation in product((1e-2, 0.5, 1.0, 5.0, 40.0, 1e4), BOTH):
         yield asked(theorems.perturbed_profile, epsilons, 4.0, ridge, relation=relation)
-    for reach, relation in product((0.02, 0.3, 1.0, 4.0), BOTH):
-        yield asked(theorems.perturbed_profile, epsilons, 4.0, 1.0, relation=relation, reach=reach)
+    for max_leverage, relation in product((0.02, 0.3, 1.0, 4.0), BOTH):
+        yield asked(
+            theorems.perturbed_profile, epsilons, 4.0, 1.0, relation=relation, max_leverage=max_leverage
+        )
     yield asked(theorems.perturbed_profile, epsilons, 4.0, 2.0, relation="add-remove", row_norm=0.5)
     yield asked(theorems.perturbed_profile, 0.5, 4.0, 2.0, relation="replace-one")
     yield asked(theorems.perturbed_profile, [-0.1], 4.0, 2.0, relation="replace-one")
-    yield asked(theorems.perturbed_profile, [0.1], 4.0, 2.0, relation="replace-one", reach=-1.0)
-    yield asked(theorems.perturbed_profile, [0.1], 4.0, 2.0, relation="replace-one", reach=INF)
+    yield asked(theorems.perturbed_profile, [0.1], 4.0, 2.0, relation="replace-one", max_leverage=-1.0)
+    yield asked(theorems.perturbed_profile, [0.1], 4.0, 2.0, relation="replace-one", max_leverage=INF)
 
 
 def losses_of_minimisers() -> Iterator[Case]:
@@ -119,15 +121,15 @@ def certificates() -> Iterator[Case]:
 
 def staged_profiles() -> Iterator[Case]:
     for steps, uniform, beside in product((1, 2), (False, True), (0.0, 0.02, 0.2, 1.0)):
-        for epsilon, reach in product((-0.5, 0.0, 0.3, 1.0, 2.0), (0.01, 0.4, 3.0)):
-            yield asked(staged.staged_delta, epsilon, 0.2, reach, steps, beside, uniform=uniform)
+        for epsilon, max_leverage in product((-0.5, 0.0, 0.3, 1.0, 2.0), (0.01, 0.4, 3.0)):
+            yield asked(staged.staged_delta, epsilon, 0.2, max_leverage, steps, beside, uniform=uniform)
     for epsilon in (-1.0, 0.0, 1.0):
         yield asked(staged.staged_delta, epsilon, 1.0, 0.3, 2, 0.5, uniform=True)
         yield asked(staged.staged_delta, epsilon, 1.0, 1e-4, 2, 0.5)
     for steps, beside, epsilon in product((1, 2), (0.0, 0.2), (-1.0, 0.0, 0.2, 1.0, 9.0)):
         yield asked(bounded.bounded_delta, epsilon, 0.2, 0.05, steps, beside)
-    for reach in (1e-9, 0.05, 2.0):
-        yield asked(bounded.bounded_shift, reach)
+    for max_leverage in (1e-9, 0.05, 2.0):
+        yield asked(bounded.bounded_shift, max_leverage)
 
 
 def noise_for_one() -> Iterator[Case]:
@@ -149,8 +151,8 @@ def gaussian_noise_for_one() -> Iterator[Case]:
     yield asked(calibration.gaussian_scale, 1.0, 1e-6, 0.5, relation="replace-one", row_norm=0.5)
     yield asked(calibration.gaussian_scale, 0.0, 1e-6, 0.5, relation="replace-one")
     for share in (0.3, 0.499, 0.501, 0.7):  # of the squared mu, around the threshold of Theorem A2
-        reach = share * accounting.gdp_mu(1e-3, 1e-6) ** 2 / 4.0
-        yield asked(calibration.gaussian_scale, 1e-3, 1e-6, 1.0 / reach, relation="replace-one")
+        max_leverage = share * accounting.gdp_mu(1e-3, 1e-6) ** 2 / 4.0
+        yield asked(calibration.gaussian_scale, 1e-3, 1e-6, 1.0 / max_leverage, relation="replace-one")
 
 
 def gaussian_noise_for_mu() -> Iterator[Case]:
@@ -162,13 +164,18 @@ def gaussian_noise_for_mu() -> Iterator[Case]:
 
 
 def noise_for_pairs() -> Iterator[Case]:
-    for reach, relation, uniform in product((0.02, 0.4, 1.5), BOTH, (False, True)):
-        more: dict[str, Any] = {"relation": relation, "uniform": uniform, "curvature_sensitivity": 0.25}
-        yield _pair(pair.calibrate_pair, 1.0, 1e-6, reach, **more)
-    yield _pair(pair.calibrate_pair, 0.2, 1e-6, 0.5, relation="replace-one", curvature_sensitivity=0.36)
-    yield _pair(pair.calibrate_pair, 0.2, 1e-6, 3.0, relation="replace-one", curvature_sensitivity=0.36)
+    for max_leverage, relation, uniform in product((0.02, 0.4, 1.5), BOTH, (False, True)):
+        more: dict[str, Any] = {"relation": relation, "uniform": uniform, "information_sensitivity": 0.25}
+        yield _pair(pair.calibrate_pair, 1.0, 1e-6, max_leverage, **more)
+    yield _pair(pair.calibrate_pair, 0.2, 1e-6, 0.5, relation="replace-one", information_sensitivity=0.36)
+    yield _pair(pair.calibrate_pair, 0.2, 1e-6, 3.0, relation="replace-one", information_sensitivity=0.36)
     for share, blur in ((0.3, 0.02), (0.7, 0.3), (0.0, 0.1), (1.0, 0.1), (0.5, 0.0), (0.5, 1.0)):
-        more = {"relation": "add-remove", "curvature_sensitivity": 1.0, "share": share, "blur_share": blur}
+        more = {
+            "relation": "add-remove",
+            "information_sensitivity": 1.0,
+            "share": share,
+            "residual_share": blur,
+        }
         yield _pair(pair.calibrate_pair, 1.0, 1e-6, 0.4, **more)
         yield asked(pair.calibrate_pair_gdp, 0.25, **more)
         yield _pair(pair.calibrate_pair_pure, 1.0, None, 1.5, **more)
@@ -177,23 +184,26 @@ def noise_for_pairs() -> Iterator[Case]:
 
 
 def noise_for_pure_pairs() -> Iterator[Case]:
-    for epsilon, reach, relation in product((0.1, 1.0, 5.0), (1e-3, 0.05, 0.4, 6.0), BOTH):
-        more: dict[str, Any] = {"relation": relation, "curvature_sensitivity": 0.25}
-        yield _pair(pair.calibrate_pair_pure, epsilon, None, reach, **more)
-        yield _pair(bounded.calibrate_bounded, epsilon, 1e-6, reach, **more)
-        yield _pair(bounded.calibrate_bounded_pure, epsilon, None, reach, **more)
+    for epsilon, max_leverage, relation in product((0.1, 1.0, 5.0), (1e-3, 0.05, 0.4, 6.0), BOTH):
+        more: dict[str, Any] = {"relation": relation, "information_sensitivity": 0.25}
+        yield _pair(pair.calibrate_pair_pure, epsilon, None, max_leverage, **more)
+        yield _pair(bounded.calibrate_bounded, epsilon, 1e-6, max_leverage, **more)
+        yield _pair(bounded.calibrate_bounded_pure, epsilon, None, max_leverage, **more)
     for mu, relation in product((0.01, 0.25, 3.0), BOTH):
-        yield asked(pair.calibrate_pair_gdp, mu, relation=relation, curvature_sensitivity=0.25)
+        yield asked(pair.calibrate_pair_gdp, mu, relation=relation, information_sensitivity=0.25)
     yield asked(pair.stages_of, 0.25, 0.3, 0.02)
 
 
-def _pair(function: Any, epsilon: float, delta: float | None, reach: float, **more: Any) -> Case:
+def _pair(function: Any, epsilon: float, delta: float | None, max_leverage: float, **more: Any) -> Case:
     """Of a ridge that grows as the noise shrinks, as methods choose it."""
     asked_for = (epsilon,) if delta is None else (epsilon, delta)
     words = ", ".join(f"{key}={value!r}" for key, value in more.items())
-    name = f"{function.__name__}({', '.join(map(repr, asked_for))}, reach={reach}, {words})"
+    name = f"{function.__name__}({', '.join(map(repr, asked_for))}, max_leverage={max_leverage}, {words})"
     return told(
-        name, lambda: function(*asked_for, reach_of=lambda scale: reach * (1.0 + 0.1 / scale), **more)
+        name,
+        lambda: function(
+            *asked_for, max_leverage_of=lambda scale: max_leverage * (1.0 + 0.1 / scale), **more
+        ),
     )
 
 

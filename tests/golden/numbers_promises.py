@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.filter import Balance, PrivacyFilter
 from dpglm.privacy.guarantee import Guarantee
 from tests.golden.numbers import Case, Section, asked, told
 
@@ -38,23 +38,23 @@ def budgets() -> Iterator[Case]:
         yield asked(Privacy, 1.0, **more)
 
 
-def promise(**more: Any) -> Guarantee:
+def budgeted_plan(**more: Any) -> Guarantee:
     numbers: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "definition": "approximate"}
     return Guarantee(**{**numbers, "relation": "replace-one", "unit": "one row", **more})
 
 
 PROMISES: dict[str, Guarantee] = {
-    "pure": promise(delta=0.0, definition="pure", theorem="Theorem A1", assumptions=("a", "b")),
-    "free": promise(epsilon=0.0, delta=0.0, definition="pure", relation="add-remove"),
-    "huge": promise(epsilon=800.0, delta=0.0, definition="pure"),
-    "edge": promise(epsilon=709.9, delta=0.1),
-    "pair": promise(),
-    "weak": promise(epsilon=9.0, delta=0.3),
-    "curve": promise(curve=((0.2, 1e-2), (3.0, 1e-12))),
-    "gdp": promise(epsilon=2.254, mu=0.5, definition="gdp"),
-    "zcdp": promise(epsilon=2.254, mu=0.5, rho=0.125, definition="zcdp"),
+    "pure": budgeted_plan(delta=0.0, definition="pure", theorem="Theorem A1", assumptions=("a", "b")),
+    "free": budgeted_plan(epsilon=0.0, delta=0.0, definition="pure", relation="add-remove"),
+    "huge": budgeted_plan(epsilon=800.0, delta=0.0, definition="pure"),
+    "edge": budgeted_plan(epsilon=709.9, delta=0.1),
+    "pair": budgeted_plan(),
+    "weak": budgeted_plan(epsilon=9.0, delta=0.3),
+    "curve": budgeted_plan(curve=((0.2, 1e-2), (3.0, 1e-12))),
+    "gdp": budgeted_plan(epsilon=2.254, mu=0.5, definition="gdp"),
+    "zcdp": budgeted_plan(epsilon=2.254, mu=0.5, rho=0.125, definition="zcdp"),
     "none": Guarantee.none("no privacy was asked for"),
-    "seeded": promise(epsilon=0.123456, delta=2.00001e-7).seeded(),
+    "seeded": budgeted_plan(epsilon=0.123456, delta=2.00001e-7).seeded(),
 }
 
 
@@ -82,7 +82,7 @@ def refused_promises() -> Iterator[Case]:
         {"unit": " "},
         {"private": False},
     ):
-        yield told(f"Guarantee({more})", lambda more=more: promise(**more))
+        yield told(f"Guarantee({more})", lambda more=more: budgeted_plan(**more))
 
 
 def balances() -> Iterator[Case]:

@@ -11,11 +11,9 @@ import numpy as np
 
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
+from dpglm.mechanisms.gradient import Gradient
+from dpglm.mechanisms.information import Information
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.releases import (
-    Curvature,
-    Gradient,
-)
 from tests.golden.numbers import Case, Section, told
 from tests.golden.numbers_releases import (
     BINOMIAL,
@@ -45,14 +43,21 @@ def refused_releases() -> Iterator[Case]:
             {"penalty": scad},
             {"family": families["gaussian"]()},
             {"family": COUNTS, "claimed_epsilon": 1.0},
-            *({name: value} for name in ("scale", "tolerance", "blur_scale") for value in (0.0, INF, NAN)),
+            *(
+                {name: value}
+                for name in ("scale", "tolerance", "residual_noise_scale")
+                for value in (0.0, INF, NAN)
+            ),
             *(
                 {"ridge": ridge}
                 for ridge in (0.0, -1.0, INF, NAN, np.eye(2), np.zeros(0), np.array([1.0, 0.0]))
             ),
             {"ridge": RIDGES},
-            *({"ridge": RIDGES, "reach": reach} for reach in (NAN, 0.2, 0.24974, 0.24976, 0.25)),
-            *({"reach": reach} for reach in (NAN, 0.3333, 0.3334)),
+            *(
+                {"ridge": RIDGES, "reach": max_leverage}
+                for max_leverage in (NAN, 0.2, 0.24974, 0.24976, 0.25)
+            ),
+            *({"reach": max_leverage} for max_leverage in (NAN, 0.3333, 0.3334)),
         ],
         output: [
             {"penalty": scad},
@@ -81,17 +86,17 @@ def refused_releases() -> Iterator[Case]:
             yield told(f"{make.__name__}: {shown}", lambda make=make, change=change: make(**change).name)
     for scale in (0.0, INF, NAN, 1e11, 1e13):
         yield told(
-            f"curvature {scale}", lambda s=scale: Curvature(BINOMIAL, s, "gaussian", SPANS["free"]).name
+            f"curvature {scale}", lambda s=scale: Information(BINOMIAL, s, "gaussian", SPANS["free"]).name
         )
         yield told(
-            f"curvature {scale}, gamma", lambda s=scale: Curvature(BINOMIAL, s, "gamma", SPANS["free"]).name
+            f"curvature {scale}, gamma", lambda s=scale: Information(BINOMIAL, s, "gamma", SPANS["free"]).name
         )
         yield told(f"gradient {scale}", lambda s=scale: Gradient(BINOMIAL, s).name)
         yield told(f"moments {scale}", lambda s=scale: moments(scale=s).name)
         yield told(f"output {scale}", lambda s=scale: output(scale=s).name)
         yield told(f"length {scale}", lambda s=scale: replace(SHORTENED["count"], length_scale=s).name)
     yield from _coarsest()
-    yield told("curvature of squares", lambda: Curvature(families["gaussian"](), 1.0, "gamma", free()).name)
+    yield told("curvature of squares", lambda: Information(families["gaussian"](), 1.0, "gamma", free()).name)
     for change in (
         *({"clip": value} for value in (0.0, INF, NAN)),
         *({"sampling": "poisson", "rate": value} for value in (0.0, 1.0, 1.1, NAN)),

@@ -9,30 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import penalties
-from dpglm.noise import SeededNoise
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.exact import ExactMinimiser
+from dpglm.mechanisms.first_rows import FirstRows
+from dpglm.mechanisms.folds import fold
+from dpglm.mechanisms.gradient import Gradient
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.leverage import WithinLeverage
+from dpglm.mechanisms.moments import SecondMoments
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows, length_sensitivity
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.output_perturbation import PerturbedOutput
+from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import Piece
+from dpglm.papers.printed import PrintedDPSC, PrintedMPADMM
 from dpglm.privacy.budget import Relation
-from dpglm.releases import (
-    Curvature,
-    ExactMinimiser,
-    Gradient,
-    PerturbedMinimiser,
-    PerturbedOutput,
-    PrintedDPSC,
-    PrintedMPADMM,
-    Release,
-    SecondMoments,
-    Shortened,
-    ShortenedMinimiser,
-    Span,
-    length_sensitivity,
-)
-from dpglm.releases.first_rows import FirstRows
-from dpglm.releases.folds import fold
-from dpglm.releases.reach import WithinReach
 from tests.golden.numbers import Case, Section, told
 
 BOTH: tuple[Relation, ...] = ("add-remove", "replace-one")
@@ -71,13 +66,13 @@ TABLES = {"binomial": Table(), "counts": Table(6.0)}
 
 
 def free(size: int = 3) -> Span:
-    return Span((TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),))
+    return Span((TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),))
 
 
 def tied() -> Span:
     corners = np.array([[-1.0, -1.0], [1.0, -1.0], [0.0, 2.0]]) / np.sqrt([2.0, 6.0])
-    one = TermBlock("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.ones(1))
-    return Span((one, TermBlock("g", "levels", 1, 3, 0.67, corners, np.ones(2))))
+    one = TermColumns("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.ones(1))
+    return Span((one, TermColumns("g", "levels", 1, 3, 0.67, corners, np.ones(2))))
 
 
 SPANS = {"free": free(), "tied": tied()}
@@ -90,7 +85,7 @@ def minimiser(**changed: Any) -> PerturbedMinimiser:
         "law": "gaussian",
         "scale": 2.0,
         "tolerance": 1e-11,
-        "blur_scale": 1e-9,
+        "residual_noise_scale": 1e-9,
         "penalty": penalties["none"](),
         "penalty_rows": 30.0,
         "mixing": np.eye(3) + np.diag([0.25, 0.0], 1),
@@ -113,26 +108,26 @@ def moments(**changed: Any) -> SecondMoments:
 
 MINIMISERS: dict[str, PerturbedMinimiser] = {
     "gamma": minimiser(law="gamma"),
-    "gamma, l1": minimiser(law="gamma", penalty=penalties["l1"](0.02), reach=0.4),
-    "gamma, ridges": minimiser(law="gamma", ridge=RIDGES, reach=0.4),
+    "gamma, l1": minimiser(law="gamma", penalty=penalties["l1"](0.02), max_leverage=0.4),
+    "gamma, ridges": minimiser(law="gamma", ridge=RIDGES, max_leverage=0.4),
     "gamma, counts": minimiser(law="gamma", family=COUNTS),
     "claimed": minimiser(claimed_epsilon=1.5),
-    "claimed, ridges": minimiser(claimed_epsilon=1.5, ridge=RIDGES, reach=0.4, penalty_rows=None),
+    "claimed, ridges": minimiser(claimed_epsilon=1.5, ridge=RIDGES, max_leverage=0.4, penalty_rows=None),
     "gdp": minimiser(ridge=8.0, penalty=penalties["elastic_net"](0.05)),
     "gdp, small ridge": minimiser(ridge=1.0),
-    "staged": minimiser(reach=0.4),
-    "staged, ridges": minimiser(ridge=RIDGES, reach=0.35, penalty=penalties["l2"](0.01)),
-    "gdp, ridges": minimiser(ridge=10.0 * RIDGES, reach=0.04),
-    "bounded": minimiser(family=COUNTS, reach=0.4),
-    "bounded, ridges": minimiser(family=COUNTS, ridge=RIDGES, reach=0.4),
+    "staged": minimiser(max_leverage=0.4),
+    "staged, ridges": minimiser(ridge=RIDGES, max_leverage=0.35, penalty=penalties["l2"](0.01)),
+    "gdp, ridges": minimiser(ridge=10.0 * RIDGES, max_leverage=0.04),
+    "bounded": minimiser(family=COUNTS, max_leverage=0.4),
+    "bounded, ridges": minimiser(family=COUNTS, ridge=RIDGES, max_leverage=0.4),
     "margin": minimiser(family=MARGIN),
 }
-SHORTENED: dict[str, ShortenedMinimiser] = {
-    "count": ShortenedMinimiser(MINIMISERS["staged"], 1.5, True),
-    "rows": ShortenedMinimiser(MINIMISERS["gdp, small ridge"], 0.5, False, margin=0.5, most=3.0),
-    "gamma": ShortenedMinimiser(MINIMISERS["gamma"], 0.75, True, margin=0.9),
-    "ridges": ShortenedMinimiser(MINIMISERS["staged, ridges"], 0.25, True, margin=0.7),
-    "gamma, rows": ShortenedMinimiser(MINIMISERS["gamma, counts"], 0.25, False),
+SHORTENED: dict[str, NormClippedMinimiser] = {
+    "count": NormClippedMinimiser(MINIMISERS["staged"], 1.5, True),
+    "rows": NormClippedMinimiser(MINIMISERS["gdp, small ridge"], 0.5, False, margin=0.5, most=3.0),
+    "gamma": NormClippedMinimiser(MINIMISERS["gamma"], 0.75, True, margin=0.9),
+    "ridges": NormClippedMinimiser(MINIMISERS["staged, ridges"], 0.25, True, margin=0.7),
+    "gamma, rows": NormClippedMinimiser(MINIMISERS["gamma, counts"], 0.25, False),
 }
 OUTPUTS: dict[str, PerturbedOutput] = {
     "gamma": output(law="gamma", penalty=penalties["l1"](0.02)),
@@ -140,8 +135,8 @@ OUTPUTS: dict[str, PerturbedOutput] = {
     "counts": output(family=COUNTS),
     "plain": output(plain_rows=25, law="gamma", penalty_rows=None),
 }
-CURVATURES: dict[str, Curvature] = {
-    f"{law}, {span}, {family}, {what}": Curvature(NAMED[family], 0.8, law, SPANS[span], what)
+CURVATURES: dict[str, Information] = {
+    f"{law}, {span}, {family}, {what}": Information(NAMED[family], 0.8, law, SPANS[span], what)
     for law, span, family, what in product(("gaussian", "gamma"), SPANS, NAMED, ("curvature", "score"))
 }
 MOMENTS: dict[str, SecondMoments] = {
@@ -164,7 +159,9 @@ def run_minimisers() -> Iterator[Case]:
         for at in (None, np.array([0.5, -1.0, 2.0])):
             yield f"{name}, at {at}", _run(release, at)
         for price in (0.1, 1e-15):
-            yield told(f"{name}, blur for {price}", lambda release=release, p=price: release.blur_for(p))
+            yield told(
+                f"{name}, blur for {price}", lambda release=release, p=price: release.residual_noise_for(p)
+            )
         yield f"{name}, moved", (release.moved, release.least_ridge)
 
 
@@ -228,13 +225,13 @@ def rows_read() -> Iterator[Case]:
         ("first 100", FirstRows(table, 100)),
         ("fold 1 of 3", fold(table, 3, 1, held=True)),
         ("but fold 1 of 3", fold(table, 3, 1, held=False)),
-        ("within reach", WithinReach(table, RIDGES, 0.26)),
-        ("not shortened", Shortened(table, 1.0)),
-        ("shortened", Shortened(table, 1.75)),
-        ("shortened to reach", Shortened(table, 1.75, 1.0 / (RIDGES * 0.3))),
+        ("within reach", WithinLeverage(table, RIDGES, 0.26)),
+        ("not shortened", NormClippedRows(table, 1.0)),
+        ("shortened", NormClippedRows(table, 1.75)),
+        ("shortened to reach", NormClippedRows(table, 1.75, 1.0 / (RIDGES * 0.3))),
     ):
         # Read twice: the second time must be like the first.
-        for _, blocks in enumerate([list(rows.blocks()), list(rows.blocks())][1:]):
+        for _, blocks in enumerate([list(rows.chunks()), list(rows.chunks())][1:]):
             X = np.concatenate([block.X for block in blocks], axis=1)
             offset = [block.offset for block in blocks if block.offset is not None]
             told_of = [
@@ -256,7 +253,7 @@ def projections() -> Iterator[Case]:
         found = span.variances()
         yield f"{name}, variances", (found.total, [*found.levels], [*found.levels.values()])
     tables = {
-        "gaps": (TermBlock("x", "other", 1, 3, 1.0, np.eye(2), np.ones(2)),),
+        "gaps": (TermColumns("x", "other", 1, 3, 1.0, np.eye(2), np.ones(2)),),
         "no simplex": _levels(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])),
         "not centred": _levels(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])),
         "two levels for two columns": _levels(np.eye(2)),
@@ -266,9 +263,9 @@ def projections() -> Iterator[Case]:
         yield told(f"{name}", lambda blocks=blocks: Span(blocks).dimension)
 
 
-def _levels(table: np.ndarray) -> tuple[TermBlock, ...]:
-    one = TermBlock("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.ones(1))
-    return (one, TermBlock("g", "levels", 1, 3, 1.0, table, np.ones(2)))
+def _levels(table: np.ndarray) -> tuple[TermColumns, ...]:
+    one = TermColumns("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.ones(1))
+    return (one, TermColumns("g", "levels", 1, 3, 1.0, table, np.ones(2)))
 
 
 ALL: dict[str, dict[str, Any]] = {

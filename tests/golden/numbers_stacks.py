@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 
 import dpglm
-from dpglm.data import Coding, Schema, parse
+from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.glm.penalties import penalties
-from dpglm.methods import PSTF, PSTS, Method, Problem
-from dpglm.noise import SeededNoise
-from dpglm.releases import BlockMinimisers, MetaMinimiser, OnPart, Part, PerturbedMinimiser, Release
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.base import Method, Problem
+from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
+from dpglm.papers.stacking.parts import OnPart, Part
+from dpglm.papers.stacking.pst_f import PSTF
+from dpglm.papers.stacking.pst_s import PSTS
+from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from tests.golden.numbers import Case, Section, told
 from tests.golden.numbers_releases import BINOMIAL, BOTH, COUNTS, TABLES, minimiser
 
@@ -27,14 +35,14 @@ def small(size: int, **changed: Any) -> PerturbedMinimiser:
 
 LOADINGS = np.array([[0.7, 1.5, 0.0], [0.7, 0.0, 2.5]])
 RELEASES: dict[str, Release] = {
-    "two groups": BlockMinimisers((small(2), small(2, ridge=12.0)), LOADINGS),
-    "short rows": BlockMinimisers((small(2), small(2)), 4.0 * LOADINGS),
-    "one group": BlockMinimisers((small(2),), LOADINGS[:1]),
-    "one group, pure": BlockMinimisers((small(3, law="gamma"),), np.array([[1.0, 0.5, 3.0]])),
+    "two groups": SubmodelMinimisers((small(2), small(2, ridge=12.0)), LOADINGS),
+    "short rows": SubmodelMinimisers((small(2), small(2)), 4.0 * LOADINGS),
+    "one group": SubmodelMinimisers((small(2),), LOADINGS[:1]),
+    "one group, pure": SubmodelMinimisers((small(3, law="gamma"),), np.array([[1.0, 0.5, 3.0]])),
     "answers": MetaMinimiser(small(3)),
     "answers, pulled": MetaMinimiser(small(3, tolerance=1e-6), 2.5),
     "answers, pure": MetaMinimiser(small(3, law="gamma", tolerance=1e-6), -0.5),
-    "second half": OnPart(BlockMinimisers((small(2), small(2)), LOADINGS), Part(HALVES, 1)),
+    "second half": OnPart(SubmodelMinimisers((small(2), small(2)), LOADINGS), Part(HALVES, 1)),
     "a part of three": OnPart(small(3), Part(THIRDS, 1)),
     "answers of a part": OnPart(MetaMinimiser(small(3)), Part(THIRDS, 2)),
 }
@@ -74,15 +82,15 @@ def costs() -> Iterator[Case]:
 
 def refusals() -> Iterator[Case]:
     wrong: dict[str, Any] = {
-        "another size": lambda: BlockMinimisers((small(3),), LOADINGS[:1]),
-        "one loading for two": lambda: BlockMinimisers((small(2), small(2)), LOADINGS[:1]),
-        "negative": lambda: BlockMinimisers((small(2),), -LOADINGS[:1]),
-        "huge": lambda: BlockMinimisers((small(2),), 1e50 * LOADINGS[:1]),
-        "two scales": lambda: BlockMinimisers((small(2), small(2, scale=1.9)), LOADINGS),
-        "a small ridge": lambda: BlockMinimisers((small(2), small(2, ridge=7.99)), LOADINGS),
-        "gamma": lambda: BlockMinimisers((small(2, law="gamma"), small(2, law="gamma")), LOADINGS),
-        "counts": lambda: BlockMinimisers((small(2, family=COUNTS), small(2, family=COUNTS)), LOADINGS),
-        "claimed": lambda: BlockMinimisers((small(2, claimed_epsilon=1.0), small(2)), LOADINGS),
+        "another size": lambda: SubmodelMinimisers((small(3),), LOADINGS[:1]),
+        "one loading for two": lambda: SubmodelMinimisers((small(2), small(2)), LOADINGS[:1]),
+        "negative": lambda: SubmodelMinimisers((small(2),), -LOADINGS[:1]),
+        "huge": lambda: SubmodelMinimisers((small(2),), 1e50 * LOADINGS[:1]),
+        "two scales": lambda: SubmodelMinimisers((small(2), small(2, scale=1.9)), LOADINGS),
+        "a small ridge": lambda: SubmodelMinimisers((small(2), small(2, ridge=7.99)), LOADINGS),
+        "gamma": lambda: SubmodelMinimisers((small(2, law="gamma"), small(2, law="gamma")), LOADINGS),
+        "counts": lambda: SubmodelMinimisers((small(2, family=COUNTS), small(2, family=COUNTS)), LOADINGS),
+        "claimed": lambda: SubmodelMinimisers((small(2, claimed_epsilon=1.0), small(2)), LOADINGS),
         "nothing": lambda: MetaMinimiser(small(1)),
         "far": lambda: MetaMinimiser(small(3), 1e9),
         "edges": lambda: Part((0.0, 0.6, 0.5, 1.0), 0),
@@ -92,7 +100,7 @@ def refusals() -> Iterator[Case]:
     for name, made in wrong.items():
         yield told(name, lambda made=made: str(made().name) if hasattr(made(), "name") else "made")
     yield "answers of one model", MetaMinimiser(small(2)).models
-    yield "least ridge", BlockMinimisers((small(2, ridge=8.0), small(2, ridge=8.0)), LOADINGS).size
+    yield "least ridge", SubmodelMinimisers((small(2, ridge=8.0), small(2, ridge=8.0)), LOADINGS).size
 
 
 def plans() -> Iterator[Case]:
@@ -122,7 +130,7 @@ def plans() -> Iterator[Case]:
             yield f"{what}, of all", str([release.reads for release in plan.releases])
             for number, release in enumerate(plan.releases):
                 inner = release.inner if isinstance(release, OnPart) else release
-                if isinstance(inner, BlockMinimisers):
+                if isinstance(inner, SubmodelMinimisers):
                     yield f"{what}, loadings {number}", inner.loadings.ravel()
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.coding import Coding
-from dpglm.data.formula import parse
-from dpglm.data.rows import RowEncoder
-from dpglm.data.schema import Schema
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError
 
 NUMBERS = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
@@ -62,9 +62,9 @@ def test_every_block_of_every_row_keeps_its_bound(
     columns["y"] = np.zeros(count, np.int32)
     rows, _, _ = RowEncoder(model, coding).encode(columns)
     squares = rows.astype(np.float64) ** 2
-    for block in coding.blocks:
+    for block in coding.term_columns:
         assert squares[block.columns].sum(axis=0).max() <= block.bound
     # So the reach that a method computes covers all rows, and no release blanks one.
-    ridge = np.concatenate([np.full(b.stop - b.start, rng.uniform(0.1, 10)) for b in coding.blocks])
-    reach = sum(block.bound / ridge[block.start] for block in coding.blocks)
-    assert ((squares.T @ (1.0 / ridge)) <= reach).all()
+    ridge = np.concatenate([np.full(b.stop - b.start, rng.uniform(0.1, 10)) for b in coding.term_columns])
+    max_leverage = sum(block.bound / ridge[block.start] for block in coding.term_columns)
+    assert ((squares.T @ (1.0 / ridge)) <= max_leverage).all()

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpglm.data.coding import Coding, Kind
-from dpglm.data.factors import simplex_corners
-from dpglm.data.formula import parse
-from dpglm.data.rows import RowEncoder
-from dpglm.data.schema import Schema
-from dpglm.data.variables import Numeric
+from dpglm.data.coding.coding import Coding, Kind
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.formula.factors import simplex_corners
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Numeric
 
 SCHEMA = Schema.of(
     {

@@ -7,9 +7,9 @@ import pytest
 
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.noise import SeededNoise
+from dpglm.mechanisms.exact import ExactMinimiser
+from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.optim.rows import Piece
-from dpglm.releases import ExactMinimiser
 from dpglm.typing import FloatMatrix, FloatVector
 
 FAMILY = families["binomial"]()

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpglm.noise import NoiseSource, SeededNoise, exact
+from dpglm.mechanisms.noise import exact
+from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
 
 COUNT = 40_000
 

@@ -12,19 +12,21 @@ from hypothesis.extra.numpy import arrays
 
 import dpglm
 from dpglm.errors import MethodError
-from dpglm.glm.blocks import TermBlock
-from dpglm.methods import Moments, Problem
-from dpglm.noise import SeededNoise
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.moments import MomentSums, SecondMoments
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.span import Span
+from dpglm.methods.base import Problem
+from dpglm.methods.moments import Moments
 from dpglm.optim.rows import Piece
 from dpglm.privacy.composition import basic_composition
-from dpglm.releases import MomentSums, SecondMoments, Span
 from tests.silence import Silence
 
 SIZE = 3
 
 
-def blocks(size: int = SIZE) -> tuple[TermBlock, ...]:
-    return (TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),)
+def blocks(size: int = SIZE) -> tuple[TermColumns, ...]:
+    return (TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),)
 
 
 class Table:
@@ -113,14 +115,14 @@ def test_no_pair_on_a_grid_exceeds_the_sensitivity_and_the_worst_case_attains_it
         for relation in ("add-remove", "replace-one"):
             case = kind.worst_case(relation, 2)  # type: ignore[arg-type]
             second = None if relation == "add-remove" else Table(case.second)
-            reach = kind.sensitivity(relation)  # type: ignore[arg-type]
-            assert moved(kind, Table(case.first), second) == pytest.approx(reach, rel=1e-6)
+            max_leverage = kind.sensitivity(relation)  # type: ignore[arg-type]
+            assert moved(kind, Table(case.first), second) == pytest.approx(max_leverage, rel=1e-6)
             # The statistic of the audit sees all of it.
             ends = [
                 kind.run(Table(piece), None, Silence()) @ case.direction
                 for piece in (case.first, case.second)
             ]
-            assert (ends[0] - ends[1]) / reach == pytest.approx(reach, rel=1e-6)
+            assert (ends[0] - ends[1]) / max_leverage == pytest.approx(max_leverage, rel=1e-6)
 
 
 @pytest.mark.parametrize("weights", [(1.0, 0.5, 0.6, 0.1), (0.5, 1.0, 0.1, 0.6), (0.0, 1.0, 0.1, 0.0)])

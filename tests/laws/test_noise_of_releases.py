@@ -14,21 +14,17 @@ import numpy as np
 import pytest
 
 from dpglm.errors import MethodError
-from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.noise import SeededNoise
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.moments import MomentSums, SecondMoments
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import Piece
-from dpglm.releases import (
-    Curvature,
-    MomentSums,
-    PerturbedMinimiser,
-    Release,
-    SecondMoments,
-    Shortened,
-    ShortenedMinimiser,
-    Span,
-)
 from dpglm.typing import FloatMatrix
 
 Law = Literal["gaussian", "gamma"]
@@ -51,14 +47,14 @@ class Empty:
 
 
 def free(size: int) -> Span:
-    return Span((TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),))
+    return Span((TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),))
 
 
 def tied() -> Span:
     """An intercept and three levels: four free numbers of six."""
     corners = np.array([[-1.0, -1.0], [1.0, -1.0], [0.0, 2.0]]) / np.sqrt([2.0, 6.0])
-    one = TermBlock("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.ones(1))
-    return Span((one, TermBlock("g", "levels", 1, 3, 0.67, corners, np.ones(2))))
+    one = TermColumns("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.ones(1))
+    return Span((one, TermColumns("g", "levels", 1, 3, 0.67, corners, np.ones(2))))
 
 
 def drawn(release: Release, size: int, count: int, at: Any = None) -> FloatMatrix:
@@ -67,7 +63,7 @@ def drawn(release: Release, size: int, count: int, at: Any = None) -> FloatMatri
 
 
 def minimiser(law: Law, claimed: float | None, **more: Any) -> PerturbedMinimiser:
-    numbers: dict[str, Any] = {"ridge": 0.5, "scale": SCALE, "tolerance": 1e-8, "blur_scale": 1e-7}
+    numbers: dict[str, Any] = {"ridge": 0.5, "scale": SCALE, "tolerance": 1e-8, "residual_noise_scale": 1e-7}
     numbers |= {"penalty": penalties["none"](), "penalty_rows": 1.0, "claimed_epsilon": claimed}
     numbers |= {"mixing": np.eye(2), "penalised": np.ones(2, dtype=bool)}
     return PerturbedMinimiser(family=BINOMIAL, law=law, **(numbers | more))
@@ -77,7 +73,7 @@ def minimiser(law: Law, claimed: float | None, **more: Any) -> PerturbedMinimise
 @pytest.mark.parametrize(("law", "claimed"), [("gaussian", None), ("gaussian", 1.0), ("gamma", None)])
 def test_a_minimiser_is_tilted_and_blurred_by_its_scales(law: Law, claimed: float | None) -> None:
     tilts = -0.5 * drawn(minimiser(law, claimed), 2, 1500)  # the ridge's score balances the tilt
-    blurs = drawn(minimiser(law, claimed, scale=1e-7, blur_scale=SCALE), 2, 1500)
+    blurs = drawn(minimiser(law, claimed, scale=1e-7, residual_noise_scale=SCALE), 2, 1500)
     if law == "gaussian":
         assert np.square(tilts).mean() / SCALE**2 == pytest.approx(1.0, abs=0.15)
     else:  # the norm is Gamma(2, scale)
@@ -92,7 +88,7 @@ def test_a_minimiser_is_tilted_and_blurred_by_its_scales(law: Law, claimed: floa
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("span", [free(3), tied()], ids=["free", "tied"])
 def test_the_curvature_has_noise_of_its_scale_in_every_free_direction(law: Law, span: Span) -> None:
-    found = drawn(Curvature(BINOMIAL, SCALE, law, span), 3, 2000, np.zeros(3)).reshape(-1, 3, 3)
+    found = drawn(Information(BINOMIAL, SCALE, law, span), 3, 2000, np.zeros(3)).reshape(-1, 3, 3)
     np.testing.assert_allclose(found, found.transpose(0, 2, 1))
     norms = np.linalg.norm(found, axis=(1, 2))
     if law == "gaussian":
@@ -157,7 +153,7 @@ def test_moments_say_the_deviation_of_their_noise_and_refuse_what_has_none() -> 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("counted", [True, False])
 def test_a_mean_length_below_what_noise_shows_is_read_as_what_noise_shows(law: Law, counted: bool) -> None:
-    release = ShortenedMinimiser(minimiser(law, None), 4.0, count_rows=counted, margin=1.25, most=100.0)
+    release = NormClippedMinimiser(minimiser(law, None), 4.0, count_rows=counted, margin=1.25, most=100.0)
     released = np.array([-4000.0, 250.0]) if counted else np.array([-4000.0])
     spread = 4.0 * (1.0 if law == "gaussian" else math.sqrt(3.0 if counted else 2.0))
     expected = 1.0 / (1.25 * math.sqrt(spread / 500.0))
@@ -165,9 +161,9 @@ def test_a_mean_length_below_what_noise_shows_is_read_as_what_noise_shows(law: L
 
 
 def test_shortened_rows_fill_the_reach_of_their_ridges_and_stay_within() -> None:
-    ridges, reach = np.array([0.5, 8.0]), 0.9
-    plain = minimiser("gaussian", None, ridge=ridges, reach=reach)
-    release = ShortenedMinimiser(plain, 1e-6, count_rows=False, most=100.0)
+    ridges, max_leverage = np.array([0.5, 8.0]), 0.9
+    plain = minimiser("gaussian", None, ridge=ridges, max_leverage=max_leverage)
+    release = NormClippedMinimiser(plain, 1e-6, count_rows=False, most=100.0)
     X = np.array([[0.9, 0.3, 0.1, 0.01], [0.1, 0.9, 0.1, 0.99]], dtype=np.float32)
 
     class Rows(Empty):
@@ -177,9 +173,9 @@ def test_shortened_rows_fill_the_reach_of_their_ridges_and_stay_within() -> None
         def row_count(self) -> int:
             return 4
 
-    (block,) = Shortened(Rows(2), 50.0, release._weights).blocks()
+    (block,) = NormClippedRows(Rows(2), 50.0, release._weights).chunks()
     long = np.square(block.X, dtype=np.float64)
-    lengths = np.maximum(long.sum(axis=0), (long / ridges[:, None]).sum(axis=0) / reach)
+    lengths = np.maximum(long.sum(axis=0), (long / ridges[:, None]).sum(axis=0) / max_leverage)
     assert np.all(lengths <= 1.0)
     np.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
 

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 import dpglm
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.glm.blocks import TermBlock
 from dpglm.glm.penalties import penalties
-from dpglm.methods import Objective, Problem
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.base import Problem
+from dpglm.methods.objective import Objective
 from dpglm.privacy.composition import basic_composition
-from dpglm.releases import PerturbedMinimiser, Release
 
 
 class Columns:
@@ -24,7 +26,7 @@ class Columns:
         self.user_from_coded = self.coded_from_user = np.eye(size)
         self.penalised = np.arange(size) > 0
         self.blocks = tuple(
-            TermBlock(
+            TermColumns(
                 self.names[j],
                 "slope" if j else "intercept",
                 j,

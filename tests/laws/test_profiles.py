@@ -18,17 +18,21 @@ from dpglm.privacy.theorems import perturbed_profile
 
 def test_with_nothing_released_beside_it_a_minimiser_costs_its_own_profile() -> None:
     """`perturbed_profile` and `staged_delta` meet where the integral has nothing to integrate."""
-    for mu, reach, epsilon in itertools.product(
+    for mu, max_leverage, epsilon in itertools.product(
         (0.05, 0.2, 0.6), (0.05, 0.4, 2.0), (0.0, 0.01, 0.02, 0.07, 0.1, 0.3, 0.5, 2.0)
     ):
-        profile = perturbed_profile([epsilon], 1.0 / mu, 1e-6, relation="add-remove", reach=reach)[0]
-        alone = staged_delta(epsilon, mu, reach, 1, 0.0)
+        profile = perturbed_profile(
+            [epsilon], 1.0 / mu, 1e-6, relation="add-remove", max_leverage=max_leverage
+        )[0]
+        alone = staged_delta(epsilon, mu, max_leverage, 1, 0.0)
         assert alone == pytest.approx(profile, rel=1e-9, abs=1e-300)
-        both = perturbed_profile([epsilon], 1.0 / mu, 1e-6, relation="replace-one", reach=reach)[0]
-        six = staged_delta(epsilon, mu, reach, 2, 0.0)
+        both = perturbed_profile(
+            [epsilon], 1.0 / mu, 1e-6, relation="replace-one", max_leverage=max_leverage
+        )[0]
+        six = staged_delta(epsilon, mu, max_leverage, 2, 0.0)
         assert six >= both * (1.0 - 1e-9)
         # It tries six splits instead of 65, and the plain shift of Theorem A2'.
-        assert six <= gdp_delta(epsilon - math.log1p(reach / 4.0), 2.0 * mu) * (1.0 + 1e-9)
+        assert six <= gdp_delta(epsilon - math.log1p(max_leverage / 4.0), 2.0 * mu) * (1.0 + 1e-9)
 
 
 def test_the_loss_bound_is_the_plain_integral_just_below_the_shift() -> None:
@@ -68,13 +72,17 @@ def test_the_staged_sum_stays_close_where_little_is_released_beside() -> None:
     """Where the range of excess ends near e, its cells are as fine as e is narrow: within 0.4 %."""
     z = np.linspace(-9.0, 9.0, 20_001)
     weight = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
-    for mu, reach, nu, epsilon in ((0.2, 0.6, 0.02, 0.6), (0.2, 0.6, 0.01, 0.58), (0.2, 0.6, 0.005, 0.585)):
-        cover = math.log1p(reach / 4.0)
+    for mu, max_leverage, nu, epsilon in (
+        (0.2, 0.6, 0.02, 0.6),
+        (0.2, 0.6, 0.01, 0.58),
+        (0.2, 0.6, 0.005, 0.585),
+    ):
+        cover = math.log1p(max_leverage / 4.0)
         e = epsilon - nu * z - nu**2 / 2.0
-        bound = profile_bound(np.abs(e), mu, reach, 1, cover)
+        bound = profile_bound(np.abs(e), mu, max_leverage, 1, cover)
         profile = np.where(e >= 0, bound, -np.expm1(-np.abs(e)) + np.exp(-np.abs(e)) * bound)
         expected = min(float(weight @ profile), gdp_delta(epsilon - cover, math.hypot(mu, nu)))
-        found = staged_delta(epsilon, mu, reach, 1, nu)
+        found = staged_delta(epsilon, mu, max_leverage, 1, nu)
         assert expected * (1.0 - 1e-4) <= found <= expected * 1.004
 
 
@@ -163,7 +171,7 @@ def test_two_rows_split_epsilon_where_gaussian_profiles_attain_equality() -> Non
 
 
 def test_the_shift_of_theorem_a2_bounds_every_staged_profile() -> None:
-    for mu, reach, nu in itertools.product((0.05, 0.2, 0.5), (0.02, 0.2, 2.0), (0.01, 0.2)):
+    for mu, max_leverage, nu in itertools.product((0.05, 0.2, 0.5), (0.02, 0.2, 2.0), (0.01, 0.2)):
         for steps, epsilon in itertools.product((1, 2), (0.1, 0.5, 1.5)):
-            shifted = gdp_delta(epsilon - math.log1p(reach / 4.0), math.hypot(steps * mu, nu))
-            assert staged_delta(epsilon, mu, reach, steps, nu) <= shifted * (1.0 + 1e-9)
+            shifted = gdp_delta(epsilon - math.log1p(max_leverage / 4.0), math.hypot(steps * mu, nu))
+            assert staged_delta(epsilon, mu, max_leverage, steps, nu) <= shifted * (1.0 + 1e-9)

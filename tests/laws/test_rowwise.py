@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.cells import cell_of, cells_of_column, looks_numeric, numbers_of_texts
-from dpglm.data.coding import Coding
-from dpglm.data.csv_rows import parse_lines
-from dpglm.data.formula import parse
-from dpglm.data.rows import RowEncoder
-from dpglm.data.schema import Schema
-from dpglm.data.sources import CsvSource
-from dpglm.data.variables import Categorical, Numeric
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.tables.cells import cell_of, cells_of_column, looks_numeric, numbers_of_texts
+from dpglm.data.tables.csv_rows import parse_lines
+from dpglm.data.tables.sources import CsvSource
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
 

@@ -8,11 +8,14 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from dpglm.glm.blocks import TermBlock
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import penalties
-from dpglm.optim.rows import Block
-from dpglm.releases import Curvature, PerturbedMinimiser, ShortenedMinimiser, Span, length_sensitivity
+from dpglm.glm.term_columns import TermColumns
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.span import Span
+from dpglm.optim.rows import RowChunk
 from dpglm.typing import FloatVector
 
 Relation = Literal["add-remove", "replace-one"]
@@ -26,13 +29,13 @@ def minimiser(family: Family, size: int) -> PerturbedMinimiser:
     return PerturbedMinimiser(family, 1.0, "gaussian", 1.0, 1e-8, 1e-8, **more)
 
 
-def score(family: Family, table: Block, theta: FloatVector) -> FloatVector:
+def score(family: Family, table: RowChunk, theta: FloatVector) -> FloatVector:
     X = np.asarray(table.X, dtype=np.float64)
     offset = 0.0 if table.offset is None else table.offset
     return np.asarray(X @ family.slope(theta @ X + offset, table.y), dtype=np.float64)
 
 
-def rows_of(table: Block) -> list[tuple[float, ...]]:
+def rows_of(table: RowChunk) -> list[tuple[float, ...]]:
     offset = np.zeros(len(table.y)) if table.offset is None else table.offset
     return [tuple(row) for row in np.column_stack([table.X.T, table.y, offset]).tolist()]
 
@@ -67,7 +70,7 @@ def test_a_minimisers_worst_rows_move_its_score_by_all_of_the_sensitivity(
 @pytest.mark.parametrize("most", [4.0, 10.0])
 def test_shortened_rows_are_worst_in_length_and_in_score(relation: Relation, size: int, most: float) -> None:
     family = FAMILIES["binomial"]
-    release = ShortenedMinimiser(
+    release = NormClippedMinimiser(
         minimiser(family, size), length_scale=1.0, count_rows=relation == "add-remove", most=most
     )
     case = release.worst_case(relation, size)
@@ -108,8 +111,8 @@ def test_shortened_rows_are_worst_in_length_and_in_score(relation: Relation, siz
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_worst_rows_of_a_curvature_are_at_a_right_angle(relation: Relation, size: int) -> None:
-    block = TermBlock("x", "other", 0, size, 1.0, np.eye(size), np.ones(size))
-    release = Curvature(FAMILIES["binomial"], 1.0, "gaussian", Span((block,)))
+    block = TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size))
+    release = Information(FAMILIES["binomial"], 1.0, "gaussian", Span((block,)))
     case = release.worst_case(relation, size)
     assert len(case.first.y) == case.first.X.shape[1] == 1
     assert len(case.second.y) == case.second.X.shape[1] == (1 if relation == "replace-one" else 0)

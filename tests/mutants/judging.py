@@ -19,21 +19,24 @@ LEAST = 6  # faults a file, where it has so many
 # Seconds on the clock, for tests that wait for something; those that compute have less (`running.py`).
 START, PATIENCE, LONGEST = 120.0, 10.0, 1800.0
 AUDITS = {
-    "dpglm/releases/curvature.py": ("tests/audits/test_curvature.py",),
-    "dpglm/releases/moments.py": ("tests/audits/test_moments.py",),
-    "dpglm/releases/shortened.py": ("tests/audits/test_shortened.py",),
-    "dpglm/releases/minimiser.py": ("tests/audits/test_minimiser.py", "tests/audits/test_counts.py"),
-    "dpglm/releases/reach.py": ("tests/audits/test_minimiser.py",),
-    "dpglm/releases/span.py": ("tests/audits/test_curvature.py",),
+    "dpglm/mechanisms/information.py": ("tests/audits/test_curvature.py",),
+    "dpglm/mechanisms/moments.py": ("tests/audits/test_moments.py",),
+    "dpglm/mechanisms/norm_clipped.py": ("tests/audits/test_shortened.py",),
+    "dpglm/mechanisms/objective_perturbation.py": (
+        "tests/audits/test_minimiser.py",
+        "tests/audits/test_counts.py",
+    ),
+    "dpglm/mechanisms/leverage.py": ("tests/audits/test_minimiser.py",),
+    "dpglm/mechanisms/span.py": ("tests/audits/test_curvature.py",),
     "dpglm/privacy/pair.py": ("tests/audits/test_pair.py",),
     "dpglm/privacy/staged.py": ("tests/audits/test_pair.py",),
     "dpglm/privacy/bounded.py": ("tests/audits/test_counts.py",),
     "dpglm/privacy/theorems.py": ("tests/audits/test_minimiser.py",),
     "dpglm/privacy/loss_bound.py": ("tests/audits/test_minimiser.py",),
     "dpglm/privacy/calibration.py": ("tests/audits/test_minimiser.py",),
-    "dpglm/noise/source.py": ("tests/audits/test_minimiser.py", "tests/audits/test_moments.py"),
-    "dpglm/noise/exact.py": ("tests/audits/test_minimiser.py", "tests/audits/test_curvature.py"),
-    "dpglm/noise/lattice.py": ("tests/audits/test_minimiser.py", "tests/audits/test_curvature.py"),
+    "dpglm/mechanisms/noise/source.py": ("tests/audits/test_minimiser.py", "tests/audits/test_moments.py"),
+    "dpglm/mechanisms/noise/exact.py": ("tests/audits/test_minimiser.py", "tests/audits/test_curvature.py"),
+    "dpglm/mechanisms/noise/lattice.py": ("tests/audits/test_minimiser.py", "tests/audits/test_curvature.py"),
 }
 # Every file has part in what the methods release.
 ALWAYS = ("tests/audits/test_methods.py", "tests/audits/test_attacks.py")

@@ -19,7 +19,7 @@ EXCLUDED = ("tests/test_proofs.py", "tests/browser/", "tests/test_vignettes.py",
 # Tests of speed find what a busy machine does.
 TIMED = ("test_calibration_on_the_hot_path_is_fast",)
 NEAR = ("dpglm/", "tests/laws/", "tests/oracles/", "tests/rooms/privacy/", "tests/rooms/curator/")
-NEAR += ("tests/rooms/noise/", "tests/rooms/releases/", "tests/attacks/")
+NEAR += ("tests/rooms/mechanisms/noise/", "tests/rooms/mechanisms/", "tests/attacks/")
 NEAR += ("tests/golden/test_golden_numbers.py",)
 # What runs first; all else only for faults that these do not find.
 FIRST = (
@@ -33,7 +33,12 @@ FIRST = (
     "tests/test_fit.py",
     "tests/rooms/test_sites.py",
 )
-FIRST += ("tests/rooms/privacy/", "tests/rooms/curator/", "tests/rooms/noise/", "tests/rooms/releases/")
+FIRST += (
+    "tests/rooms/privacy/",
+    "tests/rooms/curator/",
+    "tests/rooms/mechanisms/noise/",
+    "tests/rooms/mechanisms/",
+)
 LAWS = ("accounting", "cross_validation", "draws", "moments", "neighbours", "noise_of_releases", "plans")
 FIRST += tuple(f"tests/laws/test_{name}.py" for name in (*LAWS, "profiles", "worst_cases"))
 QUICK_SECONDS, QUICK_TESTS = 10.0, 100

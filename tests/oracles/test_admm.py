@@ -16,12 +16,12 @@ from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties import penalties
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.l_half import LHalf
-from dpglm.noise import SeededNoise
-from dpglm.optim import BlockLoss, minimise
+from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
+from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.optim.admm import default_augmentation, lipschitz, minimise_by_admm
+from dpglm.optim.minimise import minimise
 from dpglm.optim.reweighted import minimise_reweighted
-from dpglm.optim.rows import Piece
-from dpglm.releases.exact import ExactAnswer, ExactMinimiser
+from dpglm.optim.rows import ChunkLoss, Piece
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 CONVEX = [name for name in penalties if penalties[name].convex]
@@ -62,9 +62,9 @@ class Table:
     def row_count(self) -> int:
         return len(self.y)
 
-    def loss(self, family: str = "binomial") -> BlockLoss:
-        kept = self.blocks()
-        return BlockLoss(lambda: kept, families[family](), self.size)
+    def loss(self, family: str = "binomial") -> ChunkLoss:
+        kept = self.chunks()
+        return ChunkLoss(lambda: kept, families[family](), self.size)
 
     def value(self, theta: FloatVector) -> float:
         return float(Binomial().loss(self.X.astype(float) @ theta, self.y).sum())

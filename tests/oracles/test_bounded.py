@@ -71,13 +71,13 @@ def score(w: Array, table: Table) -> tuple[Array, Array]:
     return total, curvature
 
 
-def points(common: Table, ridge: float, reach: float, size: int) -> tuple[Array, Array, Array]:
-    """w, its common noise b0(w) and |db0/dw|, at about equal steps of b0 in (-reach, reach)."""
-    far = (reach + sum(r.count * abs(r.x) for r in common)) / ridge
+def points(common: Table, ridge: float, max_leverage: float, size: int) -> tuple[Array, Array, Array]:
+    """w, its common noise b0(w) and |db0/dw|, at about equal steps of b0 in (-max_leverage, max_leverage)."""
+    far = (max_leverage + sum(r.count * abs(r.x) for r in common)) / ridge
     w = np.linspace(far, -far, size)
     for _ in range(8):
         noise = -ridge * w - score(w, common)[0]
-        w = np.interp(np.linspace(-reach, reach, size), noise, w)
+        w = np.interp(np.linspace(-max_leverage, max_leverage, size), noise, w)
     total, curvature = score(w, common)
     return w, -ridge * w - total, ridge + curvature
 
@@ -87,11 +87,11 @@ def log_densities(
     common: Table,
     ridge: float,
     log_noise: Callable[[Array], Array],
-    reach: float,
+    max_leverage: float,
     size: int,
 ) -> tuple[Array, Array, Array, Array]:
     """w, the common noise b0 and, per unit of it, the log densities of w on both tables of the pair."""
-    w, b0, slope = points(common, ridge, reach, size)
+    w, b0, slope = points(common, ridge, max_leverage, size)
     logs = []
     for extra in pair:
         total, curvature = score(w, extra)
@@ -108,11 +108,11 @@ def exact(
     nu: Callable[[Array], Array] | None = None,
 ) -> Array:
     """The larger of both directions' deltas, of the minimiser and a Gaussian release nu(w) apart after it."""
-    reach = 9.5 * scale + 3.0
-    size = int(2.0 * DENSITY * reach / scale) + 1
+    max_leverage = 9.5 * scale + 3.0
+    size = int(2.0 * DENSITY * max_leverage / scale) + 1
     constant = math.log(scale * math.sqrt(2.0 * math.pi))
     w, b0, first, second = log_densities(
-        pair, base, ridge, lambda b: -0.5 * np.square(b / scale) - constant, reach, size
+        pair, base, ridge, lambda b: -0.5 * np.square(b / scale) - constant, max_leverage, size
     )
     weight = np.gradient(b0)
     found = np.zeros(len(epsilons))
@@ -161,14 +161,14 @@ def test_two_corners_cost_no_more_than_one_interval() -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("length", [1.0, 0.5])
 def test_claims_are_never_exceeded_at_any_ridge(relation: Relation, length: float) -> None:
-    """Short rows that have all of the reach, beside releases that always differ by nu, at real epsilons."""
+    """Short rows that have all of the leverage, beside releases that always differ by nu, at real epsilons."""
     steps, highest = STEPS[relation], 0.0
-    for scale, reach, share in itertools.product((0.7, 4.0), (0.05, 1.0), (0.0, 1.0)):
+    for scale, max_leverage, share in itertools.product((0.7, 4.0), (0.05, 1.0), (0.0, 1.0)):
         mu = 1.0 / scale
         beside = share * steps * mu
-        ridge = length**2 / reach
-        epsilons = steps * mu * np.array([-2.0, 0.0, 0.5, 2.0]) + bounded_shift(reach)
-        claimed = np.array([bounded_delta(e, mu, reach, steps, beside) for e in epsilons.tolist()])
+        ridge = length**2 / max_leverage
+        epsilons = steps * mu * np.array([-2.0, 0.0, 0.5, 2.0]) + bounded_shift(max_leverage)
+        claimed = np.array([bounded_delta(e, mu, max_leverage, steps, beside) for e in epsilons.tolist()])
         for pair in pairs(relation, ridge, scale, (), length):
             nu = (lambda w, beside=beside: np.full_like(w, beside)) if share else None
             found = exact(pair, (), ridge, scale, epsilons, nu)
@@ -181,23 +181,23 @@ def test_claims_are_never_exceeded_at_any_ridge(relation: Relation, length: floa
 def test_calibrated_noise_keeps_its_delta_and_a_fifth_less_is_caught(
     relation: Relation, epsilon: float, delta: float
 ) -> None:
-    reach = 0.06 * epsilon
+    max_leverage = 0.06 * epsilon
     found = calibrate_bounded(
         epsilon,
         delta,
-        reach_of=lambda scale: reach,
+        max_leverage_of=lambda scale: max_leverage,
         relation=relation,
-        curvature_sensitivity=SENSITIVITY[relation],
+        information_sensitivity=SENSITIVITY[relation],
     )
-    always = SENSITIVITY[relation] / found.curvature_scale
+    always = SENSITIVITY[relation] / found.information_scale
     worst = {1.0: 0.0, 0.8: 0.0}
     for name, part in itertools.product(("empty", "balanced"), worst):
         base, scale = BASES[name], part * found.score_scale
-        for pair in pairs(relation, 1.0 / reach, scale, base):
+        for pair in pairs(relation, 1.0 / max_leverage, scale, base):
             delta_found = exact(
                 pair,
                 base,
-                1.0 / reach,
+                1.0 / max_leverage,
                 scale,
                 np.array([epsilon]),
                 lambda w, part=part: np.full_like(w, always / part),  # type: ignore[misc]
@@ -211,46 +211,48 @@ def test_calibrated_noise_keeps_its_delta_and_a_fifth_less_is_caught(
 def test_the_shift_is_needed_at_a_small_ridge_and_the_claim_covers_it(relation: Relation) -> None:
     """Power: without J the Gaussian delta is exceeded many times."""
     steps, scale = STEPS[relation], 4.0
-    epsilon, reach = 1.0 * steps, 4.0
+    epsilon, max_leverage = 1.0 * steps, 4.0
     plain = gdp_delta(epsilon, steps / scale)
-    claimed = bounded_delta(epsilon, 1.0 / scale, reach, steps, 0.0)
+    claimed = bounded_delta(epsilon, 1.0 / scale, max_leverage, steps, 0.0)
     found = 0.0
     for place in np.linspace(-8.0, 8.0, 65):
-        row = Row(1.0, 0.0, -place * scale * reach)
+        row = Row(1.0, 0.0, -place * scale * max_leverage)
         pair: tuple[Table, Table] = ((row,), () if steps == 1 else (Row(-1.0, 0.0, 1e4),))
-        found = max(found, float(exact(pair, (), 1.0 / reach, scale, np.array([epsilon]))[0]))
+        found = max(found, float(exact(pair, (), 1.0 / max_leverage, scale, np.array([epsilon]))[0]))
     assert 3.0 * plain < found <= claimed * (1.0 + QUADRATURE_ERROR)
 
 
 @pytest.mark.parametrize("base", list(BASES))
 def test_bases_with_many_rows_hide_no_exceedance(base: str) -> None:
     for relation in RELATIONS:
-        steps, scale, reach = STEPS[relation], 3.0, 0.5
+        steps, scale, max_leverage = STEPS[relation], 3.0, 0.5
         epsilons = np.array([0.0, 0.7, 1.5])
-        claimed = np.array([bounded_delta(e, 1.0 / scale, reach, steps, 0.0) for e in epsilons.tolist()])
-        for pair in pairs(relation, 1.0 / reach, scale, BASES[base]):
-            found = exact(pair, BASES[base], 1.0 / reach, scale, epsilons)
+        claimed = np.array(
+            [bounded_delta(e, 1.0 / scale, max_leverage, steps, 0.0) for e in epsilons.tolist()]
+        )
+        for pair in pairs(relation, 1.0 / max_leverage, scale, BASES[base]):
+            found = exact(pair, BASES[base], 1.0 / max_leverage, scale, epsilons)
             assert (found <= claimed * (1.0 + QUADRATURE_ERROR)).all()
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_pure_claims_are_never_exceeded_and_a_fifth_less_noise_is_caught(relation: Relation) -> None:
-    for epsilon, reach in itertools.product((0.3, 4.0), (0.02, 0.1)):
+    for epsilon, max_leverage in itertools.product((0.3, 4.0), (0.02, 0.1)):
         found = calibrate_bounded_pure(
             epsilon,
-            reach_of=lambda scale, reach=reach: reach,  # type: ignore[misc]
+            max_leverage_of=lambda scale, max_leverage=max_leverage: max_leverage,  # type: ignore[misc]
             relation=relation,
-            curvature_sensitivity=1.0,
+            information_sensitivity=1.0,
             share=0.0,
         )
         worst = {1.0: 0.0, 1.25: 0.0}
         for name, part in itertools.product(("empty", "balanced"), worst):
             rate = part / found.score_scale
-            for pair in pairs(relation, 1.0 / reach, 1.0 / rate, BASES[name]):
+            for pair in pairs(relation, 1.0 / max_leverage, 1.0 / rate, BASES[name]):
                 _, _, x, z = log_densities(
                     pair,
                     BASES[name],
-                    1.0 / reach,
+                    1.0 / max_leverage,
                     lambda b, rate=rate: -rate * np.abs(b),  # type: ignore[misc]
                     60.0 / rate,
                     4001,
@@ -263,7 +265,7 @@ def test_pure_claims_are_never_exceeded_and_a_fifth_less_noise_is_caught(relatio
 @pytest.mark.parametrize("angle", [0.0, 0.6, math.pi / 2, 2.3, math.pi])
 def test_two_dimensional_claims_are_never_exceeded(angle: float) -> None:
     """A row replaced by one at an angle, or left out, no common records: w = -b0 / ridge."""
-    scale, reach = 2.0, 0.5
+    scale, max_leverage = 2.0, 0.5
     axis = np.linspace(-8.0, 8.0, 641) * scale
     b0 = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
     cell = (axis[1] - axis[0]) ** 2 / (2.0 * math.pi * scale**2)
@@ -272,10 +274,12 @@ def test_two_dimensional_claims_are_never_exceeded(angle: float) -> None:
     def log_density(x: Array | None, beta: float, place: float) -> Array:
         if x is None:
             return -0.5 * np.sum(np.square(b0 / scale), axis=-1)
-        eta = -(b0 @ x) * reach + place * scale * reach
+        eta = -(b0 @ x) * max_leverage + place * scale * max_leverage
         a = np.exp(np.minimum(eta, 0.0))
         noise = b0 - (a - beta)[..., None] * x
-        return -0.5 * np.sum(np.square(noise / scale), axis=-1) + np.log1p(reach * np.where(eta <= 0, a, 0))
+        return -0.5 * np.sum(np.square(noise / scale), axis=-1) + np.log1p(
+            max_leverage * np.where(eta <= 0, a, 0)
+        )
 
     for (beta, gamma), (first, second), epsilon in itertools.product(
         ((0.0, 0.0), (0.5, 0.5), (0.0, 1.0), (0.3, 0.8)), ((0.0, 0.0), (60.0, 60.0), (2.0, -2.0)), (0.5, 1.5)
@@ -285,7 +289,7 @@ def test_two_dimensional_claims_are_never_exceeded(angle: float) -> None:
             (2, log_density(directions[1], gamma, second)),
             (1, log_density(None, 0.0, 0.0)),
         ):
-            claimed = bounded_delta(epsilon, 1.0 / scale, reach, steps, 0.0)
+            claimed = bounded_delta(epsilon, 1.0 / scale, max_leverage, steps, 0.0)
             for x, z in ((one, other), (other, one)):
                 lost = np.maximum(-np.expm1(np.minimum(epsilon + z - x, 50.0)), 0.0)
                 assert cell * np.sum(np.exp(x) * lost) <= claimed * (1.0 + 5e-3)
@@ -296,21 +300,21 @@ def test_calibrated_releases_spend_what_was_asked(relation: Relation) -> None:
     steps = STEPS[relation]
     for epsilon, delta, share in itertools.product((0.1, 1.0, 8.0), (1e-9, 1e-6, 1e-2), (0.0, 0.5)):
 
-        def reach_of(scale: float, epsilon: float = epsilon) -> float:
+        def max_leverage_of(scale: float, epsilon: float = epsilon) -> float:
             return 0.02 * epsilon + 0.9 / max(20.0 * steps / epsilon, scale**2 / 100.0)
 
         found = calibrate_bounded(
             epsilon,
             delta,
-            reach_of=reach_of,
+            max_leverage_of=max_leverage_of,
             relation=relation,
-            curvature_sensitivity=SENSITIVITY[relation],
+            information_sensitivity=SENSITIVITY[relation],
             share=share,
         )
         events = [
-            BoundedSlopeEvent(1.0 / found.score_scale, found.reach, relation),
-            GaussianEvent(SENSITIVITY[relation] / found.curvature_scale),
-            GaussianEvent(found.blur_mu),
+            BoundedSlopeEvent(1.0 / found.score_scale, found.max_leverage, relation),
+            GaussianEvent(SENSITIVITY[relation] / found.information_scale),
+            GaussianEvent(found.residual_mu),
         ]
         spent = basic_composition(events, delta)
         assert epsilon * (1.0 - 1e-4) <= spent <= epsilon
@@ -342,14 +346,18 @@ def test_a_ridge_that_is_too_small_is_refused() -> None:
     for calibrate, more in ((calibrate_bounded, (1e-6,)), (calibrate_bounded_pure, ())):
         with pytest.raises(MethodError, match="ridge too small"):
             calibrate(  # type: ignore[operator]
-                0.1, *more, reach_of=lambda scale: 1.0, relation="add-remove", curvature_sensitivity=1.0
+                0.1,
+                *more,
+                max_leverage_of=lambda scale: 1.0,
+                relation="add-remove",
+                information_sensitivity=1.0,
             )
         with pytest.raises(MethodError, match="share"):
             calibrate(  # type: ignore[operator]
                 1.0,
                 *more,
-                reach_of=lambda s: 0.1,
+                max_leverage_of=lambda s: 0.1,
                 relation="add-remove",
-                curvature_sensitivity=1.0,
+                information_sensitivity=1.0,
                 share=1.0,
             )

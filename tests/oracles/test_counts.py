@@ -11,7 +11,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import dpglm
-from dpglm.data import declared
+from dpglm.data.schema.declaration import declared
 from dpglm.privacy.accounting import gdp_mu
 from tests.oracles.test_statsmodels import Silence
 
@@ -20,7 +20,7 @@ VISITS = "mdvis ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + 
 
 @pytest.fixture
 def noiseless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpglm.arguments.OsNoise", Silence)
+    monkeypatch.setattr("dpglm.spec.arguments.OsNoise", Silence)
 
 
 def visits() -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -35,7 +35,7 @@ def visits() -> tuple[pd.DataFrame, dict[str, Any]]:
     return frame, schema
 
 
-def same_names(fit: dpglm.fitted.Fitted) -> list[str]:
+def same_names(fit: dpglm.results.fitted.Fitted) -> list[str]:
     return [name.replace("[T.1]", "") for name in fit.names]
 
 

@@ -59,13 +59,13 @@ def score(w: Array, table: Table) -> tuple[Array, Array]:
     return total, curvature
 
 
-def points(common: Table, ridge: float, reach: float, size: int) -> tuple[Array, Array, Array]:
-    """w, its common noise b0(w) and |db0/dw|, at about equal steps of b0 in (-reach, reach)."""
-    far = (reach + sum(r.count * abs(r.u) for r in common)) / ridge
+def points(common: Table, ridge: float, max_leverage: float, size: int) -> tuple[Array, Array, Array]:
+    """w, its common noise b0(w) and |db0/dw|, at about equal steps of b0 in (-max_leverage, max_leverage)."""
+    far = (max_leverage + sum(r.count * abs(r.u) for r in common)) / ridge
     w = np.linspace(far, -far, size)
     for _ in range(6):
         noise = -ridge * w + score(w, common)[0]
-        w = np.interp(np.linspace(-reach, reach, size), noise, w)
+        w = np.interp(np.linspace(-max_leverage, max_leverage, size), noise, w)
     total, curvature = score(w, common)
     return w, -ridge * w + total, ridge + curvature
 
@@ -75,11 +75,11 @@ def log_densities(
     common: Table,
     ridge: float,
     log_noise: Callable[[Array], Array],
-    reach: float,
+    max_leverage: float,
     size: int,
 ) -> tuple[Array, Array, Array]:
     """The common noise b0 and, per unit of it, the log densities of w on both tables of the pair."""
-    w, b0, slope = points(common, ridge, reach, size)
+    w, b0, slope = points(common, ridge, max_leverage, size)
     logs = []
     for extra in pair:
         total, curvature = score(w, extra)
@@ -96,11 +96,11 @@ def gaussian_deltas(
     step: float = 1 / 1000,
 ) -> Array:
     """Exact delta at each epsilon in both directions, shape (2, k)."""
-    reach = 9.5 * scale + 2.0
-    size = int(2.0 * reach / (step * scale)) + 1
+    max_leverage = 9.5 * scale + 2.0
+    size = int(2.0 * max_leverage / (step * scale)) + 1
     constant = math.log(scale * math.sqrt(2.0 * math.pi))
     b0, first, second = log_densities(
-        pair, common, ridge, lambda b: -0.5 * np.square(b / scale) - constant, reach, size
+        pair, common, ridge, lambda b: -0.5 * np.square(b / scale) - constant, max_leverage, size
     )
     weight = np.gradient(b0)
     answer = np.empty((2, len(epsilons)))
@@ -114,8 +114,8 @@ def gaussian_deltas(
 def pure_loss(pair: tuple[Table, Table], common: Table, ridge: float, rate: float) -> float:
     """The largest log ratio of densities, either way."""
     losses = []
-    for reach in (4.0, 60.0 / rate):
-        _, x, z = log_densities(pair, common, ridge, lambda b: -rate * np.abs(b), reach, 2501)
+    for max_leverage in (4.0, 60.0 / rate):
+        _, x, z = log_densities(pair, common, ridge, lambda b: -rate * np.abs(b), max_leverage, 2501)
         losses.append(float(np.max(np.abs(x - z))))
     return max(losses)
 
@@ -318,10 +318,12 @@ def test_claims_with_a_ridge_matrix_are_never_exceeded(relation: Relation, sprea
     """Theorem B at the largest reach that it allows, and beyond; short rows have nearly all of it."""
     epsilon, delta, steps = 1.0, 1e-3, 1 + (relation == "replace-one")
     for fraction in (1.0, 2.0):  # of what Theorem B allows
-        reach = fraction * epsilon / steps
-        ridge = (0.2 + 0.8 / spread) / reach * np.array([1.0, spread])
+        max_leverage = fraction * epsilon / steps
+        ridge = (0.2 + 0.8 / spread) / max_leverage * np.array([1.0, spread])
         scale = steps / gdp_mu(epsilon, delta)
-        claim = perturbed_profile([epsilon], scale, float(ridge.min()), relation=relation, reach=reach)[0]
+        claim = perturbed_profile(
+            [epsilon], scale, float(ridge.min()), relation=relation, max_leverage=max_leverage
+        )[0]
         if fraction == 1.0:
             assert claim == pytest.approx(delta, rel=1e-6)
         worst = 0.0

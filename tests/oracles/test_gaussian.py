@@ -12,16 +12,24 @@ import statsmodels.formula.api as smf
 
 import dpglm
 from benchmarks.real_tables import quoted, require
-from dpglm.curator import Curator
-from dpglm.data import Coding, Design, NumericResponse, RowEncoder, Schema, open_source, parse
+from dpglm.curator.curator import Curator
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.response import NumericResponse
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
-from dpglm.methods import Estimate, Method, Moments, NonPrivate, Problem
-from dpglm.methods.units import in_units
-from dpglm.noise import NoiseSource, SeededNoise
+from dpglm.mechanisms.moments import SecondMoments
+from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
+from dpglm.methods.base import Estimate, Method, Problem
+from dpglm.methods.moments import Moments
+from dpglm.methods.nonprivate import NonPrivate
+from dpglm.methods.response_scale import to_response_scale
 from dpglm.optim.rows import Piece
 from dpglm.privacy.accounting import gdp_mu
-from dpglm.releases import SecondMoments
 from tests.oracles.reference_adassp import adassp, adassp_exact
 from tests.silence import Silence
 
@@ -66,7 +74,7 @@ class Pieces:
         method: Method = NonPrivate() if privacy is None else Moments()
         plan = method.plan(self.problem, privacy)
         found = method.solve(self.problem, plan, Curator(self.design, plan, noise).ask)
-        return in_units(found, self.coding, unit=self.response.unit, shift=self.response.shift)
+        return to_response_scale(found, self.coding, unit=self.response.unit, shift=self.response.shift)
 
 
 @pytest.fixture(scope="module")

@@ -15,14 +15,25 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.data import Coding, Schema, parse
+from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.scaling import Scaling
-from dpglm.methods import DPADMM, DPSC, DPSGD, MPADMM, SSADMM, Method, Output, Problem
-from dpglm.optim import BlockLoss, minimise
-from dpglm.optim.rows import Piece
-from dpglm.releases import Gradient, PerturbedMinimiser, PerturbedOutput, Release
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.gradient import Gradient
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.output_perturbation import PerturbedOutput
+from dpglm.methods.base import Method, Problem
+from dpglm.methods.output import Output
+from dpglm.optim.minimise import minimise
+from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.papers.dpsc.dpsc import DPSC
+from dpglm.papers.radmm.dp_admm import DPADMM
+from dpglm.papers.radmm.dpsgd import DPSGD
+from dpglm.papers.radmm.mpadmm import MPADMM
+from dpglm.papers.radmm.ssadmm import SSADMM
 from dpglm.typing import FloatVector
 
 NAMES = ("a", "b", "c", "d")
@@ -62,7 +73,7 @@ def problem(penalty: str, family: str, kind: Any) -> Problem:
 
 def noiseless(piece: Piece, family: str) -> Callable[..., FloatVector]:
     """Answers of releases without their noise."""
-    loss = BlockLoss(lambda: [piece], families[family](), size=len(piece.X), row_count=ROWS)
+    loss = ChunkLoss(lambda: [piece], families[family](), size=len(piece.X), row_count=ROWS)
     X = piece.X.astype(np.float64)
 
     def ask(release: Release, at: FloatVector | None = None) -> FloatVector:
@@ -113,7 +124,7 @@ def test_without_noise_a_method_ends_at_the_minimiser(method: Method, penalty: s
     piece = rows(family, method.coding)
     found = method.solve(asked, method.plan(asked, PRIVACY), noiseless(piece, family))
     scaling = Scaling.of(asked.geometry)
-    loss = BlockLoss(lambda: [piece], asked.family, size=len(piece.X), row_count=ROWS)
+    loss = ChunkLoss(lambda: [piece], asked.family, size=len(piece.X), row_count=ROWS)
     exact = minimise(
         loss,
         linear=np.zeros(len(piece.X)),
@@ -137,7 +148,7 @@ def test_without_noise_a_method_ends_where_a_penalty_that_is_not_convex_is_stati
     piece = rows("binomial", method.coding)
     found = method.solve(asked, method.plan(asked, PRIVACY), noiseless(piece, "binomial"))
     scaling = Scaling.of(asked.geometry)
-    loss = BlockLoss(lambda: [piece], asked.family, size=len(piece.X), row_count=ROWS)
+    loss = ChunkLoss(lambda: [piece], asked.family, size=len(piece.X), row_count=ROWS)
     gamma = scaling.scaled(found.coded)
     score = scaling.mixing.T @ loss.gradient(found.coded)
     quadratic = ROWS * {"dpsc": 0.3, "ssadmm": 0.3, "mpadmm": 0.2, "dpsgd": 1.0 / 3.0}[method.name]
@@ -156,7 +167,7 @@ def test_without_noise_output_perturbation_is_the_ridge_minimiser(penalty: str) 
     piece = rows("binomial", method.coding)
     plan = method.plan(asked, PRIVACY)
     found = method.solve(asked, plan, noiseless(piece, "binomial"))
-    loss = BlockLoss(lambda: [piece], asked.family, size=len(piece.X), row_count=ROWS)
+    loss = ChunkLoss(lambda: [piece], asked.family, size=len(piece.X), row_count=ROWS)
     score = loss.gradient(found.coded) + 2.0 * found.coded
     most = 0.0 if penalty == "none" else STRENGTH * ROWS
     assert np.abs(score[0]) < 1e-8

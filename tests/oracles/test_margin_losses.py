@@ -15,9 +15,9 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.families.huber_svm import HuberSvm
 from dpglm.glm.families.softplus_hinge import SoftplusHinge
-from dpglm.optim import BlockLoss, minimise
-from dpglm.optim.rows import Piece
-from dpglm.releases import PerturbedMinimiser
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.optim.minimise import minimise
+from dpglm.optim.rows import ChunkLoss, Piece
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
 both = pytest.mark.parametrize("kind", [HuberSvm, SoftplusHinge])
@@ -114,7 +114,7 @@ def test_the_minimiser_is_scipys(kind, ridge, seed):
         method="L-BFGS-B",
         options={"ftol": 1e-16, "gtol": 1e-9, "maxiter": 10_000, "maxfun": 10**5, "maxcor": 30},
     )
-    ours = minimise(BlockLoss(lambda: [piece], family, p), linear=tilt, ridge=ridge, tolerance=1e-9)
+    ours = minimise(ChunkLoss(lambda: [piece], family, p), linear=tilt, ridge=ridge, tolerance=1e-9)
     assert ours.certified
     assert np.linalg.norm(value(ours.theta)[1]) <= 1e-9 * 1.001
     np.testing.assert_allclose(ours.theta, peer.x, atol=1e-6)
@@ -139,7 +139,7 @@ def test_the_solver_certifies_where_no_row_has_curvature(kind, case, ridge, l1):
         if case == "offsets":
             offset = 100.0 * generator.normal(size=n)
         block = Piece(X, y, offset)
-        loss = BlockLoss(lambda block=block: [block], kind(), len(X))
+        loss = ChunkLoss(lambda block=block: [block], kind(), len(X))
         found = minimise(loss, linear=np.zeros(4), ridge=ridge, l1=l1, tolerance=1e-8)
         assert found.certified
 

@@ -10,11 +10,11 @@ import patsy
 import pytest
 from numpy.typing import NDArray
 
-from dpglm.data.coding import Coding
-from dpglm.data.formula import parse
-from dpglm.data.rows import RowEncoder
-from dpglm.data.schema import Schema
-from dpglm.data.variables import Categorical, Numeric
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Categorical, Numeric
 
 SCHEMA = Schema.of(
     {

@@ -6,8 +6,8 @@ import pytest
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.elastic_net import ElasticNet
 from dpglm.glm.penalties.l1 import L1
-from dpglm.optim import BlockLoss, minimise
-from dpglm.optim.rows import Piece
+from dpglm.optim.minimise import minimise
+from dpglm.optim.rows import ChunkLoss, Piece
 
 
 def table(seed, n, p):
@@ -28,7 +28,7 @@ def block_loss(X, y, offset=None):
         )
         for first in range(0, len(y), 1000)
     ]
-    return BlockLoss(lambda: blocks, Binomial(), X.shape[1])
+    return ChunkLoss(lambda: blocks, Binomial(), X.shape[1])
 
 
 def dense_newton(X, y, offset, *, linear, ridge):

@@ -17,13 +17,26 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import dpglm
-from dpglm.data import BinaryResponse, Coding, Design, RowEncoder, Schema, open_source, parse
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 from dpglm.errors import DpglmError, MethodError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.methods import PPHTL, PSTF, PSTH, PSTS, Method, Objective, Problem
-from dpglm.noise import SeededNoise
-from dpglm.releases import BlockMinimisers, MetaMinimiser, OnPart, Part, Release
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.methods.base import Method, Problem
+from dpglm.methods.objective import Objective
+from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
+from dpglm.papers.stacking.parts import OnPart, Part
+from dpglm.papers.stacking.pst_f import PSTF
+from dpglm.papers.stacking.pst_s import PSTS
+from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
+from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.typing import FloatMatrix, FloatVector
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -62,8 +75,8 @@ def problem_and_rows(frame: pd.DataFrame) -> tuple[Problem, Design, FloatMatrix,
     encoder = RowEncoder(model, coding)
     design = Design(open_source(frame), SCHEMA, encoder, BinaryResponse.of(SCHEMA, "y"))
     asked = Problem(coding, families["binomial"](), penalties["l2"](), count_rows=design.row_count)
-    X = np.concatenate([block.X.T.astype(float) for block in design.blocks()])
-    return asked, design, X, np.concatenate([block.y for block in design.blocks()])
+    X = np.concatenate([block.X.T.astype(float) for block in design.chunks()])
+    return asked, design, X, np.concatenate([block.y for block in design.chunks()])
 
 
 def solved(method: Method, asked: Problem, design: Design, privacy: dpglm.Privacy) -> Any:
@@ -101,7 +114,7 @@ def test_a_stack_of_one_group_is_the_papers_plr_and_that_is_ridge_logistic_regre
     ridge = 30.0
     one = PSTF(groups=1, ridge=ridge)
     (release,) = one.plan(asked, privacy).releases
-    assert isinstance(release, BlockMinimisers)
+    assert isinstance(release, SubmodelMinimisers)
     (own,) = release.loadings
     factor = np.minimum(1.0, 1.0 / np.sqrt(np.square(X) @ np.square(own)))
     exact = ridge_fit(X * own * factor[:, None], y, ridge) * own
@@ -129,7 +142,7 @@ def test_without_noise_each_model_is_a_ridge_fit_of_its_rows_and_the_meta_model_
     assert len(parts) == len(plan.releases)
     place = 0
     for held, inner in parts:
-        if not isinstance(inner, BlockMinimisers):
+        if not isinstance(inner, SubmodelMinimisers):
             continue
         total = np.square(inner.loadings).sum(axis=0)
         factor = np.minimum(1.0, 1.0 / np.sqrt(np.square(X) @ total))
@@ -188,12 +201,12 @@ def test_rows_of_groups_keep_their_length_together(seed: int) -> None:
         def row_count(self) -> int:
             return 500
 
-    from dpglm.releases.blocks import _Group
+    from dpglm.papers.stacking.submodel_minimisers import _Group
 
     total = np.square(loadings).sum(axis=0)
     square = np.zeros(500)
     for own in loadings:
-        (block,) = _Group(Given(), own, total).blocks()
+        (block,) = _Group(Given(), own, total).chunks()
         square += np.square(block.X.astype(np.float64)).sum(axis=0)
     assert square.max() <= 1.0
     assert (square[:3] == 0.0).all()
@@ -334,7 +347,7 @@ def test_a_release_of_groups_refuses_what_one_of_them_refuses_and_loadings_that_
     (part, _) = PSTF(groups=GROUPS).plan(asked, dpglm.Privacy(1.0, 1e-6)).releases
     assert isinstance(part, OnPart)
     groups = part.inner
-    assert isinstance(groups, BlockMinimisers)
+    assert isinstance(groups, SubmodelMinimisers)
     assert groups.events("replace-one")
     with pytest.raises(MethodError, match="add-remove"):
         groups.events("add-remove")  # the weight of a penalty by the table's own number of rows

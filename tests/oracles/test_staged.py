@@ -2,7 +2,8 @@ r"""A perturbed minimiser followed by Gaussian releases: claims against exact de
 
 The minimiser's densities come from `test_exact_densities`. Where it is w, with loss l(w), a Gaussian release
 that differs by ``nu(w)`` standard deviations leaves G(epsilon - l(w); nu(w)): integrated over w that
-is the exact delta of both. Rows may be shorter than 1 while the ridge gives them all of the reach, which one
+is the exact delta of both. Rows may be shorter than 1 while the ridge gives them all of the max_leverage,
+which one
 dimension cannot tell from a ridge matrix.
 """
 
@@ -59,13 +60,13 @@ def exact(
     nu: Callable[[Array], Array],
 ) -> float:
     """The larger of both directions' deltas of the minimiser and a Gaussian release after it."""
-    reach = 9.5 * scale + 2.0
-    size = int(2000.0 * reach / scale) + 1
+    max_leverage = 9.5 * scale + 2.0
+    size = int(2000.0 * max_leverage / scale) + 1
     constant = math.log(scale * math.sqrt(2.0 * math.pi))
     b0, first, second = log_densities(
-        pair, base, ridge, lambda b: -0.5 * np.square(b / scale) - constant, reach, size
+        pair, base, ridge, lambda b: -0.5 * np.square(b / scale) - constant, max_leverage, size
     )
-    distance = nu(points(base, ridge, reach, size)[0])
+    distance = nu(points(base, ridge, max_leverage, size)[0])
     weight = np.gradient(b0)
     found = 0.0
     for x, z in ((first, second), (second, first)):
@@ -95,14 +96,14 @@ def test_the_elementwise_profile_is_the_profile() -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("length", [1.0, 0.5])
 def test_composed_claims_are_never_exceeded(relation: Relation, length: float) -> None:
-    """At any ridge, with short rows that have all of the reach, beside releases that always differ by nu."""
+    """At any ridge, with short rows that have all of the leverage, beside releases that always differ by nu."""
     steps, highest = STEPS[relation], 0.0
-    for scale, reach, share in itertools.product((1.5, 4.0), (0.3, 1.0), (0.2, 1.0)):
+    for scale, max_leverage, share in itertools.product((1.5, 4.0), (0.3, 1.0), (0.2, 1.0)):
         mu = 1.0 / scale
         nu = share * steps * mu
-        ridge = length**2 / reach
+        ridge = length**2 / max_leverage
         for epsilon in (0.5, 1.0):
-            claimed = staged_delta(epsilon, mu, reach, steps, nu)
+            claimed = staged_delta(epsilon, mu, max_leverage, steps, nu)
             if claimed < 1e-10:
                 continue
             for pair in pairs(relation, ridge, scale, (), length):
@@ -118,9 +119,9 @@ def calibrated(relation: Relation, epsilon: float, delta: float, share: float = 
     return calibrate_pair(
         epsilon,
         delta,
-        reach_of=lambda scale: 0.7 * epsilon / STEPS[relation],
+        max_leverage_of=lambda scale: 0.7 * epsilon / STEPS[relation],
         relation=relation,
-        curvature_sensitivity=SENSITIVITY[relation],
+        information_sensitivity=SENSITIVITY[relation],
         share=share,
     )
 
@@ -154,10 +155,10 @@ def test_a_calibrated_pair_keeps_its_delta_and_a_fifth_less_noise_is_caught(
             base = BASES[name]
             for part, found in itertools.product(worst, (calibrated(relation, epsilon, delta),)):
                 scale = part * found.score_scale
-                always = SENSITIVITY[relation] / (part * found.curvature_scale)
+                always = SENSITIVITY[relation] / (part * found.information_scale)
                 for pair in pairs(relation, ridge, scale, base, length):
                     for nu in (
-                        curvature_gap(pair, part * found.curvature_scale),
+                        curvature_gap(pair, part * found.information_scale),
                         lambda w, always=always: np.full_like(w, always),  # type: ignore[misc]
                     ):
                         worst[part] = max(worst[part], exact(pair, base, ridge, scale, epsilon, nu))
@@ -183,27 +184,28 @@ def test_a_small_ridge_breaks_the_plain_gaussian_sum_and_the_claim_sees_it(relat
 
 def test_the_integral_agrees_with_a_fine_riemann_sum() -> None:
     """E D(e) over e, D by the same closed forms but integrated plainly: below the claim, by little."""
-    for steps, mu, reach, nu, epsilon, coarse in (
+    for steps, mu, max_leverage, nu, epsilon, coarse in (
         (1, 0.2, 0.6, 0.2, 1.0, 1.02),
         (1, 0.05, 0.12, 0.05, 0.2, 1.02),
         (2, 0.12, 0.3, 0.2, 1.0, 1.04),
         (2, 0.12, 0.4, 0.2, 1.0, 1.04),
         (2, 0.12, 0.7, 0.1, 1.0, 1.25),
     ):
-        cover = math.log1p(reach / 4.0)
+        cover = math.log1p(max_leverage / 4.0)
         z = np.linspace(-9.0, 9.0, 20_001)
         weight = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
         e = epsilon - nu * z - nu**2 / 2.0
-        bound = profile_bound(np.abs(e), mu, reach, steps, cover)
+        bound = profile_bound(np.abs(e), mu, max_leverage, steps, cover)
         profile = np.where(e >= 0, bound, -np.expm1(-np.abs(e)) + np.exp(-np.abs(e)) * bound)
         expected = float(weight @ profile)
-        found = staged_delta(epsilon, mu, reach, steps, nu)
+        found = staged_delta(epsilon, mu, max_leverage, steps, nu)
         assert expected * (1 - 1e-4) <= found <= expected * coarse
         assert found >= gdp_delta(epsilon, math.hypot(steps * mu, nu))
 
 
 def test_where_theorem_b_holds_the_profile_alone_is_gaussian() -> None:
-    # Not only at reach / 2 and below with room for the noise: 2 s and 2 log(1 + s / 4) + mu^2 are enough.
+    # Not only at max_leverage / 2 and below with room for the noise: 2 s and 2 log(1 + s / 4) + mu^2 are
+    # enough.
     assert is_gaussian_at(1.0, 0.12, 0.5, 2, cover=math.log1p(0.5 / 4))
     assert not is_gaussian_at(0.99, 0.12, 0.5, 2, cover=math.log1p(0.5 / 4))
     assert not is_gaussian_at(0.03, 0.12, 0.001, 2, cover=0.01)
@@ -217,17 +219,21 @@ def test_calibrated_pairs_spend_what_was_asked(relation: Relation) -> None:
     steps = STEPS[relation]
     for epsilon, delta in itertools.product((0.1, 1.0, 8.0), (1e-9, 1e-6, 1e-2)):
 
-        def reach_of(scale: float, epsilon: float = epsilon) -> float:
+        def max_leverage_of(scale: float, epsilon: float = epsilon) -> float:
             return 0.1 * epsilon / (0.5 * steps) + 0.9 / max(2.0 * steps / epsilon, scale**2 / 100.0)
 
         found = calibrate_pair(
-            epsilon, delta, reach_of=reach_of, relation=relation, curvature_sensitivity=SENSITIVITY[relation]
+            epsilon,
+            delta,
+            max_leverage_of=max_leverage_of,
+            relation=relation,
+            information_sensitivity=SENSITIVITY[relation],
         )
-        assert found.reach == reach_of(found.score_scale)
+        assert found.max_leverage == max_leverage_of(found.score_scale)
         events = [
-            PerturbedEvent(1.0 / found.score_scale, found.reach, relation),
-            GaussianEvent(SENSITIVITY[relation] / found.curvature_scale),
-            GaussianEvent(found.blur_mu),
+            PerturbedEvent(1.0 / found.score_scale, found.max_leverage, relation),
+            GaussianEvent(SENSITIVITY[relation] / found.information_scale),
+            GaussianEvent(found.residual_mu),
         ]
         spent = basic_composition(events, delta)
         assert epsilon * (1.0 - 1e-4) <= spent <= epsilon
@@ -237,23 +243,23 @@ def test_calibrated_pairs_spend_what_was_asked(relation: Relation) -> None:
 
 def test_gdp_pairs_follow_theorem_a2() -> None:
     for relation, mu in itertools.product(RELATIONS, (0.1, 1.0)):
-        found = calibrate_pair_gdp(mu, relation=relation, curvature_sensitivity=SENSITIVITY[relation])
+        found = calibrate_pair_gdp(mu, relation=relation, information_sensitivity=SENSITIVITY[relation])
         tilt = mu_perturbed(found.score_scale, found.least_ridge, relation=relation)
         assert tilt == STEPS[relation] / found.score_scale
-        total = math.hypot(tilt, SENSITIVITY[relation] / found.curvature_scale, found.blur_mu)
+        total = math.hypot(tilt, SENSITIVITY[relation] / found.information_scale, found.residual_mu)
         assert mu * (1.0 - 1e-8) <= total <= mu
 
 
 def test_pure_pairs_follow_theorem_a1() -> None:
-    for relation, epsilon, reach in itertools.product(RELATIONS, (0.3, 2.0), (0.01, 3.0)):
+    for relation, epsilon, max_leverage in itertools.product(RELATIONS, (0.3, 2.0), (0.01, 3.0)):
         found = calibrate_pair_pure(
             epsilon,
-            reach_of=lambda scale, reach=reach: reach,  # type: ignore[misc]
+            max_leverage_of=lambda scale, max_leverage=max_leverage: max_leverage,  # type: ignore[misc]
             relation=relation,
-            curvature_sensitivity=SENSITIVITY[relation],
+            information_sensitivity=SENSITIVITY[relation],
         )
-        tilt = gamma_epsilon(1.0 / found.score_scale, found.ridge_factor / reach, relation=relation)
-        total = tilt + SENSITIVITY[relation] / found.curvature_scale + found.blur_epsilon
+        tilt = gamma_epsilon(1.0 / found.score_scale, found.ridge_factor / max_leverage, relation=relation)
+        total = tilt + SENSITIVITY[relation] / found.information_scale + found.residual_epsilon
         assert epsilon * (1.0 - 1e-8) <= total <= epsilon
         assert found.ridge_factor >= 1.0
 
@@ -261,7 +267,7 @@ def test_pure_pairs_follow_theorem_a1() -> None:
 def test_a_reach_that_no_noise_helps_is_refused() -> None:
     with pytest.raises(MethodError, match="ridge too small"):
         calibrate_pair(
-            0.1, 1e-6, reach_of=lambda scale: 50.0, relation="add-remove", curvature_sensitivity=0.25
+            0.1, 1e-6, max_leverage_of=lambda scale: 50.0, relation="add-remove", information_sensitivity=0.25
         )
     with pytest.raises(MethodError, match="share"):
         calibrated("add-remove", 1.0, 1e-6, share=1.0)

@@ -21,7 +21,7 @@ RANDHIE = "visit ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf +
 
 @pytest.fixture
 def noiseless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpglm.arguments.OsNoise", Silence)
+    monkeypatch.setattr("dpglm.spec.arguments.OsNoise", Silence)
 
 
 def as_peers_see_it(frame: pd.DataFrame, response: str) -> pd.DataFrame:

@@ -24,10 +24,10 @@ import numpy as np
 import tqdm.auto
 
 import dpglm
-from dpglm.curator import Curator
-from dpglm.data import Design
-from dpglm.noise import NoiseSource
-from dpglm.releases import Release
+from dpglm.curator.curator import Curator
+from dpglm.data.coding.design import Design
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.noise.source import NoiseSource
 
 ROOM = str(Path(dpglm.__file__).parent)
 TEMPLATES = ("dpglm.tables", "dpglm.report")
@@ -141,7 +141,7 @@ def watched(
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         stack.enter_context(mock.patch("dpglm.api.noise_of", side_effect=lambda seed: Replayed(seen.drawn)))
-        stack.enter_context(mock.patch("dpglm.privacy.book._now", return_value=NOW))
+        stack.enter_context(mock.patch("dpglm.ledger.records._now", return_value=NOW))
         stack.enter_context(mock.patch.object(tqdm.auto, "tqdm", _bar(seen.steps)))
         _patch_readers(stack, seen, swapped)
         try:

@@ -14,7 +14,7 @@ import pandas as pd
 import dpglm
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.methods import methods
+from dpglm.methods.base import methods
 from tests.replay.neighbours import SCHEMA, Relation
 from tests.replay.recorder import chain
 
@@ -146,7 +146,7 @@ def everything(fit: Any, *, plots: bool = False) -> dict[str, Any]:
         "summary": str(fit.summary()),
         "markup": fit.summary()._repr_html_() + fit.summary().to_latex() + fit.summary().to_markdown(),
         "page": fit.to_html(),
-        "json": dpglm.results.store.to_json(fit),
+        "json": dpglm.postprocessing.store.to_json(fit),
         "fields": sorted((name, _plain(value)) for name, value in vars(fit).items() if name != "row_map"),
         "pickle": pickle.dumps([fit.params, fit.privacy, fit.schema, fit.mechanism]),
     }

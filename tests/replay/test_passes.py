@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpglm.data import Design
+from dpglm.data.coding.design import Design
 from tests.replay.recorder import differences, watched
 from tests.replay.studies import Study, everything
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpglm.curator import Curator
-from dpglm.data import Design
-from dpglm.data.variables import Numeric
+from dpglm.curator.curator import Curator
+from dpglm.data.coding.design import Design
+from dpglm.data.schema.variables import Numeric
 from dpglm.errors import StoreError
-from dpglm.fitting import strength_per_row
 from dpglm.methods.objective import Objective
+from dpglm.spec.fitting import strength_per_row
 from tests.replay.recorder import differences, watched
 from tests.replay.studies import Study, everything
 from tests.replay.test_frames import ODD_ROW, SOUND_ROW, dressed
@@ -53,7 +53,7 @@ def fail_quietly(count: int) -> None:
 def private_rows(ask: Any) -> int:
     """Number of usable rows, which only a curator should know."""
     design = ask.__self__._rows
-    return sum(int(block.X.any(axis=0).sum()) for block in design.blocks())
+    return sum(int(block.X.any(axis=0).sum()) for block in design.chunks())
 
 
 def branch(patch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def fact(patch: pytest.MonkeyPatch) -> None:
 
 def draw(patch: pytest.MonkeyPatch) -> None:
     def ask(self: Curator, release: Any, at: Any = None) -> Any:
-        if sum(int(block.X.any(axis=0).sum()) for block in self._rows.blocks()) % 2:
+        if sum(int(block.X.any(axis=0).sum()) for block in self._rows.chunks()) % 2:
             self._noise.bytes(1)
         return ASK(self, release, at)
 

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.data import Design
-from dpglm.data.sources import FrameSource
+from dpglm.data.coding.design import Design
+from dpglm.data.tables.sources import FrameSource
 from dpglm.errors import (
     BudgetExceeded,
     DpglmError,
@@ -27,9 +27,9 @@ from dpglm.errors import (
     PrivacyError,
     SchemaError,
 )
-from dpglm.privacy import journal
+from dpglm.ledger import log as journal
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.joined import disjoint, overlapping
+from dpglm.privacy.site_composition import disjoint, overlapping
 
 SCHEMA = dpglm.Schema.of({"age": (0, 10), "dose": (0, 1), "ill": ["no", "yes"]}, unit="one patient")
 DISJOINT = dpglm.Schema.of(SCHEMA, sites="disjoint")

@@ -1,10 +1,21 @@
-"""Families of responses, one file each."""
+"""Families of responses, one file each. Each registered class is an attribute of this module."""
+
+from __future__ import annotations
+
+from typing import Any
 
 from dpglm.glm.families.base import Family, families
-from dpglm.registry import import_siblings
 
-import_siblings(__path__, __name__)
-# Every registered class is reachable as dpglm.families.Name.
-globals().update(families.classes())
+__all__ = ["Family", "families"]
 
-__all__ = ["Family", "families", *sorted(families.classes())]
+
+def __getattr__(name: str) -> Any:
+    """The registered class of this name, wherever its file is."""
+    try:
+        return families.classes()[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *families.classes()})

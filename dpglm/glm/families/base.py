@@ -48,7 +48,7 @@ class Family(ABC):
         return None
 
     @property
-    def bend(self) -> float:
+    def third_derivative_bound(self) -> float:
         """Bound on the third derivative as a share of the second: how fast the curvature bends."""
         return math.inf
 
@@ -87,4 +87,4 @@ class Family(ABC):
         """Expected response: the inverse link; refused by a loss that is no likelihood."""
 
 
-families: Registry[Family] = Registry("family")
+families: Registry[Family] = Registry("family", "dpglm.glm.families")

@@ -17,7 +17,8 @@ class Binomial(Family):
     """A response of 0 or 1 with log odds ``eta``.
 
     With m = (2y - 1) eta the loss is log(1 + exp(-m)), its slope in the margin m is -a and its curvature
-    a(1 - a), a = sigmoid(-m) in (0, 1): nothing else is used by the theorems of ``releases/minimiser.md``.
+    a(1 - a), a = sigmoid(-m) in (0, 1): nothing else is used by the theorems of
+    ``mechanisms/objective_perturbation.md``.
 
     Examples
     --------
@@ -30,7 +31,7 @@ class Binomial(Family):
     link: ClassVar[str] = "logit"
     slope_max: ClassVar[float | None] = 1.0
     curvature_max: ClassVar[float | None] = 0.25
-    bend: ClassVar[float] = 1.0
+    third_derivative_bound: ClassVar[float] = 1.0
     slope_range: ClassVar[float | None] = 1.0
     logistic: ClassVar[bool] = True
     binary: ClassVar[bool] = True

@@ -30,7 +30,7 @@ class Gaussian(Family):
     link: ClassVar[str] = "identity"
     slope_max: ClassVar[float | None] = None
     curvature_max: ClassVar[float | None] = 1.0
-    bend: ClassVar[float] = 0.0
+    third_derivative_bound: ClassVar[float] = 0.0
 
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         return 0.5 * (eta - y) ** 2

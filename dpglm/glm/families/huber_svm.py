@@ -18,7 +18,8 @@ class HuberSvm(MarginLoss):
     r"""0 for margins m > 1 + h, (1 + h - m)^2 / (4h) for \|m - 1\| <= h and 1 - m below, h the width.
 
     At most h/4 above the hinge max(0, 1 - m), and nowhere below it. Slopes in m are in [-1, 0], the curvature
-    is 1/(2h) on an interval of length 2h and 0 elsewhere: ``releases/minimiser.md`` uses nothing else. Where
+    is 1/(2h) on an interval of length 2h and 0 elsewhere: ``mechanisms/objective_perturbation.md`` uses
+    nothing else. Where
     few rows have margins in that interval the minimiser without a ridge need not be unique, as for any
     support vector machine.
 

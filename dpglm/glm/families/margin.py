@@ -30,7 +30,7 @@ class MarginLoss(Family):
     ------
     MethodError
         A width below ``least_width``, for which the curvature would exceed 1, the bound that
-        ``releases/minimiser.md`` (Theorem C) asks for; or one that is not a number.
+        ``mechanisms/objective_perturbation.md`` (Theorem C) asks for; or one that is not a number.
     """
 
     width: float = 0.5

@@ -20,7 +20,8 @@ class Poisson(Family):
 
     The loss is the integral of (m - y)/Y in eta: the Poisson one divided by Y where the mean is below Y, and
     a straight line beyond. It is convex, its slope (m - y)/Y stays in [-y/Y, 1 - y/Y], of length 1, and its
-    curvature m/Y (0 beyond) in [0, 1]: ``releases/minimiser.md`` uses nothing else. Rows fitted to a mean at
+    curvature m/Y (0 beyond) in [0, 1]: ``mechanisms/objective_perturbation.md`` uses nothing else. Rows
+    fitted to a mean at
     the bound are treated otherwise than by the likelihood: a bound well above the largest mean has none.
     Penalty strengths are in units of this loss, so Y times smaller than those of the likelihood.
 
@@ -55,7 +56,7 @@ class Poisson(Family):
     link: ClassVar[str] = "log"
     slope_max: ClassVar[float | None] = 1.0
     curvature_max: ClassVar[float | None] = 1.0
-    bend: ClassVar[float] = 1.0
+    third_derivative_bound: ClassVar[float] = 1.0
     slope_range: ClassVar[float | None] = 1.0
     counts: ClassVar[bool] = True
 

@@ -49,7 +49,7 @@ class SoftplusHinge(MarginLoss):
         return 0.25 / self.width
 
     @property
-    def bend(self) -> float:
+    def third_derivative_bound(self) -> float:
         """1 / h."""
         return 1.0 / self.width
 

@@ -193,4 +193,4 @@ def penalised_terms(
     return tuple(places_of for places_of in found if places_of)
 
 
-penalties: Registry[Penalty] = Registry("penalty")
+penalties: Registry[Penalty] = Registry("penalty", "dpglm.glm.penalties")

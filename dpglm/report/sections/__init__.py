@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from dpglm.papers.stacking.section import stack_of_models
 from dpglm.report.section import Section
 from dpglm.report.sections.annex import saved_result
 from dpglm.report.sections.choices import choices_outside
@@ -15,7 +16,6 @@ from dpglm.report.sections.mechanism import mechanism_card
 from dpglm.report.sections.model import model_and_results
 from dpglm.report.sections.plain_words import plain_words
 from dpglm.report.sections.spend import budget_ledger
-from dpglm.report.sections.stack import stack_of_models
 from dpglm.report.sections.usefulness import usefulness
 from dpglm.report.sections.verdict import verdict
 from dpglm.results.fit_result import FitResult

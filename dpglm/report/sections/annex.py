@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
+from dpglm.postprocessing.store import fingerprint, to_json
 from dpglm.report.section import Section
 from dpglm.results.fit_result import FitResult
-from dpglm.results.store import fingerprint, to_json
 
 MOST_CHARACTERS = 60_000  # with all digits; a longer one is packed
 

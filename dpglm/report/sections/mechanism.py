@@ -14,7 +14,7 @@ LABELS = {
     "theorem": "Theorem",
     "released": "What was released",
     "released_too": "Released too",
-    "curvature_sensitivity": "Sensitivity of the curvature, Frobenius",
+    "information_sensitivity": "Sensitivity of the curvature, Frobenius",
     "curvature_noise_scale": "Noise scale of the curvature",
     "interval_method": "Intervals by",
     "post_processing": "Computed afterwards",
@@ -52,7 +52,7 @@ LABELS = {
     "source_privacy": "Price of that source, a budget of its own",
     "source_note": "On that source",
 }
-CLAIMS = ("theorem", "sensitivity", "curvature_sensitivity")  # not shown where nothing is promised
+CLAIMS = ("theorem", "sensitivity", "information_sensitivity")  # not shown where nothing is promised
 MOST_FACTS = 60
 # A guarantee in words, whose end may say that there is none.
 LONGEST = {"source_privacy": 3000}

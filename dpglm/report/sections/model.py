@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from dpglm.postprocessing.missing_intervals import RULE, approximation, mergeable, no_intervals
+from dpglm.postprocessing.priors import prior_scales
+from dpglm.postprocessing.summary import METHOD, interval_facts
+from dpglm.postprocessing.uncertainty import (
+    debiased,
+    intervals,
+    penalised,
+    printed,
+    selected,
+    standard_errors,
+)
 from dpglm.report.figures import coefficient_figure
 from dpglm.report.interval_figures import forest_figure, variance_figure
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import number, shown
-from dpglm.results.absence import RULE, approximation, mergeable, no_intervals
 from dpglm.results.fit_result import FitResult
-from dpglm.results.priors import prior_scales
-from dpglm.results.summary import METHOD, interval_facts
-from dpglm.results.uncertainty import debiased, intervals, penalised, printed, selected, standard_errors
 from dpglm.tables.number import ABSENT, coefficient, count, factor
 
 MOST_ROWS = 250
@@ -42,7 +49,7 @@ def model_and_results(result: FitResult, choices: Mapping[str, str]) -> Section:
         "gaps": _gaps(result),
         "mergeable": any(
             merge and not verdict.printed
-            for merge, verdict in zip(mergeable(result), result.verdicts, strict=True)
+            for merge, verdict in zip(mergeable(result), result.interval_decisions, strict=True)
         ),
         "priors": _priors(result),
         "sparse": chosen < len(result.names),
@@ -122,7 +129,7 @@ def _gaps(result: FitResult) -> Rows | None:
         return None
     rows = [
         (shown(name, 120), verdict.reason, factor(verdict.factor))
-        for name, verdict in zip(result.names, result.verdicts, strict=True)
+        for name, verdict in zip(result.names, result.interval_decisions, strict=True)
         if not verdict.printed
     ]
     grown = "rows or ε, times" if result.guarantee.private else "rows, times"

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dpglm.postprocessing.missing_intervals import no_intervals
+from dpglm.postprocessing.uncertainty import penalised, printed, standard_errors
+from dpglm.postprocessing.usefulness import DETECTABLE, FACTORS, against_sampling, detectable, halving, widths
 from dpglm.report.interval_figures import width_figure
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import number, shown
-from dpglm.results.absence import no_intervals
 from dpglm.results.fit_result import FitResult
-from dpglm.results.uncertainty import penalised, printed, standard_errors
-from dpglm.results.usefulness import DETECTABLE, FACTORS, against_sampling, detectable, halving, widths
 from dpglm.tables.number import ABSENT, coefficient, factor
 from dpglm.typing import FloatVector
 

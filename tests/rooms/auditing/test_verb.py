@@ -187,7 +187,7 @@ def test_tables_are_neighbours_of_rows_within_the_bounds(relation, family: str) 
     lengths = np.square(X, dtype=np.float64).sum(axis=0)
     assert lengths.max() <= 1.0
     for pair in declared_neighbours(subject.schema, subject.encoder, subject.problem.family, relation):
-        first, second = (next(iter(table.blocks())) for table in (pair.first, pair.second))
+        first, second = (next(iter(table.chunks())) for table in (pair.first, pair.second))
         rows = [sorted(map(tuple, np.vstack([block.X, block.y]).T.tolist())) for block in (first, second)]
         extra = [row for row in rows[0] if rows[0].count(row) > rows[1].count(row)]
         assert len(set(extra)) == 1

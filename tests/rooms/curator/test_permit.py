@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpglm.curator import Curator, Plan
+from dpglm.curator.curator import Curator
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import PermitError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.noise import SeededNoise
+from dpglm.mechanisms.exact import ExactMinimiser
+from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.optim.rows import Piece
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.releases import ExactMinimiser
 
 
 class CountedRows:
@@ -40,7 +41,7 @@ def release() -> ExactMinimiser:
 
 def curator(*planned: ExactMinimiser) -> tuple[Curator, CountedRows]:
     rows = CountedRows()
-    return Curator(rows, Plan(planned, Guarantee.none("test"), None), SeededNoise(0)), rows
+    return Curator(rows, PricedReleases(planned, Guarantee.none("test"), None), SeededNoise(0)), rows
 
 
 def test_a_planned_release_runs_once_and_one_more_is_refused() -> None:
@@ -66,7 +67,7 @@ def test_another_release_than_the_planned_one_is_refused_before_reading() -> Non
 def test_a_release_that_fails_half_way_is_not_run_again() -> None:
     planned = release()
     keeper, rows = curator(planned)
-    rows.blocks = lambda: (_ for _ in ()).throw(KeyboardInterrupt)  # type: ignore[method-assign]
+    rows.chunks = lambda: (_ for _ in ()).throw(KeyboardInterrupt)  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         keeper.ask(planned)
     with pytest.raises(PermitError):

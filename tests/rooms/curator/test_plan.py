@@ -7,20 +7,14 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from dpglm.curator import Permit, Plan
+from dpglm.curator.permit import Permit
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import PermitError, PrivacyError
-from dpglm.noise import NoiseSource
-from dpglm.privacy import (
-    ApproximateEvent,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    Privacy,
-    PureEvent,
-    SampledGaussianEvent,
-)
-from dpglm.releases import Release, Rows
-from dpglm.releases.base import WorstCase
+from dpglm.mechanisms.base import Release, Rows, WorstCase
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.composition import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 
 Relation = Literal["add-remove", "replace-one"]
@@ -62,8 +56,8 @@ def promised(asked: Privacy) -> Guarantee:
     )
 
 
-def plan(asked: Privacy, *events: Event) -> Plan:
-    return Plan(tuple(Priced(event) for event in events), promised(asked), asked)
+def plan(asked: Privacy, *events: Event) -> PricedReleases:
+    return PricedReleases(tuple(Priced(event) for event in events), promised(asked), asked)
 
 
 def test_a_plan_may_cost_what_was_asked_and_a_billionth_more_for_rounding() -> None:
@@ -81,10 +75,10 @@ def test_the_relation_of_the_budget_decides_the_price() -> None:
     release = Priced(PureEvent(0.5), twice=PureEvent(1.0))
     for relation, asked in (("add-remove", 0.5), ("replace-one", 1.0)):
         budget = Privacy(asked, relation=relation)  # type: ignore[arg-type]
-        assert Plan((release,), promised(budget), budget).costs() == (("priced", PureEvent(asked)),)
+        assert PricedReleases((release,), promised(budget), budget).costs() == (("priced", PureEvent(asked)),)
         less = Privacy(0.9 * asked, relation=relation)  # type: ignore[arg-type]
         with pytest.raises(PrivacyError):
-            Plan((release,), promised(less), less)
+            PricedReleases((release,), promised(less), less)
 
 
 @pytest.mark.parametrize(
@@ -93,12 +87,12 @@ def test_the_relation_of_the_budget_decides_the_price() -> None:
 def test_a_guarantee_other_than_the_budget_is_refused(changed: dict[str, object]) -> None:
     asked = Privacy(1.0, 1e-6)
     release = Priced(PureEvent(0.1))
-    Plan((release,), promised(asked), asked)
+    PricedReleases((release,), promised(asked), asked)
     with pytest.raises(PrivacyError, match="not the budget"):
-        Plan((release,), replace(promised(asked), **changed), asked)  # type: ignore[arg-type]
+        PricedReleases((release,), replace(promised(asked), **changed), asked)  # type: ignore[arg-type]
     other = replace(promised(asked), relation="add-remove")
     with pytest.raises(PrivacyError, match="not the budget"):
-        Plan((release,), other, asked)
+        PricedReleases((release,), other, asked)
 
 
 def test_a_mu_is_promised_only_where_gaussian_releases_keep_it() -> None:
@@ -115,18 +109,18 @@ def test_a_mu_is_promised_only_where_gaussian_releases_keep_it() -> None:
     # An (epsilon, delta) budget whose guarantee says a mu as well.
     pair = Privacy(asked.epsilon, asked.delta)
     said = replace(promised(pair), mu=0.5)
-    Plan((Priced(GaussianEvent(0.5)),), said, pair)
+    PricedReleases((Priced(GaussianEvent(0.5)),), said, pair)
     with pytest.raises(PrivacyError, match="mu that releases do not keep"):
-        Plan((Priced(GaussianEvent(0.5)),), replace(said, mu=0.4), pair)
+        PricedReleases((Priced(GaussianEvent(0.5)),), replace(said, mu=0.4), pair)
 
 
 def test_without_a_budget_nothing_is_priced() -> None:
-    assert Plan((Priced(PureEvent(5.0)),), Guarantee.none("test"), None).costs() == ()
+    assert PricedReleases((Priced(PureEvent(5.0)),), Guarantee.none("test"), None).costs() == ()
 
 
 def test_releases_are_run_in_the_order_of_the_plan() -> None:
     first, second = Priced(PureEvent(0.4)), Other(PureEvent(0.4))
-    permit = Permit(Plan((first, second), promised(Privacy(1.0)), Privacy(1.0)))
+    permit = Permit(PricedReleases((first, second), promised(Privacy(1.0)), Privacy(1.0)))
     with pytest.raises(PermitError, match="a release of 'other'") as refusal:
         permit.use(second)
     assert refusal.value.expected == "'priced', as planned and charged"
@@ -153,10 +147,10 @@ def test_samples_are_priced_in_epsilon_and_delta_only(privacy: Privacy) -> None:
     for rate in (0.99, 0.1):
         sample = Priced(SampledGaussianEvent(0.2, rate, "poisson", "replace-one"))
         with pytest.raises(PrivacyError, match="random samples"):
-            Plan((sample,), promised(privacy), privacy)
+            PricedReleases((sample,), promised(privacy), privacy)
     pair = Privacy(1.0, 1e-6)
-    assert Plan((sample,), promised(pair), pair).releases == (sample,)
+    assert PricedReleases((sample,), promised(pair), pair).releases == (sample,)
     # A sample of all rows is none.
     whole = Priced(SampledGaussianEvent(0.2, 1.0, "poisson", "replace-one"))
     if privacy.mu is not None:
-        assert Plan((whole,), promised(privacy), privacy).releases == (whole,)
+        assert PricedReleases((whole,), promised(privacy), privacy).releases == (whole,)

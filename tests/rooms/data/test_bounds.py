@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.bounds import Interval, interval
-from dpglm.data.expressions import Expression
-from dpglm.data.factors import NumericFactor
-from dpglm.data.formula import parse
-from dpglm.data.schema import Schema
+from dpglm.data.formula.bounds import Interval, interval
+from dpglm.data.formula.expressions import Expression
+from dpglm.data.formula.factors import NumericFactor
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError
 
 BOUNDS = {"x": Interval(-3.0, 2.0), "z": Interval(0.5, 4.0), "w": Interval(-1.0, 1.0)}

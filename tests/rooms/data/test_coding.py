@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpglm.data.coding import Coding, Kind
-from dpglm.data.formula import parse
-from dpglm.data.rows import RowEncoder
-from dpglm.data.schema import Schema
+from dpglm.data.coding.coding import Coding, Kind
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError, MethodError
 
 FAIR = Schema.of(

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpglm.data import cohort
-from dpglm.data.datasets import load_table
-from dpglm.data.declaration import declared
-from dpglm.data.variables import Numeric
+from dpglm.data.schema.declaration import declared
+from dpglm.data.schema.variables import Numeric
+from dpglm.data.tables import cohort
+from dpglm.data.tables.datasets import load_table
 from dpglm.errors import SchemaError
 
 SIZES = {"cohort": 92007, "fair": 6366, "randhie": 20190, "simulated": 2000}
@@ -60,7 +60,7 @@ def test_an_unknown_data_set_is_answered_with_the_known_ones():
 
 def test_the_heavy_part_of_statsmodels_stays_out():
     code = (
-        "import sys; from dpglm.data.datasets import load_table; load_table('fair');"
+        "import sys; from dpglm.data.tables.datasets import load_table; load_table('fair');"
         "print('statsmodels.api' in sys.modules, 'scipy.stats' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

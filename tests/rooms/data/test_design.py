@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpglm.data.coding import Coding
-from dpglm.data.design import Block, Design
-from dpglm.data.formula import parse
-from dpglm.data.response import BinaryResponse
-from dpglm.data.rows import RowEncoder
-from dpglm.data.schema import Schema
-from dpglm.data.sources import open_source
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.design import Design, RowChunk
+from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 from dpglm.errors import SchemaError
 
 SCHEMA = Schema.of(
@@ -74,7 +74,7 @@ def assert_same(left, right):
 
 def test_rows_that_cannot_be_used_are_zero_and_still_there():
     frame = table(5000)
-    X, y, offset = stacked(design_of(frame).blocks())
+    X, y, offset = stacked(design_of(frame).chunks())
     usable = frame["x"].notna().to_numpy() & frame["y"].isin(["no", "yes"]).to_numpy()
     assert X.shape == (2, 5000)
     assert not X[:, ~usable].any()
@@ -88,7 +88,7 @@ def test_rows_that_cannot_be_used_are_zero_and_still_there():
 def test_blocks_are_2000_rows_in_float32_side_by_side_and_read_only():
     for encoder in (TinyEncoder(), real_encoder()):
         design = design_of(table(5000), encoder)
-        blocks = list(design.blocks())
+        blocks = list(design.chunks())
         assert [len(block.y) for block in blocks] == [2000, 2000, 1000]
         for block in blocks:
             assert block.X.dtype == np.float32
@@ -106,31 +106,31 @@ def test_blocks_are_2000_rows_in_float32_side_by_side_and_read_only():
 def test_streamed_and_kept_blocks_are_equal_at_every_pass(encoder):
     frame = table(40_000)
     kept, streamed = design_of(frame, encoder), design_of(frame, encoder, memory_limit=100_000)
-    first = list(kept.blocks())
-    assert_same(first, streamed.blocks())
-    assert_same(first, streamed.blocks())
-    assert_same(first, kept.blocks())
-    assert next(kept.blocks()) is first[0]
-    assert next(streamed.blocks()) is not next(streamed.blocks())
+    first = list(kept.chunks())
+    assert_same(first, streamed.chunks())
+    assert_same(first, streamed.chunks())
+    assert_same(first, kept.chunks())
+    assert next(kept.chunks()) is first[0]
+    assert next(streamed.chunks()) is not next(streamed.chunks())
 
 
 def test_csv_parquet_polars_and_frame_give_equal_blocks(tmp_path):
     frame = table(40_000)
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=999)
-    expected = list(design_of(frame, real_encoder()).blocks())
+    expected = list(design_of(frame, real_encoder()).chunks())
     for data in (
         tmp_path / "t.csv",
         tmp_path / "t.parquet",
         pytest.importorskip("polars").from_pandas(frame),
     ):
-        assert_same(design_of(data, real_encoder()).blocks(), expected)
+        assert_same(design_of(data, real_encoder()).chunks(), expected)
 
 
 def test_a_pass_that_is_broken_off_leaves_the_next_one_whole():
     design = design_of(table(5000))
-    next(design.blocks())
-    assert sum(len(block.y) for block in design.blocks()) == 5000
+    next(design.chunks())
+    assert sum(len(block.y) for block in design.chunks()) == 5000
     assert design.row_count() == 5000
 
 
@@ -159,22 +159,22 @@ def test_undeclared_and_absent_columns_are_told_before_any_row_is_read():
 
 
 def test_a_block_tells_its_size_in_memory():
-    block = Block(np.zeros((3, 5), np.float32), np.zeros(5), np.zeros(5))
+    block = RowChunk(np.zeros((3, 5), np.float32), np.zeros(5), np.zeros(5))
     assert block.nbytes == 60 + 40 + 40
 
 
 def test_norms_of_coded_rows_are_at_most_one():
-    X, _, _ = stacked(design_of(table(20_000), real_encoder("y ~ x * g + I(x ** 2)")).blocks())
+    X, _, _ = stacked(design_of(table(20_000), real_encoder("y ~ x * g + I(x ** 2)")).chunks())
     assert np.einsum("ji,ji->i", X, X, dtype=np.float64).max() <= 1.0
 
 
 PEAK = """
 import resource, sys
 import numpy as np
-from dpglm.data.design import Design
-from dpglm.data.response import BinaryResponse
-from dpglm.data.schema import Schema
-from dpglm.data.sources import open_source
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 
 class Wide:
     columns, size = ("x",), 200
@@ -185,7 +185,7 @@ schema = Schema.of({"x": (-2, 2), "y": ["no", "yes"]})
 response = BinaryResponse.of(schema, "y")
 design = Design(open_source(sys.argv[1]), schema, Wide(), response, memory_limit=2**24)
 for _ in range(2):
-    for block in design.blocks():
+    for block in design.chunks():
         block.X.sum()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
@@ -216,7 +216,7 @@ def test_a_row_that_is_not_bounded_never_reaches_a_release() -> None:
 
     frame = pd.DataFrame({"x": [0.5, 2.0, np.nan, 1.0], "y": ["no", "yes", "yes", "yes"]})
     schema = Schema.of({"x": (0.0, 3.0), "y": ["no", "yes"]})
-    (block,) = Design(open_source(frame), schema, Broken(), BinaryResponse.of(schema, "y")).blocks()
+    (block,) = Design(open_source(frame), schema, Broken(), BinaryResponse.of(schema, "y")).chunks()
     assert block.X[:, 1].tolist() == block.X[:, 2].tolist() == [0.0, 0.0]
     assert block.X[0, [0, 3]].tolist() == [0.5, 1.0]
     assert block.y.tolist() == [0.0, 0.0, 0.0, 1.0]

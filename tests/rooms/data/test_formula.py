@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from dpglm.data.coding import Coding
-from dpglm.data.formula import parse
-from dpglm.data.schema import Schema
+from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError
 
 SCHEMA = Schema.of(
@@ -185,7 +185,8 @@ def test_a_formula_that_is_no_text_is_refused() -> None:
 def test_errors_do_not_run_what_they_refuse() -> None:
     # A factor's text must reach neither eval nor patsy's namespace: the import below would leave a trace.
     code = (
-        "import sys\nfrom dpglm.data.formula import parse\nfrom dpglm.data.schema import Schema\n"
+        "import sys\nfrom dpglm.data.formula.parse import parse\n"
+        "from dpglm.data.schema.schema import Schema\n"
         "from dpglm.errors import FormulaError\n"
         "try:\n parse('y ~ __import__(\"this\")', Schema.of({'y': ['a', 'b'], 'x': (0, 1)}))\n"
         "except FormulaError:\n pass\nprint('this' in sys.modules)"
@@ -195,7 +196,7 @@ def test_errors_do_not_run_what_they_refuse() -> None:
 
 
 def test_parsing_imports_patsy_only_when_asked() -> None:
-    code = "import sys, dpglm.data.formula; print('patsy' in sys.modules)"
+    code = "import sys, dpglm.data.formula.parse; print('patsy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
 
@@ -273,8 +274,8 @@ def test_a_range_too_narrow_for_a_number_is_refused(bounds: tuple[float, float],
 def test_an_interrupt_amid_the_import_of_patsy_leaves_no_piece_of_it() -> None:
     script = """
 import sys
-from dpglm.data.formula import parse
-from dpglm.data.schema import Schema
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
         if name == "patsy.build":

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.declaration import declare, declared, find_schema
-from dpglm.data.response import BinaryResponse
-from dpglm.data.schema import Schema
-from dpglm.data.schema_text import SIZE_LIMIT
-from dpglm.data.variables import Categorical, Numeric
+from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.schema.declaration import declare, declared, find_schema
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.text import SIZE_LIMIT
+from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import SchemaError
 
 law = settings(derandomize=True, deadline=None, max_examples=60)

@@ -11,8 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.schema import Schema
-from dpglm.data.sources import CHUNK_ROWS, ArrowSource, CsvSource, FrameSource, ParquetSource, open_source
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import (
+    CHUNK_ROWS,
+    ArrowSource,
+    CsvSource,
+    FrameSource,
+    ParquetSource,
+    open_source,
+)
 from dpglm.errors import SchemaError
 
 pa = pytest.importorskip("pyarrow")
@@ -259,8 +266,8 @@ def test_columns_not_asked_for_are_never_read(tmp_path, kind):
 PEAK = """
 import resource, sys
 import numpy as np
-from dpglm.data.schema import Schema
-from dpglm.data.sources import open_source
+from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import open_source
 schema = Schema.of({"x": (-2, 2), "g": ["a", "b"]})
 for chunk in open_source(sys.argv[1]).chunks(["x", "g"], numeric=("x",)):
     schema.clean(chunk, ["x", "g"])

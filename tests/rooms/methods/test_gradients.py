@@ -12,7 +12,13 @@ import pytest
 
 import dpglm
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.methods import DPADMM, DPSC, DPSGD, MPADMM, SSADMM, Method, Output
+from dpglm.methods.base import Method
+from dpglm.methods.output import Output
+from dpglm.papers.dpsc.dpsc import DPSC
+from dpglm.papers.radmm.dp_admm import DPADMM
+from dpglm.papers.radmm.dpsgd import DPSGD
+from dpglm.papers.radmm.mpadmm import MPADMM
+from dpglm.papers.radmm.ssadmm import SSADMM
 
 FORMULA = "y ~ x1 + x2"
 SCHEMA = {"y": ["no", "yes"], "x1": (-3, 3), "x2": (-3, 3)}

@@ -11,7 +11,7 @@ import pytest
 import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import penalties
-from dpglm.methods import NonPrivate
+from dpglm.methods.nonprivate import NonPrivate
 
 FORMULA = "y ~ x1 + x2 + x3 + group"
 

@@ -8,7 +8,9 @@ import pytest
 
 import dpglm
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.methods import DPSC, MPADMM, Method
+from dpglm.methods.base import Method
+from dpglm.papers.dpsc.dpsc import DPSC
+from dpglm.papers.radmm.mpadmm import MPADMM
 
 CASES: list[tuple[Method, object]] = [
     (DPSC(paper_exact=True, iterations=5, inner=3), 1.0),

@@ -12,8 +12,8 @@ from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.elastic_net import ElasticNet
 from dpglm.glm.penalties.l1 import L1
-from dpglm.optim import BlockLoss, minimise
-from dpglm.optim.rows import Piece
+from dpglm.optim.minimise import minimise
+from dpglm.optim.rows import ChunkLoss, Piece
 
 FAMILY = Binomial()
 
@@ -34,7 +34,7 @@ def block_loss(X, y, offset=None, size=512):
         )
         for first in range(0, len(y), size)
     ]
-    return BlockLoss(lambda: blocks, FAMILY, X.shape[1])
+    return ChunkLoss(lambda: blocks, FAMILY, X.shape[1])
 
 
 def residual(X, y, offset, *, linear, ridge, mixing, l1, penalised, found):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.glm.families.binomial import Binomial
-from dpglm.optim.rows import BlockLoss, Piece
+from dpglm.optim.rows import ChunkLoss, Piece
 
 FAMILY = Binomial()
 
@@ -39,7 +39,7 @@ def cut(X, y, offset, size):
 def test_gradient_and_hessian_equal_the_dense_ones(seed, n, p, size, offset):
     X, y, o = table(seed, n, p, offset=offset)
     theta = np.random.default_rng(seed).standard_normal(p)
-    loss = BlockLoss(lambda: cut(X, y, o, size), FAMILY, p)
+    loss = ChunkLoss(lambda: cut(X, y, o, size), FAMILY, p)
     eta = X.astype(float) @ theta + (0.0 if o is None else o)
     wide = X.astype(float)
     np.testing.assert_allclose(loss.gradient(theta), wide.T @ FAMILY.slope(eta, y), atol=1e-12)
@@ -64,7 +64,7 @@ def test_gradient_and_hessian_equal_the_dense_ones(seed, n, p, size, offset):
 def test_thinned_rows_are_every_stepth_weighted(n, size, step):
     X, y, o = table(3, n, 4)
     theta = np.linspace(-1.0, 1.0, 4)
-    thin = BlockLoss(lambda: cut(X, y, o, size), FAMILY, 4).thinned(step)
+    thin = ChunkLoss(lambda: cut(X, y, o, size), FAMILY, 4).thinned(step)
     kept = X[::step].astype(float)
     expected = step * kept.T @ FAMILY.slope(kept @ theta + o[::step], y[::step])
     np.testing.assert_allclose(thin.gradient(theta), expected, atol=1e-9)
@@ -78,10 +78,10 @@ def test_rows_of_zeros_contribute_exactly_nothing():
     theta = np.array([0.3, -2.0, 1.0])
     other = y.copy()
     other[10:30] = 1.0 - y[10:30]
-    loss = BlockLoss(lambda: cut(X, y, o, 40), FAMILY, 3)
-    flipped = BlockLoss(lambda: cut(X, other, o, 40), FAMILY, 3)
+    loss = ChunkLoss(lambda: cut(X, y, o, 40), FAMILY, 3)
+    flipped = ChunkLoss(lambda: cut(X, other, o, 40), FAMILY, 3)
     np.testing.assert_array_equal(loss.gradient(theta), flipped.gradient(theta))
-    shorter = BlockLoss(lambda: cut(X[left], y[left], o[left], 40), FAMILY, 3)
+    shorter = ChunkLoss(lambda: cut(X[left], y[left], o[left], 40), FAMILY, 3)
     np.testing.assert_allclose(loss.gradient(theta), shorter.gradient(theta), atol=1e-14)
 
 
@@ -94,7 +94,7 @@ def test_compensated_sum_keeps_what_the_plain_one_loses():
     small = [Piece(np.ones((1, 1), np.float32), np.array([1.0]), None) for _ in range(1000)]
     blocks = [Piece(np.ones((1, 1), np.float32), np.array([1e17]), None), *small]
     blocks.append(Piece(np.ones((1, 1), np.float32), np.array([-1e17]), None))
-    loss = BlockLoss(lambda: blocks, Raw(), 1)
+    loss = ChunkLoss(lambda: blocks, Raw(), 1)
     assert loss.gradient(np.zeros(1), compensated=True)[0] == 1000.0
     assert loss.gradient(np.zeros(1))[0] != 1000.0
 
@@ -102,6 +102,6 @@ def test_compensated_sum_keeps_what_the_plain_one_loses():
 def test_same_blocks_give_the_same_bits():
     X, y, o = table(8, 5000, 7)
     theta = np.ones(7)
-    first = BlockLoss(lambda: cut(X, y, o, 2048), FAMILY, 7).gradient(theta)
-    second = BlockLoss(lambda: cut(X, y, o, 2048), FAMILY, 7).gradient(theta)
+    first = ChunkLoss(lambda: cut(X, y, o, 2048), FAMILY, 7).gradient(theta)
+    second = ChunkLoss(lambda: cut(X, y, o, 2048), FAMILY, 7).gradient(theta)
     assert first.tobytes() == second.tobytes()

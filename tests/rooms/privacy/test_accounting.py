@@ -139,7 +139,7 @@ def test_gaussian_epsilons_are_those_that_were_proved() -> None:
 def test_losses_with_other_bounds_scale_as_their_bounds() -> None:
     ask = {"relation": "replace-one", "row_norm": 1.0}
     plain = gamma_epsilon(0.5, 0.2, relation="replace-one")
-    # Curvature four times as large is a ridge four times as small, slope twice as large a rate as large.
+    # Information four times as large is a ridge four times as small, slope twice as large a rate as large.
     assert gamma_epsilon(0.25, 0.8, slope_max=2.0, curvature_max=1.0, **ask) == pytest.approx(plain)  # type: ignore[arg-type]
     general = gamma_epsilon(0.5, 0.2, relation="replace-one", loss="general")
     assert general == pytest.approx(1.0 + math.log1p(0.25 / 0.2))

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy import Privacy
 from dpglm.privacy.accounting import gdp_delta
+from dpglm.privacy.budget import Privacy
 
 
 def test_a_number_means_pure_epsilon_and_a_pair_adds_delta() -> None:

@@ -69,50 +69,62 @@ def test_the_ridge_of_a_remedy_is_the_least_at_which_nothing_is_lost(relation: R
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("share", "blur_share"), [(0.5, 0.01), (0.2, 0.1)])
-def test_a_pair_splits_its_budget_as_was_said(relation: Relation, share: float, blur_share: float) -> None:
-    """Squares of mu, or epsilons: ``blur_share`` of all, then ``share`` of what is left."""
+@pytest.mark.parametrize(("share", "residual_share"), [(0.5, 0.01), (0.2, 0.1)])
+def test_a_pair_splits_its_budget_as_was_said(
+    relation: Relation, share: float, residual_share: float
+) -> None:
+    """Squares of mu, or epsilons: ``residual_share`` of all, then ``share`` of what is left."""
     steps = STEPS[relation]
-    asked = {} if share == 0.5 else {"share": share, "blur_share": blur_share}
+    asked = {} if share == 0.5 else {"share": share, "residual_share": residual_share}
     for found in (
         calibrate_pair(
-            1.0, 1e-6, reach_of=lambda scale: 0.2, relation=relation, curvature_sensitivity=0.3, **asked
+            1.0,
+            1e-6,
+            max_leverage_of=lambda scale: 0.2,
+            relation=relation,
+            information_sensitivity=0.3,
+            **asked,
         ),
-        calibrate_pair_gdp(0.4, relation=relation, curvature_sensitivity=0.3, **asked),
+        calibrate_pair_gdp(0.4, relation=relation, information_sensitivity=0.3, **asked),
         calibrate_bounded(
-            1.0, 1e-6, reach_of=lambda s: 0.02, relation=relation, curvature_sensitivity=0.3, **asked
+            1.0, 1e-6, max_leverage_of=lambda s: 0.02, relation=relation, information_sensitivity=0.3, **asked
         ),
     ):
-        score, curvature = steps / found.score_scale, 0.3 / found.curvature_scale
-        total = score**2 + curvature**2 + found.blur_mu**2
-        assert found.blur_mu**2 == pytest.approx(blur_share * total, rel=1e-9)
-        assert curvature**2 == pytest.approx(share * (total - found.blur_mu**2), rel=1e-9)
+        score, curvature = steps / found.score_scale, 0.3 / found.information_scale
+        total = score**2 + curvature**2 + found.residual_mu**2
+        assert found.residual_mu**2 == pytest.approx(residual_share * total, rel=1e-9)
+        assert curvature**2 == pytest.approx(share * (total - found.residual_mu**2), rel=1e-9)
         if found.least_ridge > 0.0:  # Theorem A2 asks for 2 scale^2 and no more
             assert found.least_ridge == pytest.approx(2.0 * found.score_scale**2, rel=1e-8)
-            assert found.reach * found.least_ridge == pytest.approx(1.0, rel=1e-12)
+            assert found.max_leverage * found.least_ridge == pytest.approx(1.0, rel=1e-12)
     pure = calibrate_pair_pure(
-        2.0, reach_of=lambda scale: 1e-3, relation=relation, curvature_sensitivity=0.3, **asked
+        2.0, max_leverage_of=lambda scale: 1e-3, relation=relation, information_sensitivity=0.3, **asked
     )
     assert pure.ridge_factor == 1.0
-    assert pure.blur_epsilon == pytest.approx(2.0 * blur_share, rel=1e-9)
-    assert 0.3 / pure.curvature_scale == pytest.approx(2.0 * (1.0 - blur_share) * share, rel=1e-8)
-    assert steps / pure.score_scale == pytest.approx(2.0 * (1.0 - blur_share) * (1.0 - share), rel=1e-8)
+    assert pure.residual_epsilon == pytest.approx(2.0 * residual_share, rel=1e-9)
+    assert 0.3 / pure.information_scale == pytest.approx(2.0 * (1.0 - residual_share) * share, rel=1e-8)
+    assert steps / pure.score_scale == pytest.approx(2.0 * (1.0 - residual_share) * (1.0 - share), rel=1e-8)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_pure_pair_multiplies_the_ridge_by_what_theorem_a1_needs_and_no_more(relation: Relation) -> None:
     for part in (0.05, 0.3, 2.0):
 
-        def reach_of(scale: float, part: float = part) -> float:
+        def max_leverage_of(scale: float, part: float = part) -> float:
             return part / math.sqrt(scale)
 
-        found = calibrate_pair_pure(1.0, reach_of=reach_of, relation=relation, curvature_sensitivity=0.3)
-        reach = reach_of(found.score_scale)
+        found = calibrate_pair_pure(
+            1.0, max_leverage_of=max_leverage_of, relation=relation, information_sensitivity=0.3
+        )
+        max_leverage = max_leverage_of(found.score_scale)
         rate = 1.0 / found.score_scale
-        assert found.ridge_factor == pytest.approx(max(1.0, reach / rate), rel=1e-8)
-        assert gamma_epsilon(rate, found.ridge_factor / reach, relation=relation) == STEPS[relation] * rate
+        assert found.ridge_factor == pytest.approx(max(1.0, max_leverage / rate), rel=1e-8)
+        assert (
+            gamma_epsilon(rate, found.ridge_factor / max_leverage, relation=relation)
+            == STEPS[relation] * rate
+        )
         if found.ridge_factor > 1.0:
-            less = 0.98 * found.ridge_factor / reach
+            less = 0.98 * found.ridge_factor / max_leverage
             assert gamma_epsilon(rate, less, relation=relation) > STEPS[relation] * rate
 
 
@@ -121,48 +133,72 @@ def test_a_bounded_pair_is_the_least_noise_of_its_bound(relation: Relation) -> N
     steps = STEPS[relation]
     for epsilon, delta, share in itertools.product((0.3, 2.0), (1e-9, 1e-3), (0.0, 0.5)):
 
-        def reach_of(scale: float, epsilon: float = epsilon) -> float:
+        def max_leverage_of(scale: float, epsilon: float = epsilon) -> float:
             return 0.05 * epsilon + 0.1 / scale**2
 
         found = calibrate_bounded(
-            epsilon, delta, reach_of=reach_of, relation=relation, curvature_sensitivity=0.3, share=share
+            epsilon,
+            delta,
+            max_leverage_of=max_leverage_of,
+            relation=relation,
+            information_sensitivity=0.3,
+            share=share,
         )
-        assert found.reach == reach_of(found.score_scale)
-        beside = math.hypot(found.blur_mu, 0.3 / found.curvature_scale)
-        assert bounded_delta(epsilon, 1.0 / found.score_scale, found.reach, steps, beside) <= delta
+        assert found.max_leverage == max_leverage_of(found.score_scale)
+        beside = math.hypot(found.residual_mu, 0.3 / found.information_scale)
+        assert bounded_delta(epsilon, 1.0 / found.score_scale, found.max_leverage, steps, beside) <= delta
         less = 0.999 * found.score_scale
-        assert bounded_delta(epsilon, 1.0 / less, reach_of(less), steps, beside / 0.999) > delta
+        assert bounded_delta(epsilon, 1.0 / less, max_leverage_of(less), steps, beside / 0.999) > delta
         pure = calibrate_bounded_pure(
-            epsilon, reach_of=reach_of, relation=relation, curvature_sensitivity=0.3, share=share
+            epsilon,
+            max_leverage_of=max_leverage_of,
+            relation=relation,
+            information_sensitivity=0.3,
+            share=share,
         )
-        spent = steps / pure.score_scale + math.log1p(reach_of(pure.score_scale)) + 0.3 / pure.curvature_scale
-        assert spent + pure.blur_epsilon == pytest.approx(epsilon, rel=1e-7)
-        assert spent + pure.blur_epsilon <= epsilon
+        spent = (
+            steps / pure.score_scale
+            + math.log1p(max_leverage_of(pure.score_scale))
+            + 0.3 / pure.information_scale
+        )
+        assert spent + pure.residual_epsilon == pytest.approx(epsilon, rel=1e-7)
+        assert spent + pure.residual_epsilon <= epsilon
         assert pure.ridge_factor == 1.0
 
 
 def test_shares_out_of_range_are_refused() -> None:
-    def pair(share: float, blur_share: float) -> None:
+    def pair(share: float, residual_share: float) -> None:
         calibrate_pair_gdp(
-            0.4, relation="add-remove", curvature_sensitivity=0.3, share=share, blur_share=blur_share
+            0.4,
+            relation="add-remove",
+            information_sensitivity=0.3,
+            share=share,
+            residual_share=residual_share,
         )
 
-    def bounded(share: float, blur_share: float) -> None:
+    def bounded(share: float, residual_share: float) -> None:
         calibrate_bounded_pure(
             1.0,
-            reach_of=lambda scale: 1e-9,
+            max_leverage_of=lambda scale: 1e-9,
             relation="add-remove",
-            curvature_sensitivity=0.3,
+            information_sensitivity=0.3,
             share=share,
-            blur_share=blur_share,
+            residual_share=residual_share,
         )
 
     for calibrate in (pair, bounded):
         calibrate(0.999, 1e-3)
         calibrate(1e-3, 0.999)
-        for share, blur_share in ((1.0, 0.01), (-0.1, 0.01), (0.5, 0.0), (0.5, 1.0), (0.5, -0.1), (1.5, 0.5)):
+        for share, residual_share in (
+            (1.0, 0.01),
+            (-0.1, 0.01),
+            (0.5, 0.0),
+            (0.5, 1.0),
+            (0.5, -0.1),
+            (1.5, 0.5),
+        ):
             with pytest.raises(MethodError, match="share"):
-                calibrate(share, blur_share)
+                calibrate(share, residual_share)
     bounded(0.0, 0.01)  # no curvature
     with pytest.raises(MethodError, match="share"):
         pair(0.0, 0.01)

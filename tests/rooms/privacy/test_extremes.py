@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy import book
+from dpglm.ledger import records as book
+from dpglm.ledger.ledger import Ledger
+from dpglm.ledger.odometer import Balance
 from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.composition import ApproximateEvent, GaussianEvent, PureEvent, compose
-from dpglm.privacy.filter import Balance
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.ledger import Ledger
 from dpglm.privacy.search import last_kept
 from dpglm.privacy.subsampled import SampledGaussianEvent, sampled_epsilon
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy import Guarantee
 from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu
 from dpglm.privacy.calibration import free_ridge, gaussian_scale
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.theorems import perturbed_profile
 
 

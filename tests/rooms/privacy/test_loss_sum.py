@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy import ApproximateEvent, GaussianEvent, PureEvent
-from dpglm.privacy import SampledGaussianEvent as Sampled
 from dpglm.privacy.accounting import gdp_delta, pure_delta
-from dpglm.privacy.composition import composed_profile
+from dpglm.privacy.composition import ApproximateEvent, GaussianEvent, PureEvent, composed_profile
+from dpglm.privacy.composition import SampledGaussianEvent as Sampled
 from dpglm.privacy.loss_bound import is_gaussian_at
 from dpglm.privacy.loss_sum import LossSum
 from dpglm.privacy.sampled_loss import loss_of
@@ -63,10 +62,10 @@ def test_mus_and_rates_that_nobody_feels_are_refused() -> None:
 
 def test_two_steps_at_half_the_square_of_mu_are_gaussian_as_two_rows_are() -> None:
     mu, beside = 0.5, 0.3
-    for reach in (mu * mu / 2.0, 0.9 * mu * mu / 2.0):
+    for max_leverage in (mu * mu / 2.0, 0.9 * mu * mu / 2.0):
         for epsilon in (0.2501, 1.0, 3.0):
-            assert is_gaussian_at(epsilon, mu, reach, 2)
+            assert is_gaussian_at(epsilon, mu, max_leverage, 2)
             exact = gdp_delta(epsilon, math.hypot(2.0 * mu, beside))
-            assert staged_delta(epsilon, mu, reach, 2, beside, uniform=True) == exact
+            assert staged_delta(epsilon, mu, max_leverage, 2, beside, uniform=True) == exact
     assert not is_gaussian_at(0.2501, mu, 1.01 * mu * mu / 2.0, 2)
     assert not is_gaussian_at(0.2501, mu, mu * mu / 2.0, 2, cover=0.1)

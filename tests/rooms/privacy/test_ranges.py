@@ -8,16 +8,16 @@ from collections.abc import Callable
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy import (
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.composition import (
     ApproximateEvent,
     BoundedSlopeEvent,
     GaussianEvent,
-    Guarantee,
     PerturbedEvent,
-    Privacy,
     PureEvent,
     compose,
 )
+from dpglm.privacy.guarantee import Guarantee
 
 TINY = 1e-9
 
@@ -33,7 +33,7 @@ TINY = 1e-9
             [(-TINY, 0.0), (1.0, -TINY), (1.0, 1.0 + TINY)],
         ),
         (
-            lambda mu, reach: PerturbedEvent(mu, reach, "add-remove"),
+            lambda mu, max_leverage: PerturbedEvent(mu, max_leverage, "add-remove"),
             [(TINY, 1.0), (1.0, TINY), (5.0, 5.0)],
             [(0.0, 1.0), (1.0, 0.0), (-TINY, 1.0), (1.0, -TINY), (math.inf, 1.0), (1.0, math.inf)],
         ),

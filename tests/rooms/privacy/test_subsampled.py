@@ -12,23 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm import Privacy
-from dpglm.curator import Plan
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import PrivacyError
-from dpglm.privacy import (
+from dpglm.postprocessing.spending import spend_lines
+from dpglm.privacy.accounting import gdp_epsilon
+from dpglm.privacy.composition import (
     ApproximateEvent,
     Event,
     GaussianEvent,
-    Guarantee,
     PerturbedEvent,
     PureEvent,
     basic_composition,
     compose,
+    composed_profile,
 )
-from dpglm.privacy import SampledGaussianEvent as Sampled
-from dpglm.privacy.accounting import gdp_epsilon
-from dpglm.privacy.composition import composed_profile
+from dpglm.privacy.composition import SampledGaussianEvent as Sampled
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.subsampled import full_batch_scale, sampled_scale
-from dpglm.results.spending import spend_lines
 
 SCHEMES: tuple[Any, ...] = (("poisson", "add-remove"), ("poisson", "replace-one"), ("fixed", "replace-one"))
 # Losses lie on a grid of 1/40 of a release's: epsilon is overstated by less than this, a little more or less.
@@ -47,7 +47,7 @@ class Promise:
         return ((self.name, self.event),)
 
 
-def plan_of(events: list[Event], privacy: Privacy) -> Plan:
+def plan_of(events: list[Event], privacy: Privacy) -> PricedReleases:
     promised = Guarantee(
         privacy.epsilon,
         privacy.delta,
@@ -57,7 +57,7 @@ def plan_of(events: list[Event], privacy: Privacy) -> Plan:
         mu=privacy.mu,
         rho=privacy.rho,
     )
-    return Plan(tuple(map(Promise, events)), promised, privacy)  # type: ignore[arg-type]
+    return PricedReleases(tuple(map(Promise, events)), promised, privacy)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

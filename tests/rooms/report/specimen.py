@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpglm.glm.blocks import TermBlock
+from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.released import Released
-from dpglm.inference.stack import Combine, Stack
+from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
 from tests.golden.examples import interval_fit
@@ -228,7 +228,7 @@ def interval(**changes: Any) -> FitResult:
     """The golden fit with a released curvature, on this page's guarantee and ledger."""
     card = fit().mechanism | {
         "released_too": "the sum of curvature times x x' at that point, with symmetric noise",
-        "curvature_sensitivity": 0.3535533905932738,
+        "information_sensitivity": 0.3535533905932738,
         "curvature_noise_scale": 1.625,
     }
     promise = approximate(relation="replace-one")
@@ -249,7 +249,9 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
     """As many coefficients as the adult table has, all digits of every number in use; seed 3."""
     generator = np.random.default_rng(3)
     norm = (0.25 + 0.5 * slopes + sum(1.0 - 1.0 / count for count in levels)) ** 0.5
-    blocks = [TermBlock("Intercept", "intercept", 0, 1, 0.1, np.array([[0.5 / norm]]), np.array([10 * norm]))]
+    blocks = [
+        TermColumns("Intercept", "intercept", 0, 1, 0.1, np.array([[0.5 / norm]]), np.array([10 * norm]))
+    ]
     means, inner = [np.array([0.5 / norm])], [np.array([[0.25]]) / norm**2]
     names, terms = ["Intercept"], [("Intercept", (0,))]
     matrix_rows: list[tuple[int, int, np.ndarray]] = []
@@ -259,7 +261,7 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
         shares = np.arange(count, 0.0, -1.0) ** 2 / np.sum(np.arange(count, 0.0, -1.0) ** 2)
         label = f"C(factor_{k})"
         blocks.append(
-            TermBlock(label, "levels", start, start + count - 1, 0.1, corners, np.full(count - 1, norm))
+            TermColumns(label, "levels", start, start + count - 1, 0.1, corners, np.full(count - 1, norm))
         )
         means.append(shares @ corners)
         inner.append((corners.T * shares) @ corners)
@@ -269,7 +271,7 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
     for k in range(slopes):
         start, scale = blocks[-1].stop, 2.0**0.5 / norm
         blocks.append(
-            TermBlock(f"x{k}", "slope", start, start + 1, 0.1, np.array([[scale]]), np.array([3 / scale]))
+            TermColumns(f"x{k}", "slope", start, start + 1, 0.1, np.array([[scale]]), np.array([3 / scale]))
         )
         means.append(np.array([0.1 * scale]))
         inner.append(np.array([[0.1 * scale**2]]))
@@ -297,10 +299,10 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
         score=ridge * centre,
         curvature=6000.0 * curvature + (noise + noise.T) / 2.0,
         score_scale=6.5,
-        curvature_scale=1.625,
+        information_scale=1.625,
         dispersion=1.0,
         spread=6.5**2 / ridge**2,
-        bend=1.0,
+        third_derivative_bound=1.0,
     )
     columns = {
         f"factor_{k}": {"levels": [f"level number {j}" for j in range(n)]} for k, n in enumerate(levels)

@@ -6,11 +6,11 @@ import os
 import pytest
 
 from dpglm.errors import MethodError, StoreError
-from dpglm.fitted import Fitted
+from dpglm.postprocessing.record import FitRecord
 from dpglm.report.page import render
 from dpglm.report.plots import plot
 from dpglm.report.wording import chance, percent
-from dpglm.results.record import FitRecord
+from dpglm.results.fitted import Fitted
 from tests.rooms.report import specimen
 
 

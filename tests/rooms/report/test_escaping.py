@@ -171,7 +171,7 @@ def test_the_law_would_see_an_unescaped_name() -> None:
 def test_labels_of_a_released_model_stay_text(words: str) -> None:
     model = interval().released
     assert model is not None
-    blocks = tuple(replace(block, label=words) for block in model.blocks)
+    blocks = tuple(replace(block, label=words) for block in model.term_columns)
     names = (words, *(f"{words}{k}" for k in range(1, 6)))
     source = render(interval(names=names, released=replace(model, blocks=blocks), terms=((words, (1,)),)))
     read = Page(source)

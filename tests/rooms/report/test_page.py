@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpglm.postprocessing.store import fingerprint, from_json, to_json
 from dpglm.report.page import render
 from dpglm.results.fit_result import FitResult
-from dpglm.results.store import fingerprint, from_json, to_json
 from tests.golden.report_pages.regenerate import pages
 from tests.rooms.report.reading import URL_ATTRIBUTES, Element, Page
 from tests.rooms.report.specimen import PAGES, fit, ledger, schema, wide

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from dpglm.papers.stacking.figure import MOST_BOXES
 from dpglm.report.page import render
 from dpglm.report.plots import plot
-from dpglm.report.stack_figure import MOST_BOXES
 from dpglm.results.fit_result import FitResult, SpendLine
 from dpglm.tables.number import coefficient
 from tests.rooms.report.reading import Element, Page

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
+from dpglm.postprocessing.missing_intervals import RULE
+from dpglm.postprocessing.usefulness import detectable, halving, widths
 from dpglm.report.page import render
 from dpglm.report.wording import number
-from dpglm.results.absence import RULE
-from dpglm.results.usefulness import detectable, halving, widths
 from dpglm.tables.number import coefficient, factor
 from tests.rooms.report.reading import Page
 from tests.rooms.report.specimen import PAGES, approximate, fit, interval, plain

@@ -13,8 +13,8 @@ from matplotlib import pyplot
 
 import dpglm
 from dpglm.errors import MethodError, PrivacyError, StoreError
-from dpglm.fitted import Fitted
-from dpglm.results.store import fingerprint, from_json, to_json
+from dpglm.postprocessing.store import fingerprint, from_json, to_json
+from dpglm.results.fitted import Fitted
 
 FORMULA = "y ~ x1 + x2 + x3 + group"
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import MethodError, StoreError
-from dpglm.results import store
+from dpglm.postprocessing import store
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult, SpendLine
 from tests.golden.examples import NAMES, RESULTS, open_fit, private_fit, pure_fit, seeded_fit
@@ -280,7 +280,7 @@ def test_a_summary_is_text_without_statsmodels_pandas_or_jinja2(tmp_path):
     store.save(private_fit(), path)
     code = f"""
 import sys
-from dpglm.results.store import read
+from dpglm.postprocessing.store import read
 result = read({str(path)!r})
 text = str(result.summary()) + repr(result)
 print([name for name in ("statsmodels", "pandas", "jinja2", "matplotlib", "patsy") if name in sys.modules])

@@ -12,10 +12,10 @@ import pytest
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts
-from dpglm.results.absence import gaps, mergeable, no_intervals
+from dpglm.postprocessing.missing_intervals import gaps, mergeable, no_intervals
+from dpglm.postprocessing.store import save
+from dpglm.postprocessing.usefulness import FACTORS, against_sampling, detectable, halving, rescaled, widths
 from dpglm.results.compare import compare
-from dpglm.results.store import save
-from dpglm.results.usefulness import FACTORS, against_sampling, detectable, halving, rescaled, widths
 from dpglm.tables.number import factor
 from tests.golden.examples import (
     INTERVAL_NAMES,
@@ -83,7 +83,7 @@ def test_every_coefficient_without_an_interval_is_named_in_a_short_list():
     assert sum(line.startswith("No interval") for line in lines) >= 1
     named = [name for name in INTERVAL_NAMES if any(name in line for line in lines)]
     assert named == [
-        name for name, verdict in zip(many.names, many.verdicts, strict=True) if not verdict.printed
+        name for name, verdict in zip(many.names, many.interval_decisions, strict=True) if not verdict.printed
     ]
 
 
@@ -96,7 +96,7 @@ def test_what_is_not_named_is_counted():
             named = line.count("[T.level number")
             assert named == 8 or (named <= 9 and not more)
             counted += named + (int(more.group(1)) if more else 0)
-    assert counted == sum(not verdict.printed for verdict in result.verdicts) > 9
+    assert counted == sum(not verdict.printed for verdict in result.interval_decisions) > 9
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_compare_shows_errors_below_coefficients_only_where_somebody_has_some():
 def test_numbers_that_break_arithmetic_give_no_intervals_and_no_exception():
     for scale in (1e300, 0.0):
         odd = dataclasses.replace(released(), curvature=scale * released().curvature, score_scale=0.0)
-        odd = dataclasses.replace(odd, curvature_scale=0.0)
+        odd = dataclasses.replace(odd, information_scale=0.0)
         result = interval_fit(released=odd)
         assert str(result.summary())
         assert result.bse.isna().any()
@@ -172,7 +172,7 @@ def test_at_factor_one_nothing_changes_and_more_is_never_worse(means):
 
 
 def test_without_noise_rows_halve_the_width_at_four_and_with_noise_sooner():
-    quiet = dataclasses.replace(released(), score_scale=1e-6, curvature_scale=1e-9)
+    quiet = dataclasses.replace(released(), score_scale=1e-6, information_scale=1e-9)
     # 4 but for the adjustment for other terms, 3 % of the rare level's variance.
     np.testing.assert_allclose(halving(widths(interval_fit(released=quiet), "n")), 4.0, rtol=5e-2)
     noisy = halving(widths(FIT, "n"))
@@ -210,7 +210,7 @@ matplotlib.use("Agg")
 from dpglm.report.page import render
 from dpglm.report.plots import plot
 from dpglm.results.compare import compare
-from dpglm.results.store import read
+from dpglm.postprocessing.store import read
 result = read({path!r})
 assert str(result.summary()) == open({summary!r}, encoding="utf-8").read()
 result.tidy(), result.glance(), result.odds_ratios(), result.conf_int(adjust="fcr"), result.cov_params()
@@ -219,7 +219,7 @@ compare([result, result.refit("mcp"), result.select("fdr")])
 for kind in ("coef", "variance", "path", "spend", "tradeoff"):
     plot(result, kind)
 assert "Usefulness" in render(result)
-seen = ("dpglm.curator", "dpglm.releases", "dpglm.data", "dpglm.methods", "dpglm.api", "patsy")
+seen = ("dpglm.curator", "dpglm.mechanisms", "dpglm.data", "dpglm.methods", "dpglm.api", "patsy")
 print([name for name in sys.modules if name.startswith(seen)])
 """
 
@@ -269,7 +269,7 @@ def test_rows_that_fail_the_rule_or_cannot_be_predicted_have_no_interval():
 def test_many_rows_are_predicted_in_chunks_like_few(monkeypatch):
     rows = np.vstack([FIT.user_from_coded] * 3)
     whole = predicting().predict(rows, interval=0.95)
-    monkeypatch.setattr("dpglm.results.prediction.ROWS", 5)
+    monkeypatch.setattr("dpglm.postprocessing.prediction.ROWS", 5)
     pd.testing.assert_frame_equal(predicting().predict(rows, interval=0.95), whole)
     assert predicting().predict(rows[:0], interval=0.95).empty
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import StoreError
-from dpglm.results import document
+from dpglm.postprocessing import document
+from dpglm.postprocessing.store import fingerprint, from_json, read, save, to_json, writable, write_atomically
 from dpglm.results.fit_result import FitResult, SpendLine
-from dpglm.results.store import fingerprint, from_json, read, save, to_json, writable, write_atomically
 from tests.golden.examples import RESULTS, interval_fit, private_fit
 
 SCALARS = st.one_of(
@@ -388,7 +388,7 @@ def test_what_was_released_reads_back_to_the_last_bit():
         assert fingerprint(again) == fingerprint(result)
         for name in ("centre", "score", "curvature", "spread"):
             assert getattr(again.released, name).tobytes() == getattr(result.released, name).tobytes()
-        for block, other in zip(again.released.blocks, result.released.blocks, strict=True):
+        for block, other in zip(again.released.term_columns, result.released.term_columns, strict=True):
             assert block.table.tobytes() == other.table.tobytes()
             assert block.prior.tobytes() == other.prior.tobytes()
         assert str(again.summary()) == str(result.summary())
@@ -399,12 +399,12 @@ def test_released_models_that_differ_in_a_bit_are_not_equal():
     assert fit == interval_fit(released=dataclasses.replace(model))
     nudged = model.curvature.copy()
     nudged[3, 3] = np.nextafter(nudged[3, 3], 0.0)
-    block = dataclasses.replace(model.blocks[1], label="other")
+    block = dataclasses.replace(model.term_columns[1], label="other")
     for changes in (
         {"curvature": nudged},
         {"score_scale": float(np.nextafter(model.score_scale, 0.0))},
-        {"blocks": (model.blocks[0], block, *model.blocks[2:])},
-        {"blocks": model.blocks[:-1]},
+        {"blocks": (model.term_columns[0], block, *model.term_columns[2:])},
+        {"blocks": model.term_columns[:-1]},
     ):
         assert fit != interval_fit(released=dataclasses.replace(model, **changes))
     assert fit != interval_fit(released=None)
@@ -453,7 +453,7 @@ def block(place, **changes):
         ({"origin": 0.0}, "origin"),
         ({"score_scale": -1.0}, "score_scale"),
         ({"score_scale": {"$float": "inf"}}, "score_scale"),
-        ({"curvature_scale": None}, "curvature_scale"),
+        ({"information_scale": None}, "information_scale"),
         ({"dispersion": 0.0}, "dispersion"),
         ({"blocks": []}, "fewer columns"),
         ({"blocks": MODEL["blocks"][:-1]}, "fewer columns"),

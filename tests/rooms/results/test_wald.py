@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpglm.errors import MethodError
-from dpglm.results.restrictions import restrictions
+from dpglm.postprocessing.restrictions import restrictions
 from tests.golden.examples import interval_fit, private_fit, seeded_fit
 
 FIT = interval_fit()

@@ -1,0 +1,120 @@
+"""What a fit will release and what that costs, known before any row is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpglm.errors import PrivacyError
+from dpglm.mechanisms.base import Release
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.composition import Event, basic_composition
+from dpglm.privacy.events import SampledGaussianEvent, gaussian_mu
+from dpglm.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class PricedReleases:
+    """The releases of one fit, in order, and the guarantee they add up to.
+
+    Parameters
+    ----------
+    releases : tuple of Release
+        Each may be run once.
+    guarantee : Guarantee
+        What is promised for all of them together; checked against the releases' own events.
+    privacy : Privacy or None
+        What was asked; None for a fit without privacy.
+
+    Raises
+    ------
+    PrivacyError
+        The releases cost more than was asked.
+
+    Examples
+    --------
+    >>> PricedReleases((), Guarantee.none("no privacy asked"), None).costs()
+    ()
+    """
+
+    releases: tuple[Release, ...]
+    guarantee: Guarantee
+    privacy: Privacy | None
+
+    def __post_init__(self) -> None:
+        if self.privacy is None:
+            return
+        # The calibration found the noise; this reads the price off the releases themselves.
+        for costs in self.parallel():
+            self._check([event for _, event in costs], self.privacy)
+
+    def _check(self, events: Sequence[Event], privacy: Privacy) -> None:
+        """Refuse releases of which one row may be in all, and that cost more than the budget."""
+        asked = ("epsilon", "delta", "definition", "relation")
+        kept = all(getattr(self.guarantee, name) == getattr(privacy, name) for name in asked)
+        kept = kept and self.guarantee.rho in (None, privacy.rho)
+        mu = privacy.mu if self.guarantee.mu is None else self.guarantee.mu
+        pair = privacy.delta > 0.0 and mu is None
+        if not pair and any(isinstance(event, SampledGaussianEvent) and event.rate < 1.0 for event in events):
+            raise PrivacyError(
+                "releases on random samples of the rows under a pure, GDP or zCDP budget",
+                expected="an (epsilon, delta) budget: the gain by sampling is in no other terms",
+                remedy="Use privacy=(1.0, 1e-6), or read all rows each time.",
+            )
+        if not kept or (mu is not None and not _is_gdp(events, mu)):
+            raise PrivacyError(
+                "a guarantee that is not the budget that was asked for, or a mu that releases do not keep",
+                expected="the budget's epsilon, delta and relation, and Gaussian releases of that mu",
+                remedy="State the budget of the plan.",
+            )
+        spent = basic_composition(events, privacy.delta)
+        if not spent <= privacy.epsilon * (1.0 + 1e-9):
+            raise PrivacyError(
+                f"releases that cost epsilon {spent:.6g} at delta {privacy.delta:g}",
+                expected=f"at most the epsilon {privacy.epsilon:g} that was asked for",
+                remedy="Calibrate the releases to the budget.",
+            )
+
+    def parallel(self) -> tuple[tuple[tuple[str, Event], ...], ...]:
+        """Named events of the releases that a single row can be in, a tuple for each part of the rows.
+
+        Releases on different parts of one dealing share no row; those on all rows are in every tuple.
+
+        Raises
+        ------
+        PrivacyError
+            Parts of two dealings, which may overlap.
+        """
+        if self.privacy is None:
+            return ()
+        read = [release.reads for release in self.releases]
+        if len({part[0] for part in read if part is not None}) > 1:
+            raise PrivacyError(
+                "releases on parts of two dealings",
+                expected="one way to deal the rows, whose parts share none",
+                remedy="Deal the rows once in a plan.",
+            )
+        parts: list[object] = list(dict.fromkeys(part for part in read if part is not None)) or [None]
+        relation = self.privacy.relation
+        return tuple(
+            tuple(
+                cost
+                for release, reads in zip(self.releases, read, strict=True)
+                if reads in (None, part)
+                for cost in release.events(relation)
+            )
+            for part in parts
+        )
+
+    def costs(self) -> tuple[tuple[str, Event], ...]:
+        """Named events of all releases, in order."""
+        if self.privacy is None:
+            return ()
+        return tuple(cost for release in self.releases for cost in release.events(self.privacy.relation))
+
+
+def _is_gdp(events: Sequence[Event], mu: float) -> bool:
+    """Whether events together are mu-GDP."""
+    mus = [found for found in map(gaussian_mu, events) if found is not None]
+    return len(mus) == len(events) and math.hypot(*mus) <= mu * (1.0 + 1e-9)

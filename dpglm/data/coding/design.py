@@ -1,0 +1,215 @@
+"""Coded rows in blocks: what a release may read.
+
+The blocks are float32, which *is* the design: the coding is row-wise and public, so rounding it changes no
+privacy argument. They stay in memory while they fit, and are coded again at each pass otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpglm.data.coding.response import Response
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Numeric
+from dpglm.data.tables.sources import Source
+from dpglm.typing import BoolVector, FloatBlock, FloatVector
+
+BLOCK_ROWS: Final = 2000  # a solver reads a block from one stretch of memory, in its cache
+_ENCODED_ROWS: Final = 4 * BLOCK_ROWS  # coded at once: few calls
+
+
+class Encoder(Protocol):
+    """Public map from cleaned columns to coded rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns it reads."""
+
+    @property
+    def size(self) -> int:
+        """Number of coded variables, p."""
+
+    def encode(
+        self, columns: Mapping[str, NDArray[Any]]
+    ) -> tuple[FloatBlock, FloatVector | None, BoolVector]:
+        """Coded rows (p, k), offset (k,) or None, and the mask (k,) of rows that can be used."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowChunk:
+    """Some coded rows, variables down, rows across. Read-only.
+
+    Attributes
+    ----------
+    X : ndarray of float32, shape (p, k), C-contiguous
+        Coded rows as columns; 0 in rows that cannot be used, which thus contribute nothing.
+    y : ndarray of float64, shape (k,)
+        Response, 0 in rows that cannot be used.
+    offset : ndarray of float64, shape (k,), or None
+        Offset of the linear predictor in units of the coded response, 0 in rows that cannot be used.
+    """
+
+    X: FloatBlock
+    y: FloatVector
+    offset: FloatVector | None
+
+    def __post_init__(self) -> None:
+        for array in (self.X, self.y, self.offset):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return self.X.nbytes + self.y.nbytes + (0 if self.offset is None else self.offset.nbytes)
+
+
+class Design:
+    """A private table, coded, as blocks of at most 2,000 rows. Only the curator may hold one.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows come from.
+    schema : Schema
+        What is declared of the columns.
+    encoder : Encoder
+        Coding of the right-hand side.
+    response : BinaryResponse or NumericResponse
+        Coding of the response.
+    memory_limit : int
+        Bytes of coded rows to keep in memory; a larger table is read and coded again at each pass, and
+        memory holds a few blocks however many rows there are.
+
+    Raises
+    ------
+    SchemaError
+        If a column is not declared, or declared but absent from the source; before any row is read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpglm.data.coding.coding import Coding
+    >>> from dpglm.data.formula.parse import parse
+    >>> from dpglm.data.coding.response import BinaryResponse
+    >>> from dpglm.data.coding.encoder import RowEncoder
+    >>> from dpglm.data.tables.sources import open_source
+    >>> schema = Schema.of({"age": (20, 80), "ill": ["no", "yes"]})
+    >>> frame = pd.DataFrame({"age": [20, 50, None], "ill": ["no", "yes", "yes"]})
+    >>> model = parse("ill ~ age", schema)
+    >>> encoder = RowEncoder(model, Coding.of(model))
+    >>> design = Design(open_source(frame), schema, encoder, BinaryResponse.of(schema, "ill"))
+    >>> [(block.X.shape, block.y) for block in design.chunks()]
+    [((2, 3), array([0., 1., 0.]))]
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        schema: Schema,
+        encoder: Encoder,
+        response: Response,
+        *,
+        memory_limit: int = 512 * 2**20,
+    ) -> None:
+        self._source, self._schema = source, schema
+        self._encoder, self._response = encoder, response
+        self._memory_limit = memory_limit
+        self._columns = tuple(dict.fromkeys((*encoder.columns, response.name)))
+        schema.require(self._columns)
+        source.require(self._columns)
+        self._kept: list[RowChunk] | None = None
+        self._rows: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of coded variables, p. Public."""
+        return self._encoder.size
+
+    def row_count(self) -> int:
+        """Number of rows, usable or not. **Private under add-remove**: it may leave only by a release.
+
+        Under replace-one it is public.
+        """
+        if self._rows is None:
+            for _ in self.chunks():
+                pass
+        assert self._rows is not None
+        return self._rows
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """All rows in order, in blocks of 2,000 rows or fewer; the same at each call."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept: list[RowChunk] | None = []
+        room, rows = self._memory_limit, 0
+        for columns in self._cleaned():
+            for block in self._encoded(columns):
+                rows += len(block.y)
+                room -= block.nbytes
+                if room < 0:
+                    kept = None
+                elif kept is not None:
+                    kept.append(block)
+                yield block
+        # Only a pass that ran to its end says how many rows there are.
+        self._rows, self._kept = rows, kept
+
+    def _cleaned(self) -> Iterator[dict[str, NDArray[Any]]]:
+        numeric = {name for name in self._columns if isinstance(self._schema.variables[name], Numeric)}
+        for frame in self._source.chunks(self._columns, numeric=numeric):
+            yield self._schema.clean(frame, self._columns)
+
+    def _encoded(self, columns: Mapping[str, NDArray[Any]]) -> Iterator[RowChunk]:
+        rows = len(columns[self._response.name])
+        for start in range(0, rows, _ENCODED_ROWS):
+            part = {name: column[start : start + _ENCODED_ROWS] for name, column in columns.items()}
+            X, offset, usable = self._encoder.encode(part)
+            y, answered = self._response.code(part[self._response.name])
+            unusable = ~(usable & answered & _bounded(X))
+            if offset is not None:
+                with np.errstate(all="ignore"):
+                    offset = offset / self._response.unit
+                unusable |= ~np.isfinite(offset)
+            if unusable.any():
+                X, y, offset = _without(unusable, X, y, offset)
+            for first in range(0, len(y), BLOCK_ROWS):
+                rows_of = slice(first, first + BLOCK_ROWS)
+                # Copies: a view would keep the larger array alive, and rows of a block lie side by side.
+                yield RowChunk(
+                    X[:, rows_of].copy(),
+                    y[rows_of].copy(),
+                    None if offset is None else offset[rows_of].copy(),
+                )
+
+
+def _bounded(X: FloatBlock) -> BoolVector:
+    """Which rows have norm at most 1, judged on the float32 numbers that releases read; NaN is not bounded.
+
+    The coding keeps every row inside. This is what the privacy of a release leans on, so it is looked at too.
+    """
+    # A float32 sum of p squares is off by less than p 2^-23 of itself; closer to 1 it is summed in float64.
+    bounded: BoolVector = np.einsum("ij,ij->j", X, X) <= 1.0 - (len(X) + 4) * 2.0**-23
+    doubtful = np.flatnonzero(~bounded)
+    if doubtful.size:
+        bounded[doubtful] = np.square(X[:, doubtful], dtype=np.float64).sum(axis=0) <= 1.0
+    return bounded
+
+
+def _without(
+    unusable: BoolVector, X: FloatBlock, y: FloatVector, offset: FloatVector | None
+) -> tuple[FloatBlock, FloatVector, FloatVector | None]:
+    blank = np.flatnonzero(unusable)
+    X, y = X.copy(), y.copy()
+    X[:, blank] = 0.0
+    y[blank] = 0.0
+    if offset is not None:
+        offset = offset.copy()
+        offset[blank] = 0.0
+    return X, y, offset

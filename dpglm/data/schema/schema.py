@@ -1,0 +1,334 @@
+"""What the statistician declares about a table: public, and all that is known of it before a release."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpglm.data.schema import text as schema_text
+from dpglm.data.schema.levels import shown
+from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable_from_dict
+from dpglm.data.tables.sources import require_columns
+from dpglm.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Categorical", "Numeric", "Schema", "Variable"]
+
+Sites = Literal["overlapping", "disjoint"]
+_SETTINGS: Final = ("title", "unit", "rows", "sites")
+_MOST_ROWS: Final = 10**15  # exact as a double, and so is what is computed from it
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Public declaration of a table: bounds or levels of each column, and what a row is.
+
+    Parameters
+    ----------
+    variables : mapping of str to Numeric or Categorical
+        Declaration of each column, by name.
+    rows : int, optional
+        Public, approximate number of rows. By it a fit judges whether a curvature pays beside a penalty that
+        selects, and a default strength allows for sampling error; with ``relation="add-remove"`` a strength
+        per row needs it, since the exact number is private then.
+    unit : str, optional
+        What one row is: ``"one woman"``. The guarantee protects one of them.
+    title : str
+        What the table is.
+    sites : {"overlapping", "disjoint"}
+        Whether whoever a row stands for may have rows at several sites, where a fit is given a table of each.
+        ``"disjoint"`` declares that everybody is at one site only: then fits at all sites together cost the
+        budget once, else once a site. Declare it from how the data came about, never from the data.
+
+    Raises
+    ------
+    SchemaError
+        If a name is not a text, a declaration is none, ``rows`` is no whole number from 1 to 10**15, or
+        ``sites`` is neither word.
+
+    Examples
+    --------
+    >>> schema = Schema.of({"age": (18, 95), "sex": ["F", "M"]})
+    >>> schema.variables["age"].high, schema.variables["sex"].labels
+    (95.0, ('F', 'M'))
+    """
+
+    variables: Mapping[str, Variable]
+    rows: int | None = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
+    title: str = field(default="", kw_only=True)
+    sites: Sites = field(default="overlapping", kw_only=True)
+
+    def __post_init__(self) -> None:
+        _require_mapping(self.variables)
+        for name, variable in self.variables.items():
+            if not isinstance(name, str) or not name:
+                raise SchemaError(
+                    f"a column named {shown(name)}",
+                    expected="column names that are texts",
+                    remedy=f'Put the name in quotes: "{name}", and rename the column in the table likewise.',
+                )
+            if not isinstance(variable, Numeric | Categorical):
+                raise SchemaError(
+                    f"{name}: {shown(variable)}",
+                    expected="dpglm.Numeric(low, high) or dpglm.Categorical(levels)",
+                    remedy=f"Use dpglm.Schema.of({{{name!r}: ...}}) for the short forms.",
+                )
+        whole = isinstance(self.rows, int | np.integer) and not isinstance(self.rows, bool)
+        if self.rows is not None and not (whole and 1 <= self.rows <= _MOST_ROWS):
+            raise SchemaError(
+                f"rows: {shown(self.rows)}",
+                expected="a public, approximate number of rows, a whole number from 1 to 10**15",
+                remedy="Write rows: 5000, or leave it out.",
+            )
+        for setting, value in (("unit", self.unit), ("title", self.title)):
+            if not isinstance(value, str) and not (setting == "unit" and value is None):
+                raise SchemaError(
+                    f"{setting}: {shown(value)}",
+                    expected="a text",
+                    remedy=f"Put it in quotes, or leave {setting} out.",
+                )
+        if not isinstance(self.sites, str) or self.sites not in get_args(Sites):
+            raise SchemaError(
+                f"sites: {shown(self.sites)}",
+                expected="overlapping, or disjoint where everybody is at one site only",
+                remedy="Write sites: disjoint, or leave it out: a person may then be at several sites.",
+            )
+        object.__setattr__(self, "variables", MappingProxyType(dict(self.variables)))
+        if self.rows is not None:
+            object.__setattr__(self, "rows", int(self.rows))
+        if self.unit == "":
+            object.__setattr__(self, "unit", None)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Schema.from_dict, (self.to_dict(),)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.variables), self.rows, self.unit, self.title, self.sites))
+
+    @classmethod
+    def of(
+        cls,
+        value: Schema | Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        rows: int | None = None,
+        unit: str | None = None,
+        title: str | None = None,
+        sites: Sites | None = None,
+    ) -> Schema:
+        """A schema from a schema, a dict in short or full form, or a path to YAML.
+
+        ``rows`` (a public number of rows), ``unit`` (what one row is, "one patient"), ``title`` and ``sites``
+        ("disjoint": everybody is at one site only) replace what the declaration says of the whole table.
+
+        In the short form a tuple of two numbers gives bounds, a list levels, a dict the full form of one
+        column: ``{"age": (18, 95), "sex": ["F", "M"], "bmi": {"bounds": [15, 60], "missing": 25}}``.
+
+        Raises
+        ------
+        SchemaError
+            If the declaration contradicts itself.
+        """
+        given = {"rows": rows, "unit": unit, "title": title, "sites": sites}
+        settings: dict[str, Any] = {key: one for key, one in given.items() if one is not None}
+        if isinstance(value, str | os.PathLike):
+            value = cls.from_yaml(value)
+        elif isinstance(value, Mapping):
+            value = cls.from_dict(value)
+        if isinstance(value, Schema):
+            return replace(value, **settings)
+        raise SchemaError(
+            f"schema of type {type(value).__name__}",
+            expected="a dpglm.Schema, a dict, or a path to YAML",
+            remedy='Write schema={"age": (18, 95), "sex": ["F", "M"]}.',
+        )
+
+    @classmethod
+    def from_dict(cls, declarations: Mapping[str, Any]) -> Schema:
+        """A schema from a dict: columns in short form, or ``{"variables": {...}, "unit": ..., ...}``.
+
+        Raises
+        ------
+        SchemaError
+            If the declaration contradicts itself.
+        """
+        _require_mapping(declarations)
+        full = isinstance(declarations.get("variables"), Mapping) and set(declarations) <= {
+            "variables",
+            *_SETTINGS,
+        }
+        columns = declarations["variables"] if full else declarations
+        settings = {key: declarations[key] for key in _SETTINGS if full and declarations.get(key) is not None}
+        return cls({name: _variable(name, entry) for name, entry in columns.items()}, **settings)
+
+    @classmethod
+    def from_yaml(cls, path: str | os.PathLike[str]) -> Schema:
+        """A schema from a YAML file, in short or full form.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such file, it is larger than 1 MiB or no YAML, or the declaration contradicts
+            itself. YAML has no tuples, so ``age: [18, 95]`` is refused: it could be bounds or levels.
+        """
+        declarations = schema_text.read_yaml(path)
+        if not isinstance(declarations, Mapping):
+            raise SchemaError(
+                "a schema file that is not a list of named columns",
+                expected="one entry a column, such as age: {bounds: [18, 95]}",
+                remedy="Start from dpglm.Schema.template(columns).",
+            )
+        full = isinstance(declarations.get("variables"), Mapping)
+        for name, entry in (declarations["variables"] if full else declarations).items():
+            if (
+                isinstance(entry, list)
+                and len(entry) == 2
+                and not any(isinstance(v, str | bool) for v in entry)
+            ):
+                raise SchemaError(
+                    f"{name}: {shown(entry)}, which could be two bounds or two levels",
+                    expected="bounds or levels by name",
+                    remedy=f"Write {name}: {{bounds: {shown(entry)}}} or {name}: {{levels: {shown(entry)}}}.",
+                )
+        return cls.from_dict(declarations)
+
+    @classmethod
+    def from_smartnoise(cls, metadata: Mapping[str, Any] | str | os.PathLike[str]) -> Schema:
+        """A schema from SmartNoise's metadata of one table (a dict or a path to their YAML).
+
+        Columns of text are left out, since those metadata do not list levels.
+
+        Raises
+        ------
+        SchemaError
+            If the metadata do not describe exactly one table.
+        """
+        plain = schema_text.read_yaml(metadata) if isinstance(metadata, str | os.PathLike) else metadata
+        return cls.from_dict(schema_text.from_smartnoise(plain))
+
+    @staticmethod
+    def template(columns: Iterable[str]) -> str:
+        """YAML to fill in, made of column names only.
+
+        Examples
+        --------
+        >>> print(Schema.template(["age"]))
+        # A number has bounds, a category levels: take them from the code book, never from the data.
+        unit: null  # what one row is: one woman
+        variables:
+          age: {bounds: [LOW, HIGH]}  # or {levels: [A, B]}
+        <BLANKLINE>
+        """
+        return schema_text.template(columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Full form made of plain JSON values; :meth:`from_dict` gives the same schema back."""
+        unsaid = {"title": "", "sites": "overlapping"}
+        given = {key: getattr(self, key) for key in _SETTINGS}
+        settings = {key: one for key, one in given.items() if one is not None and one != unsaid.get(key)}
+        return {**settings, "variables": {name: var.to_dict() for name, var in self.variables.items()}}
+
+    def to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
+        """YAML of the schema, also written to ``path`` if given."""
+        text = schema_text.to_yaml(self.to_dict())
+        if path is not None:
+            try:
+                Path(path).write_text(text, encoding="utf-8")
+            except (OSError, TypeError, ValueError) as error:
+                raise SchemaError(
+                    f"a path that cannot be written to ({type(error).__name__})",
+                    expected="the path of a file in a folder that exists",
+                    remedy="Write to_yaml('table.schema.yaml').",
+                ) from None
+        return text
+
+    def require(self, names: Iterable[str]) -> None:
+        """Check that columns are declared.
+
+        Raises
+        ------
+        SchemaError
+            With the lines to add to the schema.
+        """
+        undeclared = [name for name in dict.fromkeys(names) if name not in self.variables]
+        if undeclared:
+            raise SchemaError(
+                f"no declaration of {', '.join(undeclared)} in the schema",
+                expected="public bounds or levels of every column that is used",
+                remedy="Add under variables:\n" + schema_text.template_lines(undeclared).rstrip("\n"),
+            )
+
+    def clean(self, frame: pd.DataFrame, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Columns as their declarations read them: float64 numbers or int32 codes, row by row.
+
+        Parameters
+        ----------
+        frame : DataFrame, k rows
+            Rows; other columns are not looked at.
+        names : sequence of str
+            Columns to read.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (k,)
+            NaN or -1 marks a row that cannot be used.
+
+        Raises
+        ------
+        SchemaError
+            If a column is not declared or not there; never because of a value.
+        """
+        self.require(names)
+        require_columns(names, frame.columns)
+        return {name: self.variables[name].clean(frame[name]) for name in names}
+
+
+def _require_mapping(declarations: object) -> None:
+    if not isinstance(declarations, Mapping):
+        raise SchemaError(
+            f"declarations of type {type(declarations).__name__}",
+            expected="a dict of columns by name",
+            remedy='Write dpglm.Schema.of({"age": (18, 95), "sex": ["F", "M"]}).',
+        )
+
+
+def _ambiguous(entry: list[Any]) -> bool:
+    """Whether a list may well be meant as bounds: two numbers that no two-level code book uses."""
+    numbers = [v for v in entry if isinstance(v, int | float) and not isinstance(v, bool) and abs(v) < 1e12]
+    return len(entry) == len(numbers) == 2 and tuple(sorted(numbers)) not in {(0, 1), (1, 2), (-1, 1)}
+
+
+def _variable(name: object, entry: object) -> Variable:
+    """One column's declaration in any form, errors naming the column."""
+    try:
+        if isinstance(entry, Numeric | Categorical):
+            return entry
+        if isinstance(entry, Mapping):
+            return variable_from_dict(entry)
+        if isinstance(entry, tuple):
+            return variable_from_dict({"bounds": entry})
+        if isinstance(entry, list):
+            if _ambiguous(entry):
+                raise SchemaError(
+                    f"{entry!r}, which could be two bounds or two levels",
+                    expected="a tuple for bounds, a dict for two levels that are such numbers",
+                    remedy=f"Write ({entry[0]}, {entry[1]}) for bounds, or "
+                    f'{{"levels": [{entry[0]}, {entry[1]}]}}.',
+                )
+            return Categorical(tuple(entry))
+    except SchemaError as error:
+        raise SchemaError(f"{name}: {error.found}", expected=error.expected, remedy=error.remedy) from None
+    raise SchemaError(
+        f"{name}: {shown(entry)}",
+        expected="bounds (LOW, HIGH), levels [A, B], or a dict with bounds or levels",
+        remedy=f"Write {name}: {{bounds: [LOW, HIGH]}} or {name}: {{levels: [A, B]}}.",
+    )

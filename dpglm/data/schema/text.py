@@ -1,0 +1,203 @@
+"""A schema as text: YAML in and out, the template to fill in, and the metadata of SmartNoise."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dpglm.data.schema.levels import shown
+from dpglm.errors import SchemaError
+
+SIZE_LIMIT: Final = 2**20
+# Which plain scalars are no texts: those that mean the same in YAML 1.1 and 1.2, and to a reader.
+_SCALARS: Final = {
+    "tag:yaml.org,2002:bool": ("true|True|TRUE|false|False|FALSE", "tTfF"),
+    "tag:yaml.org,2002:int": ("[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    "tag:yaml.org,2002:float": (
+        r"[-+]?(?:(?:0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+0123456789.",
+    ),
+}
+_TAGS: Final = frozenset({None, "tag:yaml.org,2002:str"})  # the others make objects, or numbers without bound
+_BARE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_YAML_WORDS: Final = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"})
+
+
+def read_yaml(path: str | os.PathLike[str]) -> object:
+    """Plain values of a YAML file of at most 1 MiB.
+
+    Unlike YAML 1.1, ``yes``, ``no``, ``on`` and ``off`` are texts (they are levels more often than truth
+    values); so are the numbers ``010``, ``1_0``, ``12:30`` and ``0x10``, which are 8, 10, 750 and 16 there.
+    Aliases, tags but ``!!str``, merge keys and a key that occurs twice are refused.
+
+    Raises
+    ------
+    SchemaError
+        If the file does not exist, is too large or no YAML.
+    """
+    if not isinstance(path, str | os.PathLike) or not os.path.isfile(path):
+        raise SchemaError(
+            f"no schema file {shown(path if path is None else str(path))}",
+            expected="a path to a YAML file",
+            remedy="Mend the path, or write the file from dpglm.Schema.template(columns).",
+        )
+    try:
+        with Path(path).open("rb") as stream:
+            text = stream.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        raise SchemaError(
+            f"a schema file that cannot be read ({type(error).__name__})",
+            expected="a YAML file that you may read",
+            remedy="Mend its permissions, or copy it.",
+        ) from None
+    if len(text) > SIZE_LIMIT:
+        raise SchemaError(
+            f"a schema file larger than {SIZE_LIMIT} bytes",
+            expected="YAML that declares the columns",
+            remedy="Check that the path is that of the schema and not that of the data.",
+        )
+    return parse_yaml(text)
+
+
+def parse_yaml(text: bytes | str) -> object:
+    """Plain values of a YAML text, read as :func:`read_yaml` says."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """The safe loader with the scalars of YAML 1.2, without aliases, tags, merge and repeated keys."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("aliases (*name) are not read: write the entry out")
+            if getattr(self.peek_event(), "tag", None) not in _TAGS:  # type: ignore[no-untyped-call]
+                raise yaml.YAMLError("tags (!name) are not read: write the value as it is")
+            return super().compose_node(parent, index)
+
+        def flatten_mapping(self, node: Any) -> None:
+            if any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value):
+                raise yaml.YAMLError("merge keys (<<) are not read: write the entries out")
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys = [getattr(key, "value", None) for key, _ in getattr(node, "value", ())]
+            for key, times in Counter(key for key in keys if isinstance(key, str)).items():
+                if times > 1:
+                    raise yaml.YAMLError(f"the key {key[:80]} is given twice")
+            return super().construct_mapping(node, deep)
+
+    Loader.yaml_implicit_resolvers = {
+        first: [rule for rule in rules if rule[0] not in _SCALARS]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    for tag, (pattern, first_signs) in _SCALARS.items():
+        Loader.add_implicit_resolver(tag, re.compile(rf"^(?:{pattern})$"), list(first_signs))
+    try:
+        return yaml.load(text, Loader=Loader)
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError, LookupError) as error:
+        where = getattr(error, "problem_mark", None)
+        why = str(error)[:200] if isinstance(error, yaml.YAMLError) else type(error).__name__
+        raise SchemaError(
+            "a schema that is not YAML" + (f", at line {where.line + 1}" if where else f": {why}"),
+            expected="one entry a column, such as age: {bounds: [18, 95]}",
+            remedy="Mend indentation, brackets and quotes; dpglm.Schema.template(columns) shows the form.",
+        ) from None
+
+
+def to_yaml(declarations: Mapping[str, object]) -> str:
+    """YAML of the full form of a schema, one column a line."""
+    head = [f"{key}: {_flow(value)}" for key, value in declarations.items() if key != "variables"]
+    variables = declarations["variables"]
+    assert isinstance(variables, Mapping)
+    lines = [f"  {_key(name)}: {_flow(entry)}" for name, entry in variables.items()]
+    return "\n".join([*head, "variables:" if lines else "variables: {}", *lines]) + "\n"
+
+
+def template(columns: Iterable[str]) -> str:
+    """YAML to fill in: the column names, and nothing of what stands below them."""
+    names: list[Any] = list(columns) if isinstance(columns, Iterable) else [None]
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
+        raise SchemaError(
+            "columns that are no list of texts",
+            expected="the names of the columns",
+            remedy='Write dpglm.Schema.template(["age", "sex"]).',
+        )
+    return (
+        "# A number has bounds, a category levels: take them from the code book, never from the data.\n"
+        "unit: null  # what one row is: one woman\n"
+        "variables:\n" + template_lines(names)
+    )
+
+
+def template_lines(columns: Iterable[str]) -> str:
+    """The entries of a template, one a line."""
+    return "".join(f"  {_key(name)}: {{bounds: [LOW, HIGH]}}  # or {{levels: [A, B]}}\n" for name in columns)
+
+
+def _key(name: str) -> str:
+    bare = _BARE_NAME.fullmatch(name) and name.lower() not in _YAML_WORDS
+    return name if bare else _flow(name, style='"')
+
+
+def _flow(value: object, *, style: str | None = None) -> str:
+    """A value on one line of YAML."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """The safe dumper, with escapes for what PyYAML would write as a line break."""
+
+        def represent_str(self, data: str) -> yaml.ScalarNode:
+            plain = data.isprintable()
+            return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if plain else '"')
+
+    Dumper.add_representer(str, Dumper.represent_str)
+    text: str = yaml.dump(
+        value,
+        Dumper=Dumper,
+        default_flow_style=True,
+        default_style=style,
+        allow_unicode=True,
+        width=10**6,
+        sort_keys=False,
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def from_smartnoise(metadata: object) -> dict[str, object]:
+    """The full form of a schema, from what SmartNoise's metadata say of the one table they describe.
+
+    ``lower`` and ``upper`` become bounds, booleans the levels false and true. SmartNoise does not list the
+    levels of texts: such columns, and numbers without bounds, are left out and asked for when needed.
+    """
+    table = _smartnoise_table(metadata)
+    variables: dict[str, object] = {}
+    for name, entry in table.items():
+        if not isinstance(entry, Mapping) or entry.get("private_id"):
+            continue
+        fill = {} if entry.get("missing_value") is None else {"missing": entry["missing_value"]}
+        source = {"source": "SmartNoise metadata"}
+        if entry.get("type") == "boolean":
+            variables[name] = {"levels": [False, True], **fill, **source}
+        elif entry.get("lower") is not None and entry.get("upper") is not None:
+            variables[name] = {"bounds": [entry["lower"], entry["upper"]], **fill, **source}
+    rows = table.get("rows")
+    return {"variables": variables, **({} if rows is None else {"rows": rows})}
+
+
+def _smartnoise_table(metadata: object) -> Mapping[str, Any]:
+    found = metadata
+    for _ in range(4):  # catalogue, schema, table: tables hold columns, which have a type
+        if not isinstance(found, Mapping):
+            break
+        if any(isinstance(entry, Mapping) and "type" in entry for entry in found.values()):
+            return found
+        inner = [entry for entry in found.values() if isinstance(entry, Mapping)]
+        found = inner[0] if len(inner) == 1 else None
+    raise SchemaError(
+        "metadata that do not describe exactly one table",
+        expected="SmartNoise metadata: catalogue, schema, table, columns with their type",
+        remedy="Take out the other tables, or declare the columns in dpglm's own form.",
+    )

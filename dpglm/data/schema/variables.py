@@ -1,0 +1,309 @@
+"""What the statistician declares of one column: a number between bounds, or one of a list of levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dpglm.data.schema.expectations import (
+    as_float,
+    checked_effect,
+    checked_mean,
+    checked_sd,
+    checked_shares,
+    is_number,
+)
+from dpglm.data.schema.levels import Codes, Level, LevelIndex, checked_levels, label_of, shown
+from dpglm.data.tables.cells import cells_of_column, numbers_of_cells, numbers_of_column
+from dpglm.errors import SchemaError
+from dpglm.typing import FloatVector
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number between two public bounds.
+
+    Parameters
+    ----------
+    low, high : float
+        Public bounds, finite, ``low < high``. A value outside, infinite ones included, becomes the bound.
+    missing : "omit" or float
+        What a row without a number does: contributes nothing (``"omit"``), or takes this value, which lies
+        within the bounds.
+    source : str
+        Where the bounds come from: a code book, a questionnaire.
+    looked_at_data : bool
+        Whether the bounds were read off the private data, which the guarantee does not cover.
+    effect : float, optional
+        Declared prior scale of its coefficient: standard deviation, in log-odds per full declared range, of
+        what the coefficient may be; 3 where nothing is declared. Not from the data. A transformation of the
+        column has the same effect per range of the transformed values.
+    mean, sd : float, optional
+        What is expected of the values, from the literature or an earlier table; only
+        :func:`dpglm.plan` uses them.
+
+    Raises
+    ------
+    SchemaError
+        If the bounds are reversed, equal or not finite, the filling value or the mean lies outside, no
+        numbers between the bounds have that mean and sd, or the effect is not positive.
+
+    Examples
+    --------
+    >>> Numeric(18, 95).clean([30, "41.5", 120, float("nan"), "unknown"])
+    array([30. , 41.5, 95. ,  nan,  nan])
+    >>> Numeric(18, 95, missing=50).clean([30, None])
+    array([30., 50.])
+    """
+
+    low: float
+    high: float
+    missing: str | float = field(default="omit", kw_only=True)
+    source: str = field(default="", kw_only=True)
+    looked_at_data: bool = field(default=False, kw_only=True)
+    effect: float | None = field(default=None, kw_only=True)
+    mean: float | None = field(default=None, kw_only=True)
+    sd: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        expected = "two finite numbers, the lower one first, and a finite distance between them"
+        found = f"bounds ({shown(self.low)}, {shown(self.high)})"
+        if not (is_number(self.low) and is_number(self.high)):
+            raise SchemaError(
+                found,
+                expected=expected,
+                remedy="Write numbers without quotes and leading zeros: bounds: [0, 100].",
+            )
+        low, high = as_float(self.low), as_float(self.high)
+        if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
+            raise SchemaError(
+                found,
+                expected=expected,
+                remedy="Declare the range that the code book or common knowledge gives; values outside "
+                "become the bound.",
+            )
+        if low >= high:
+            mend = (
+                f"Swap them: ({high:g}, {low:g})."
+                if low > high
+                else "A constant needs no column: leave it out."
+            )
+            raise SchemaError(found, expected=expected, remedy=mend)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        _check_provenance(self.source, self.looked_at_data)
+        object.__setattr__(self, "effect", checked_effect(self.effect))
+        object.__setattr__(self, "mean", checked_mean(self.mean, low, high))
+        object.__setattr__(self, "sd", checked_sd(self.sd, self.mean, low, high))
+        if isinstance(self.missing, str) and self.missing == "omit":
+            return
+        if not is_number(self.missing) or not low <= as_float(self.missing) <= high:
+            raise SchemaError(
+                f"missing: {shown(self.missing)} with bounds ({low:g}, {high:g})",
+                expected='"omit" (the row contributes nothing) or a number within the bounds',
+                remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
+            )
+        object.__setattr__(self, "missing", as_float(self.missing))
+
+    def clean(self, column: Any) -> FloatVector:
+        """Numbers within the bounds, row by row.
+
+        Parameters
+        ----------
+        column : array_like, shape (k,)
+            Any column: numbers, texts that spell numbers, mixtures, any pandas or Arrow type.
+
+        Returns
+        -------
+        ndarray of float64, shape (k,)
+            NaN marks a row that cannot be used, which happens only with ``missing="omit"``. Nothing is ever
+            raised, warned or counted, and a row's value depends on that row alone.
+        """
+        numbers = numbers_of_column(column)
+        if numbers is None:
+            cells, index = cells_of_column(column)
+            numbers = numbers_of_cells(cells)[index]
+        with np.errstate(invalid="ignore"):
+            values = np.maximum(numbers, self.low)
+            np.minimum(values, self.high, out=values)
+        if not isinstance(self.missing, str):
+            np.copyto(values, self.missing, where=np.isnan(values))
+        return values
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON values; :func:`variable_from_dict` reads them back."""
+        return {"bounds": [self.low, self.high], **_options(self)}
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of a list of public levels; the first is the reference, the last of two the "success".
+
+    A value is matched as text first, then as a number: ``1``, ``1.0``, ``True``, ``"1"`` and ``"1.0"`` are
+    all the level ``1`` (or ``"1"``). An empty text is a missing value.
+
+    Parameters
+    ----------
+    levels : sequence of str, int, float or bool
+        At least two, all different.
+    missing : "omit" or level
+        What a row without a value does: contributes nothing, or takes this level.
+    other : None, "omit" or level
+        What a row with an undeclared value does; None: the same as a missing one.
+    source : str
+        Where the levels come from.
+    looked_at_data : bool
+        Whether the levels were read off the private data, which the guarantee does not cover.
+    effect : float, optional
+        Declared prior scale of its coefficients: standard deviation, in log-odds, of a level against the mean
+        of the levels, or of the difference of two levels; 1 where nothing is declared. Not from the data.
+    shares : sequence of float or mapping of level to float, optional
+        Expected share of each level, from the literature or an earlier table, above 0 and adding up to 1;
+        only :func:`dpglm.plan` uses them.
+
+    Raises
+    ------
+    SchemaError
+        If there are fewer than two levels, two alike, a filling level is not among them, the shares are not
+        one a level or do not add up to 1, or the effect is not positive.
+
+    Examples
+    --------
+    >>> Categorical(["no", "yes"]).clean(["yes", "no", "perhaps", None])
+    array([ 1,  0, -1, -1], dtype=int32)
+    >>> Categorical([1, 2, 3], other=3).clean(["1", 2.0, 7, None])
+    array([ 0,  1,  2, -1], dtype=int32)
+    """
+
+    levels: tuple[Level, ...]
+    missing: str | Level = field(default="omit", kw_only=True)
+    other: str | Level | None = field(default=None, kw_only=True)
+    source: str = field(default="", kw_only=True)
+    looked_at_data: bool = field(default=False, kw_only=True)
+    effect: float | None = field(default=None, kw_only=True)
+    shares: tuple[float, ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", checked_levels(self.levels))
+        _check_provenance(self.source, self.looked_at_data)
+        object.__setattr__(self, "effect", checked_effect(self.effect))
+        object.__setattr__(self, "shares", checked_shares(self.shares, self.labels))
+        for rule in ("missing", "other"):
+            value = getattr(self, rule)
+            plain = isinstance(value, str | int | float | np.generic)  # an array has no truth value
+            if (plain and value == "omit") or (rule == "other" and value is None):
+                continue
+            code = self._index.by_text.get(label_of(value)) if plain else None
+            if code is None:
+                raise SchemaError(
+                    f"{rule}: {shown(value)}, which is not a level",
+                    expected='"omit" (the row contributes nothing) or one of the levels',
+                    remedy=f"Write {rule}: omit, or add {shown(value)} to the levels.",
+                )
+            object.__setattr__(self, rule, self.levels[code])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Levels as texts, in order; whole numbers without a decimal point."""
+        return tuple(label_of(level) for level in self.levels)
+
+    def clean(self, column: Any) -> Codes:
+        """Places of the values in the list of levels, row by row.
+
+        Parameters
+        ----------
+        column : array_like, shape (k,)
+            Any column: texts, numbers, mixtures, any pandas or Arrow type.
+
+        Returns
+        -------
+        ndarray of int32, shape (k,)
+            -1 marks a row that cannot be used. Nothing is ever raised, warned or counted, and a row's code
+            depends on that row alone.
+        """
+        missing, other = self._codes_of_rules
+        numbers = numbers_of_column(column)
+        if numbers is not None:
+            return self._index.codes_of_numbers(numbers, missing=missing, other=other)
+        cells, index = cells_of_column(column)
+        codes: Codes = self._index.codes_of_cells(cells, missing=missing, other=other)[index]
+        return codes
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain JSON values; :func:`variable_from_dict` reads them back."""
+        return {"levels": list(self.levels), **_options(self)}
+
+    @cached_property
+    def _index(self) -> LevelIndex:
+        return LevelIndex(self.levels)
+
+    @cached_property
+    def _codes_of_rules(self) -> tuple[int, int]:
+        by_text = self._index.by_text
+        missing = -1 if self.missing == "omit" else by_text[label_of(self.missing)]
+        if self.other is None:
+            return missing, missing
+        return missing, -1 if self.other == "omit" else by_text[label_of(self.other)]
+
+
+Variable: TypeAlias = Numeric | Categorical
+
+
+def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
+    """A variable from its full form: ``{"bounds": [18, 95], "source": "code book"}``.
+
+    Raises
+    ------
+    SchemaError
+        If a key is unknown, or neither or both of ``bounds`` and ``levels`` are given.
+
+    Examples
+    --------
+    >>> variable_from_dict({"levels": ["F", "M"], "missing": "F"}).labels
+    ('F', 'M')
+    """
+    kind = "bounds" if "bounds" in entry else "levels"
+    own = ("other", "shares") if kind == "levels" else ("mean", "sd")
+    options = ("missing", "source", "looked_at_data", "effect", *own)
+    unknown = [str(key) for key in entry if key not in (kind, *options)]
+    if kind not in entry or unknown:
+        raise SchemaError(
+            f"keys {', '.join(map(str, entry)) or 'none'}",
+            expected=f"bounds or levels, and of the options only {', '.join(options)}",
+            remedy=f"Take out or rename {', '.join(unknown)}." if unknown else "Add bounds: [LOW, HIGH].",
+        )
+    given = {key: entry[key] for key in options if key in entry and entry[key] is not None}
+    if kind == "levels":
+        return Categorical(entry["levels"], **given)
+    bounds = entry["bounds"]
+    if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+        raise SchemaError(
+            f"bounds: {shown(bounds)}", expected="two numbers, [LOW, HIGH]", remedy="Write bounds: [0, 100]."
+        )
+    return Numeric(bounds[0], bounds[1], **given)
+
+
+def _options(variable: Variable) -> dict[str, object]:
+    """The options that differ from their defaults, as plain values."""
+    defaults = {"missing": "omit", "other": None, "source": "", "looked_at_data": False}
+    defaults |= dict.fromkeys(("effect", "mean", "sd", "shares"))
+    given = {name: getattr(variable, name) for name in defaults if hasattr(variable, name)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in given.items()
+        if value != defaults[name]
+    }
+
+
+def _check_provenance(source: object, looked_at_data: object) -> None:
+    if not isinstance(source, str) or not isinstance(looked_at_data, bool):
+        raise SchemaError(
+            f"source: {shown(source)}, looked_at_data: {shown(looked_at_data)}",
+            expected="a text, and true or false",
+            remedy='Write source: "code book of the survey" and looked_at_data: false.',
+        )

@@ -1,0 +1,222 @@
+"""Rows of a CSV file: a row is a line, and no line can change how another one is read.
+
+The C parser of pandas reads whole chunks; what a single line could do to its neighbours is mended before:
+
+* a row is what stands between two line feeds; a line that is empty is no row;
+* a field may stand in double quotes, doubled inside; in a line whose quotes do not pair (a field that
+  spans two lines, an inch sign) the quote characters are dropped;
+* a carriage return before the line feed belongs to the line end; NUL becomes the replacement character,
+  as bytes do that are no UTF-8;
+* fields that a line lacks are missing, fields beyond the header's are ignored;
+* an empty field is a missing value, and nothing else is: ``NA`` and ``None`` are texts, which a
+  categorical column may have as levels and a numeric column takes for missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpglm.data.tables.cells import numbers_of_texts
+from dpglm.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PIECE_BYTES: Final = 2**21
+_HEADER_BYTES: Final = 2**20
+_LINE_FEED, _QUOTE, _COMMA = b'\n",'
+
+
+def read_header(path: Path) -> tuple[str, ...]:
+    """Column names in the first line, in order; empty where a column has none.
+
+    Raises
+    ------
+    SchemaError
+        If the line is empty, longer than 1 MiB, or holds a number, as the first row of a file without
+        names does; nothing of it is told.
+    """
+    try:
+        with _opened(path) as stream:
+            line = stream.readline(_HEADER_BYTES)
+    except (EOFError, OSError, zlib.error) as error:
+        raise _damaged(path) from error
+    return _header_of(line)
+
+
+def line_chunks(path: Path, rows: int) -> Iterator[bytes]:
+    """Mended lines after the header, ``rows`` at a time, the last chunk fewer.
+
+    Raises
+    ------
+    SchemaError
+        If the file is damaged so that it cannot be read to its end.
+    """
+    held: list[bytes] = []
+    held_lines = 0
+    for lines in _whole_lines(path):
+        ends = _ends(lines)
+        start = line = 0
+        while held_lines + len(ends) - line >= rows:
+            line += rows - held_lines
+            stop = int(ends[line - 1]) + 1
+            yield b"".join([*held, lines[start:stop]])
+            held, held_lines, start = [], 0, stop
+        held.append(lines[start:])
+        held_lines += len(ends) - line
+    if held_lines:
+        yield b"".join(held)
+
+
+def parse_lines(
+    lines: bytes, *, width: int, places: Collection[int], floats: Collection[int]
+) -> pd.DataFrame:
+    """A frame of some columns of mended lines, named by their places.
+
+    Parameters
+    ----------
+    lines : bytes
+        As :func:`line_chunks` gives them.
+    width : int
+        Number of columns of the file.
+    places : collection of int
+        Columns to read: as float64 if among ``floats``, otherwise as text (not as
+        categories, whose type pandas infers from all of them together).
+
+    Raises
+    ------
+    ValueError
+        If a field of ``floats`` is no number. For callers inside the room, which then read it as text.
+    """
+    import pandas as pd
+
+    # A first line with the right number of fields settles the shape before any private line is seen.
+    first = b"," * (width - 1) + b"\n"
+    frame = pd.read_csv(
+        io.BytesIO(first + lines),
+        header=None,
+        names=range(width),
+        index_col=False,
+        usecols=sorted(places),
+        dtype={place: "float64" if place in floats else "str" for place in places},
+        keep_default_na=False,
+        na_values=[""],
+        skip_blank_lines=False,
+        lineterminator="\n",
+        encoding="utf-8",
+        encoding_errors="replace",
+        low_memory=False,
+    )
+    return frame.iloc[1:]
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    """Mended lines after the header, each closed by a line feed, some at a time."""
+    unfinished: list[bytes] = []
+    try:
+        with _opened(path) as stream:
+            stream.readline(_HEADER_BYTES)
+            while piece := stream.read(_PIECE_BYTES):
+                cut = piece.rfind(b"\n") + 1
+                if cut:
+                    yield _mended(b"".join([*unfinished, piece[:cut]]))
+                    unfinished = []
+                unfinished.append(piece[cut:])
+    except (EOFError, OSError, zlib.error) as error:
+        raise _damaged(path) from error
+    if any(unfinished):
+        yield _mended(b"".join([*unfinished, b"\n"]))
+
+
+def _opened(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "rb")) if path.name.endswith(".gz") else path.open("rb")
+
+
+def _damaged(path: Path) -> SchemaError:
+    return SchemaError(
+        f"the file {path.name}, which cannot be read to its end",
+        expected="a whole CSV file, plain or compressed by gzip",
+        remedy="Copy the file again from its source.",
+    )
+
+
+def _header_of(line: bytes) -> tuple[str, ...]:
+    remedy = "Let the file begin with a line of column names, separated by commas."
+    if len(line) >= _HEADER_BYTES:
+        raise SchemaError("a first line longer than 1 MiB", expected="a line of column names", remedy=remedy)
+    text = line.decode("utf-8-sig", "replace").strip("\r\n")
+    if not text:
+        raise SchemaError(
+            "a CSV file whose first line is empty", expected="a line of column names", remedy=remedy
+        )
+    # With carriage returns for line ends the whole file is one line: print nothing of it.
+    if "\r" in text:
+        raise SchemaError(
+            "a carriage return within the first line of the CSV file",
+            expected="lines that end in a line feed",
+            remedy="Save the file again with line ends of Unix or Windows.",
+        )
+    try:
+        names = tuple(next(csv.reader([text])))
+    except csv.Error:
+        raise SchemaError(
+            "a first line that is no CSV, or a name longer than 131072 characters",
+            expected="a line of column names",
+            remedy=remedy,
+        ) from None
+    # Without a header line the first row would be printed as names: refuse, and print nothing of it.
+    if not np.isnan(numbers_of_texts(names)).all():
+        raise SchemaError(
+            "a number in the first line of the CSV file",
+            expected="a line of column names, none of them a number",
+            remedy=remedy,
+        )
+    return names
+
+
+def _ends(lines: bytes) -> NDArray[np.intp]:
+    return np.flatnonzero(np.frombuffer(lines, np.uint8) == _LINE_FEED)
+
+
+def _mended(lines: bytes) -> bytes:
+    """Whole lines, changed where a line would reach beyond its end in the parser."""
+    if b"\r" in lines:
+        lines = lines.replace(b"\r\n", b"\n")
+    if b"\n\n" in lines or lines.startswith(b"\n"):
+        lines = b"".join(line + b"\n" for line in lines.split(b"\n") if line)
+    if b"\0" in lines:
+        lines = lines.replace(b"\0", "\ufffd".encode())
+    return _without_stray_quotes(lines) if b'"' in lines else lines
+
+
+def _without_stray_quotes(lines: bytes) -> bytes:
+    """Drop the quote characters of every line in which they do not pair.
+
+    They pair when the first, third, ... of the line opens a field (stands after a comma, at the start, or
+    doubles the one before) and the second, fourth, ... closes it (stands before a comma, at the end, or is
+    doubled by the next). Such a line leaves the parser outside of quotes.
+    """
+    buffer = np.frombuffer(lines, np.uint8)
+    quotes = np.flatnonzero(buffer == _QUOTE)
+    line = np.searchsorted(_ends(lines), quotes)
+    rank = np.arange(len(quotes)) - np.searchsorted(line, line)
+    before = np.where(quotes > 0, buffer[quotes - 1], _LINE_FEED)
+    neighbour = np.where(rank % 2 == 0, before, buffer[quotes + 1])
+    paired = (neighbour == _COMMA) | (neighbour == _LINE_FEED) | (neighbour == _QUOTE)
+    last = np.append(line[1:] != line[:-1], True)
+    paired &= ~(last & (rank % 2 == 0))
+    if paired.all():
+        return lines
+    stray = np.isin(line, line[~paired])
+    kept = np.ones(len(buffer), dtype=bool)
+    kept[quotes[stray]] = False
+    return buffer[kept].tobytes()

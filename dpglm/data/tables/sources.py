@@ -1,0 +1,290 @@
+"""Where rows come from: frames in memory, Arrow tables, CSV and Parquet files, all as chunks of rows.
+
+A source knows its column names, which are public, and hands out the rows as often as asked, in the same
+order and in chunks of the same size, whatever they came from.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dpglm.data.schema.levels import shown
+from dpglm.data.tables.cells import looks_numeric
+from dpglm.data.tables.csv_rows import line_chunks, parse_lines, read_header
+from dpglm.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+CHUNK_ROWS: Final = 32_000
+
+
+def require_columns(names: Iterable[str], present: Iterable[str]) -> None:
+    """Check that a table has columns, by name.
+
+    Raises
+    ------
+    SchemaError
+        With the names that are lacking.
+    """
+    here = set(present)
+    absent = [name for name in dict.fromkeys(names) if name not in here]
+    if absent:
+        raise SchemaError(
+            f"no column {', '.join(absent)} in the data",
+            expected="every declared column that is used",
+            remedy="Check the spelling in data, formula and schema; upper and lower case matter.",
+        )
+
+
+class Source(ABC):
+    """Rows of one table, readable again and again."""
+
+    column_names: tuple[str, ...]
+
+    @abstractmethod
+    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+        """Frames of 32,000 rows, the last one fewer, that hold at least ``columns``.
+
+        ``numeric`` names the columns declared as numbers: a hint on how to read a text file fast.
+        """
+
+    def require(self, names: Iterable[str]) -> None:
+        """Check that the table has columns, before any row is read.
+
+        Raises
+        ------
+        SchemaError
+            With the names that are lacking.
+        """
+        require_columns(names, self.column_names)
+
+
+class FrameSource(Source):
+    """A pandas frame; its chunks are views."""
+
+    def __init__(self, frame: pd.DataFrame, *, chunk_rows: int = CHUNK_ROWS) -> None:
+        self._frame = frame.copy(deep=False)
+        self._frame.attrs = {}  # pandas copies them with every slice
+        self._chunk_rows = chunk_rows
+        self.column_names = tuple(name for name in frame.columns if isinstance(name, str))
+
+    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+        """Slices of the frame, with all its columns."""
+        for start in range(0, len(self._frame), self._chunk_rows):
+            yield self._frame.iloc[start : start + self._chunk_rows]
+
+
+class ArrowSource(Source):
+    """A pyarrow table; its chunks share the table's memory."""
+
+    def __init__(self, table: Any, *, chunk_rows: int = CHUNK_ROWS) -> None:
+        self._table, self._chunk_rows = table, chunk_rows
+        self.column_names = tuple(table.column_names)
+
+    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+        """Slices of the table as frames of Arrow columns."""
+        wanted = self._table.select(list(columns))
+        for start in range(0, wanted.num_rows, self._chunk_rows):
+            yield _frame_of(wanted.slice(start, self._chunk_rows))
+
+
+class ParquetSource(Source):
+    """A Parquet file, decoded a few batches at a time."""
+
+    def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
+        import pyarrow.parquet as pq
+
+        self._path, self._chunk_rows = path, chunk_rows
+        try:
+            self.column_names = tuple(pq.read_schema(path).names)
+        except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+            raise SchemaError(
+                f"the file {path.name}, which cannot be read as Parquet",
+                expected="a whole Parquet file",
+                remedy="Copy the file again from its source, or save the table as CSV.",
+            ) from error
+
+    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+        """Batches of the file as frames of Arrow columns."""
+        import pyarrow.parquet as pq
+
+        try:
+            with pq.ParquetFile(self._path) as file:
+                batches = file.iter_batches(batch_size=self._chunk_rows, columns=list(columns))
+                for table in _even(batches, self._chunk_rows):
+                    yield _frame_of(table)
+        except Exception as error:  # its text may quote a cell, and its traceback must not show it either
+            raise SchemaError(
+                f"the file {self._path.name}, which cannot be read to its end ({type(error).__name__})",
+                expected="a whole Parquet file",
+                remedy="Copy the file again from its source, or save the table as CSV.",
+            ) from None
+
+
+class CsvSource(Source):
+    """A CSV file, plain or gzipped, UTF-8, comma-separated, with a header line; read in chunks of lines.
+
+    What a row is, and what becomes of lines that are no CSV, says :mod:`dpglm.data.tables.csv_rows`.
+    """
+
+    def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
+        self._path, self._chunk_rows = path, chunk_rows
+        self._header = read_header(path)
+        _refuse_twins(self._header)
+        self.column_names = tuple(name for name in self._header if name)
+
+    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+        """Frames of the columns asked for.
+
+        Those in ``numeric`` come as float64 where every field of the chunk is a number, otherwise as text,
+        which :class:`~dpglm.data.schema.variables.Numeric` reads to the same values.
+        """
+        width = len(self._header)
+        places = {self._header.index(name): name for name in columns}
+        floats = {place for place, name in places.items() if name in numeric}
+        for lines in line_chunks(self._path, self._chunk_rows):
+            try:
+                frame = parse_lines(lines, width=width, places=places, floats=floats)
+            except ValueError:
+                # Some field is no number. Columns that hold one are read as text from here on: slower, and
+                # equal to the last bit.
+                frame = parse_lines(lines, width=width, places=places, floats=())
+                floats = {
+                    place for place in floats if all(map(looks_numeric, frame[place].dropna().unique()))
+                }
+            yield frame.rename(columns=places)
+
+
+def open_source(data: object) -> Source:
+    """Rows of a pandas frame, any Arrow-capable frame, or a CSV or Parquet file.
+
+    Parameters
+    ----------
+    data : DataFrame, Arrow-capable frame, str or PathLike
+        pandas frames are sliced, never copied. Frames that speak Arrow (polars, pyarrow, ``__dataframe__``)
+        stay in their memory; a ``RecordBatchReader`` can be read once only and is therefore read here.
+        Paths end in ``.csv``, ``.csv.gz`` or ``.parquet`` and are streamed; what a row of a CSV file is
+        says :mod:`dpglm.data.tables.csv_rows`.
+
+    Returns
+    -------
+    Source
+        With ``column_names`` and ``chunks(columns)``.
+
+    Raises
+    ------
+    SchemaError
+        If the file does not exist, the kind is not known, or two columns have the same name. Nothing that
+        stands in a row is a reason.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> source = open_source(pd.DataFrame({"age": [30, 40], "y": ["no", "yes"]}))
+    >>> source.column_names, [len(chunk) for chunk in source.chunks(["age"])]
+    (('age', 'y'), [2])
+    """
+    source = _source_of(data)
+    twice = sorted(name for name, times in Counter(source.column_names).items() if times > 1)
+    if twice:
+        raise SchemaError(
+            f"more than one column named {', '.join(twice)}",
+            expected="columns with different names",
+            remedy="Rename or drop the repeated column.",
+        )
+    return source
+
+
+def _refuse_twins(header: Sequence[str]) -> None:
+    """Tell repeated names of a text file by their places: without a header line they are a row's values."""
+    count = Counter(name for name in header if name)
+    places = [str(place) for place, name in enumerate(header, 1) if count[name] > 1]
+    if places:
+        raise SchemaError(
+            f"more than one column of the same name, among columns {', '.join(places[:20])}",
+            expected="a first line of column names, all different",
+            remedy="Rename or drop the repeated column; a file without column names needs such a line.",
+        )
+
+
+def _source_of(data: object) -> Source:
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        return FrameSource(data)
+    if isinstance(data, str | os.PathLike):
+        return _file_source(Path(data))
+    if not isinstance(data, pd.Series):  # which speaks Arrow, but is one column
+        try:
+            table = _arrow_table(data)
+        except Exception:  # its text may quote a cell
+            table = None
+        if table is not None:
+            return ArrowSource(table)
+    raise SchemaError(
+        f"data of type {type(data).__name__}",
+        expected="a pandas DataFrame, a frame that speaks Arrow (polars), or a path to CSV or Parquet",
+        remedy="Convert the table to a pandas DataFrame (a lazy frame: collect() it), or save it as Parquet.",
+    )
+
+
+def _arrow_table(data: Any) -> Any:
+    """The Arrow table of a foreign frame; None where it is no frame."""
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        import pyarrow as pa
+
+        return pa.table(data)
+    if hasattr(data, "__dataframe__"):
+        from pyarrow.interchange import from_dataframe
+
+        return from_dataframe(data)
+    return None
+
+
+def _file_source(path: Path) -> Source:
+    if not os.path.isfile(path):  # unlike Path.is_file it does not raise on a name that is too long
+        raise SchemaError(
+            f"no file {shown(str(path))}", expected="a path to a CSV or Parquet file", remedy="Mend the path."
+        )
+    if path.name.endswith((".csv", ".csv.gz")):
+        return CsvSource(path)
+    if path.name.endswith((".parquet", ".pq")):
+        return ParquetSource(path)
+    raise SchemaError(
+        f"the file {path.name!r}",
+        expected="a name that ends in .csv, .csv.gz or .parquet",
+        remedy="Save the table as CSV or Parquet, or read it into a DataFrame.",
+    )
+
+
+def _frame_of(table: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    # Arrow columns as they are: a conversion would choose types by the values it finds.
+    columns = {name: pd.arrays.ArrowExtensionArray(table[name]) for name in table.column_names}
+    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
+
+
+def _even(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Tables of ``rows`` rows, the last one fewer, whatever the sizes of the batches."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        while count >= rows:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, rows)
+            held = table.slice(rows).to_batches()
+            count -= rows
+    if count:
+        yield pa.Table.from_batches(held)

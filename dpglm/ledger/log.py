@@ -1,0 +1,305 @@
+"""A file of lines that can be added to and read but never changed: SQLite with a chain of hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpglm.errors import LedgerError
+from dpglm.ledger.single_link import require_one_name
+
+if TYPE_CHECKING:
+    import sqlite3
+
+FORMAT = "dpglm-ledger/1"
+APPLICATION_ID = 0x6470676C  # "dpgl": tells this file from any other SQLite database
+LONGEST = 2**20  # bytes of a line: more than any ledger writes, and no more memory than that
+BUSY_SECONDS = 120.0  # a charge holds the file for milliseconds; waiting is always better than failing
+TABLES = (
+    "CREATE TABLE entries (position INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL)",
+    "CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER NOT NULL, hash TEXT NOT NULL)",
+)
+# A first line of defence against a slip of the hand; whoever drops them still meets the chain.
+TRIGGERS = (
+    "CREATE TRIGGER entries_stay BEFORE DELETE ON entries "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    "CREATE TRIGGER entries_unchanged BEFORE UPDATE ON entries "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    # INSERT OR REPLACE deletes without calling the triggers above.
+    "CREATE TRIGGER entries_in_order BEFORE INSERT ON entries "
+    "WHEN NEW.position IS NOT (SELECT count(*) FROM entries) "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    "CREATE TRIGGER head_stays BEFORE DELETE ON head "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+    "CREATE TRIGGER head_grows BEFORE UPDATE ON head WHEN NEW.count IS NOT OLD.count + 1 "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
+)
+RESTORE = "Put back the last good copy of the file and ask the data owner what happened to it."
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a journal: where it stands, what it says, and the hash of all up to here."""
+
+    position: int
+    content: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Journal:
+    """An append-only file of lines, safe with several threads and processes.
+
+    Line ``k`` holds ``SHA-256(format, k, hash of line k - 1, content)``; a second table holds the number of
+    lines and the last hash. Every reading checks all of it, so a line edited, deleted, added by hand or
+    moved is found, and so are lines cut off the end. The hashes hold no secret: somebody who writes the
+    *whole* file anew, or puts back an older copy, is found only by comparing with a hash noted elsewhere.
+
+    A line is on disk when ``append`` returns. The rollback journal (``journal_mode=DELETE``) is used rather
+    than a write-ahead log, so that between two calls the ledger is one file that can be copied whole and
+    needs no shared memory; ``synchronous=EXTRA`` also syncs the folder after the journal is removed, without
+    which a power cut just after a commit can undo it. No connection is kept between calls: nothing is
+    shared by threads or inherited over a fork.
+
+    Parameters
+    ----------
+    path : Path
+        The file, absolute. It is never opened but by SQLite: closing a second handle would drop SQLite's
+        locks on POSIX systems.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> journal = Journal(Path(folder.name) / "lines")
+    >>> journal.create("first")
+    True
+    >>> journal.append(lambda lines: f"{len(lines)} before").position
+    1
+    >>> [line.content for line in journal.read()]
+    ['first', '1 before']
+    >>> folder.cleanup()
+    """
+
+    path: Path
+
+    def create(self, content: str) -> bool:
+        """Make the file with its first line; False where there is a file already.
+
+        The file is made whole under another name and then given its own in one step, so that neither a crash
+        nor a second process ever meets half a ledger, and an empty file is never taken for a new one.
+
+        Raises
+        ------
+        LedgerError
+            The folder is missing, cannot be written to or knows no hard links.
+        """
+        draft = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}.draft")
+        try:
+            with _connection(draft, "rwc", named=self.path) as connection:
+                _begin(connection)
+                for statement in (*TABLES, *TRIGGERS):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute("INSERT INTO head VALUES (0, 0, '')")
+                line = _next([], content)
+                _insert(connection, line)
+                _advance(connection, line)
+                _commit(connection)
+            return self._publish(draft)
+        finally:
+            with suppress(OSError):
+                draft.unlink()
+
+    def read(self) -> tuple[Line, ...]:
+        """All lines, checked.
+
+        Raises
+        ------
+        LedgerError
+            The file cannot be read, is no ledger, or was tampered with.
+        """
+        require_one_name(self.path)
+        with _connection(self.path, "rw", named=self.path) as connection:
+            connection.execute("BEGIN")  # one snapshot for all the checks
+            return _checked(connection, self.path.name)
+
+    def append(self, compose: Callable[[tuple[Line, ...]], str]) -> Line:
+        """Add the line that ``compose`` makes of the lines before it; on disk when this returns.
+
+        No other process adds a line between what ``compose`` is shown and the new line. If ``compose``
+        raises, nothing is written.
+
+        Raises
+        ------
+        LedgerError
+            The file cannot be read or written, is no ledger, or was tampered with.
+        """
+        (line,) = self.extend(lambda lines: [compose(lines)])
+        return line
+
+    def extend(self, compose: Callable[[tuple[Line, ...]], Sequence[str]]) -> tuple[Line, ...]:
+        """Add the lines that ``compose`` makes of the lines before them, all or none; as :meth:`append`.
+
+        Raises
+        ------
+        LedgerError
+            As there.
+        """
+        require_one_name(self.path)
+        with _connection(self.path, "rw", named=self.path) as connection:
+            _begin(connection)
+            lines = _checked(connection, self.path.name)
+            before = len(lines)
+            for content in compose(lines):
+                line = _next(lines, content)
+                _insert(connection, line)
+                _advance(connection, line)
+                lines = (*lines, line)
+            _commit(connection)
+        return lines[before:]
+
+    def _publish(self, draft: Path) -> bool:
+        """Give a finished file its name; False where the name is taken."""
+        try:
+            os.link(draft, self.path)  # unlike a rename, never replaces a ledger
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise LedgerError(
+                f"no ledger can be made at {self.path.name!r} ({error.strerror})",
+                expected="a folder on a local disk that can be written to and knows hard links",
+                remedy="Keep the ledger on a local disk: others often lack safe locks too.",
+            ) from None
+        if hasattr(os, "O_DIRECTORY"):
+            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        return True
+
+
+@contextmanager
+def _connection(file: Path, mode: str, *, named: Path) -> Iterator[sqlite3.Connection]:
+    """A connection for one piece of work; closing it undoes what was not committed."""
+    import sqlite3
+
+    connection: sqlite3.Connection | None = None
+    try:
+        # isolation_level=None: Python starts no transaction of its own.
+        connection = sqlite3.connect(
+            f"{file.as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+        )
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone stops at the drive's cache
+        yield connection
+    except (sqlite3.Error, UnicodeError) as error:  # UnicodeError: damaged names and messages
+        raise _told(error, named) from None
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    # Takes the write lock now: a transaction that reads first could be overtaken by another process.
+    connection.execute("BEGIN IMMEDIATE")
+
+
+def _insert(connection: sqlite3.Connection, line: Line) -> None:
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (line.position, line.content, line.hash))
+
+
+def _advance(connection: sqlite3.Connection, line: Line) -> None:
+    connection.execute("UPDATE head SET count = ?, hash = ?", (line.position + 1, line.hash))
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    connection.execute("COMMIT")
+
+
+def _next(lines: tuple[Line, ...] | list[Line], content: str) -> Line:
+    """The line that follows ``lines``."""
+    position, previous = len(lines), lines[-1].hash if lines else ""
+    text = f"{FORMAT}\n{position}\n{previous}\n{content}"
+    return Line(position, content, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _checked(connection: sqlite3.Connection, name: str) -> tuple[Line, ...]:
+    """All lines of an open file, or a LedgerError that says where the chain breaks."""
+    if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+        raise LedgerError(
+            f"{name!r} is an SQLite file but no ledger (or an empty file)",
+            expected=f"a file of format {FORMAT}, made by dpglm.Ledger(path, budget=...)",
+            remedy="Give the ledger's own path. If this was the ledger, put back its last good copy.",
+        )
+    if connection.execute("PRAGMA journal_mode").fetchone() != ("delete",):
+        raise _tampered(
+            name,
+            "its journal mode was changed, or a -wal file was put beside it",
+            "one file, no write-ahead log",
+        )
+    statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+    if statements != {*TABLES, *TRIGGERS}:
+        raise _tampered(
+            name, "its tables or triggers were changed", "the tables and triggers it was made with"
+        )
+    lines: list[Line] = []
+    for row in connection.execute("SELECT position, content, hash FROM entries ORDER BY position"):
+        found = Line(*row)
+        if not isinstance(found.content, str) or found != _next(lines, found.content):
+            raise _tampered(
+                name,
+                f"the chain breaks at line {len(lines)}",
+                "each line to hash to what is stored beside it",
+            )
+        lines.append(found)
+    heads = connection.execute("SELECT count, hash FROM head").fetchall()
+    if not lines or heads != [(len(lines), lines[-1].hash)]:
+        raise _tampered(
+            name, "lines are missing at its end, or its head was changed", "as many lines as it counts"
+        )
+    return tuple(lines)
+
+
+def _tampered(name: str, found: str, expected: str) -> LedgerError:
+    return LedgerError(f"ledger file {name!r} was tampered with: {found}", expected=expected, remedy=RESTORE)
+
+
+def _told(error: sqlite3.Error | UnicodeError, path: Path) -> LedgerError:
+    """What SQLite said, in three parts."""
+    code = getattr(error, "sqlite_errorname", None) or "damaged text"
+    found = f"ledger file {path.name!r} failed with {code}"
+    if code.startswith("SQLITE_CANTOPEN"):
+        missing = "cannot be opened" if path.exists() else "does not exist, or its folder does not"
+        what = "is a folder" if path.is_dir() else missing
+        return LedgerError(
+            f"ledger file {path.name!r} {what}",
+            expected="a file that can be read and written, in a folder that exists",
+            remedy="Check the path; to make a ledger, give budget=(epsilon, delta).",
+        )
+    if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+        return LedgerError(
+            f"ledger file {path.name!r} cannot be written to",
+            expected="a file and a folder that may be written to: charges come before data are read",
+            remedy="Ask the data owner for the right to write to the ledger. Nothing was released.",
+        )
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LedgerError(
+            f"ledger file {path.name!r} was held by another process for {BUSY_SECONDS:g} seconds",
+            expected="other processes to hold it for milliseconds",
+            remedy="Close programs that have the file open, then fit again. Nothing was released.",
+        )
+    if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+        return LedgerError(
+            found,
+            expected="a disk that works and has room for a charge",
+            remedy="Free some space or mend the disk, then fit again. Nothing was released.",
+        )
+    return LedgerError(found, expected="an SQLite file that only dpglm.Ledger has written to", remedy=RESTORE)

@@ -1,0 +1,244 @@
+"""What the lines of a ledger file say: the first opens the budget, every other is a charge or a refusal."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Literal, Self
+
+from dpglm.errors import BudgetExceeded, LedgerError
+from dpglm.ledger.log import FORMAT, RESTORE, Line
+from dpglm.ledger.odometer import Balance, Charge, PrivacyFilter
+from dpglm.privacy.budget import Privacy
+
+Status = Literal["charged", "refused"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a ledger: a charge, or a refusal, which costs nothing.
+
+    Parameters
+    ----------
+    index : int
+        Its place, counted from 1.
+    when : str
+        UTC, ISO 8601, to the second.
+    what : str
+        What it was for, in public words.
+    status : {"charged", "refused"}
+        Refused: the budget did not cover it, and nothing was released.
+    epsilon, delta : float
+        What was asked for.
+    mu : float or None
+        Gaussian-DP parameter, where there is one.
+    relation, unit : str
+        Between which neighbours, and who is protected.
+    hash : str
+        SHA-256 of this line and, through the chain, of all before it.
+    """
+
+    index: int
+    when: str
+    what: str
+    status: Status
+    epsilon: float
+    delta: float
+    mu: float | None
+    relation: str
+    unit: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Book:
+    """One reading of a ledger file whose chain was found whole."""
+
+    budget: Privacy
+    dataset: str
+    entries: tuple[Entry, ...]
+    hashes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, lines: Sequence[Line], name: str, *, seen: tuple[int, str] | None = None) -> Self:
+        """The meaning of the lines of file ``name``.
+
+        Raises
+        ------
+        LedgerError
+            The lines mean nothing, hold charges that the budget never covered, or do not hold the line
+            (position, hash) that was ``seen`` before.
+        """
+        if seen is not None and (len(lines) <= seen[0] or lines[seen[0]].hash != seen[1]):
+            raise behind(name, "what this object read from it before")
+        try:
+            budget, dataset = _opening(lines[0])
+            book = cls(
+                budget, dataset, tuple(entry(line) for line in lines[1:]), tuple(line.hash for line in lines)
+            )
+            book._require_covered()
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            raise LedgerError(
+                f"ledger file {name!r} has lines that say nothing about a budget",
+                expected=f"lines of format {FORMAT}",
+                remedy=RESTORE,
+            ) from None
+        return book
+
+    def _require_covered(self) -> None:
+        """ValueError for charges that no ledger would have taken: a file written by other hands."""
+        charged = [entry for entry in self.entries if entry.status == "charged"]
+        for e in charged:
+            known = self.budget.unit in ("one row", e.unit) and e.relation == self.budget.relation
+            if not known or (self.budget.mu is not None and e.mu is None):
+                raise ValueError
+        if not self.filter.covered:
+            raise ValueError
+
+    @cached_property
+    def filter(self) -> PrivacyFilter:
+        """The budget and what was charged to it."""
+        charged = (entry for entry in self.entries if entry.status == "charged")
+        return PrivacyFilter(self.budget, tuple(Balance(e.epsilon, e.delta, e.mu) for e in charged))
+
+    def refusal(self, cost: Balance, *, charges: int = 1) -> BudgetExceeded:
+        """Why ``cost`` is refused, in words; delta is named where the cost or the budget has some.
+
+        It may be the cost of several ``charges``, which are refused together.
+        """
+        left, budget = self.filter.remaining, self.budget
+        if budget.mu is not None:
+            needs, has = f"mu = {cost.mu!r}", f"mu = {left.mu!r} of {budget.mu!r} (squares of mu add) is"
+            advice = f"dpglm.Privacy.gdp({left.mu!r})" if left.mu else None
+        elif cost.delta > 0 or budget.delta > 0:
+            needs = f"epsilon = {cost.epsilon!r} and delta = {cost.delta!r}"
+            has = f"epsilon = {left.epsilon!r} of {budget.epsilon!r} and "
+            has += f"delta = {left.delta!r} of {budget.delta!r} are"
+            pair = f"({left.epsilon!r}, {left.delta!r})" if left.delta and cost.delta else repr(left.epsilon)
+            advice = pair if left.epsilon else None
+        else:
+            needs, has = f"epsilon = {cost.epsilon!r}", f"epsilon = {left.epsilon!r} of {budget.epsilon!r} is"
+            advice = repr(left.epsilon) if left.epsilon else None
+        ask = "sk the data owner for a larger budget."
+        cause = "this charge costs" if charges == 1 else f"these {charges} charges together cost"
+        if advice and charges > 1:
+            advice = f"a budget for each that adds up to {advice}"
+        return BudgetExceeded(
+            f"{cause} {needs}, but {has} left in ledger {self.dataset!r}",
+            expected="a cost that what is left covers; nothing was read and nothing was released",
+            remedy=f"Use {'privacy=' if charges == 1 else ''}{advice} or less, or a{ask}"
+            if advice
+            else f"A{ask}",
+        )
+
+    def until(self, entry: Entry) -> Book:
+        """The book as it stood right after ``entry``."""
+        return Book(self.budget, self.dataset, self.entries[: entry.index], self.hashes[: entry.index + 1])
+
+
+def opening_line(budget: Privacy, dataset: str) -> str:
+    """The first line of a new ledger."""
+    return _canonical(
+        format=FORMAT,
+        ledger=os.urandom(16).hex(),  # two ledgers never share a hash, so a noted head names one file
+        when=_now(),
+        dataset=dataset,
+        definition=budget.definition,
+        epsilon=repr(budget.epsilon),
+        delta=repr(budget.delta),
+        mu=None if budget.mu is None else repr(budget.mu),
+        relation=budget.relation,
+        unit=budget.unit,
+    )
+
+
+def entry_line(cost: Balance, guarantee: Charge, *, what: str, status: Status) -> str:
+    """The line of a charge or a refusal."""
+    return _canonical(
+        when=_now(),
+        what=what,
+        status=status,
+        epsilon=repr(cost.epsilon),
+        delta=repr(cost.delta),
+        mu=None if cost.mu is None else repr(cost.mu),
+        relation=guarantee.relation,
+        unit=guarantee.unit,
+    )
+
+
+def entry(line: Line) -> Entry:
+    """The charge or refusal in a line; an error that ``Book.of`` knows where there is none."""
+    said = _fields(line)
+    epsilon, delta = float(said["epsilon"]), float(said["delta"])
+    mu = None if said["mu"] is None else float(said["mu"])
+    if said["status"] not in ("charged", "refused") or not all(
+        0 <= amount < math.inf for amount in (epsilon, delta, 0.0 if mu is None else mu)
+    ):
+        raise ValueError
+    return Entry(
+        index=line.position,
+        when=_words(said["when"]),
+        what=_words(said["what"]),
+        status=said["status"],
+        epsilon=epsilon,
+        delta=delta,
+        mu=mu,
+        relation=_words(said["relation"]),
+        unit=_words(said["unit"]),
+        hash=line.hash,
+    )
+
+
+def amounts(amount: Privacy | Balance) -> str:
+    """A budget or a balance in words."""
+    if amount.mu is not None:
+        return f"mu = {amount.mu!r}"
+    return f"epsilon = {amount.epsilon!r}" + (f", delta = {amount.delta!r}" if amount.delta > 0 else "")
+
+
+def behind(name: str, than: str) -> LedgerError:
+    """The error for a file that lost lines which were once seen in it."""
+    return LedgerError(
+        f"ledger file {name!r} does not hold {than}",
+        expected="all lines that were ever written, with new ones after them",
+        remedy=f"An older or another file stands in its place. {RESTORE}",
+    )
+
+
+def _opening(line: Line) -> tuple[Privacy, str]:
+    said = _fields(line)
+    mu = None if said["mu"] is None else float(said["mu"])
+    relation, unit, definition = (_words(said[name]) for name in ("relation", "unit", "definition"))
+    # Privacy checks relation and definition.
+    budget = Privacy(float(said["epsilon"]), float(said["delta"]), relation, unit, definition, mu)  # type: ignore[arg-type]
+    return budget, _words(said["dataset"])
+
+
+def _fields(line: Line) -> dict[str, Any]:
+    """The fields of a line, all of them texts or null, none of them twice."""
+    pairs = json.loads(line.content, object_pairs_hook=list)
+    said = dict(pairs)
+    if len(said) < len(pairs) or not all(isinstance(value, str | None) for value in said.values()):
+        raise ValueError
+    return said
+
+
+def _words(text: object) -> str:
+    """Text as a ledger writes it: on one line, and nothing in it that a screen would obey."""
+    if isinstance(text, str) and text.isprintable():
+        return text
+    raise ValueError
+
+
+def _canonical(**fields: str | None) -> str:
+    """One spelling for one meaning, since the text is what is hashed."""
+    return json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

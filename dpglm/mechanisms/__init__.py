@@ -1,0 +1,1 @@
+"""Bounded functions of rows plus calibrated noise, each with its proof beside it."""

@@ -1,0 +1,93 @@
+"""What a release must say about itself before it may be run on rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.optim.rows import RowChunk
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.composition import Event
+from dpglm.typing import FloatVector
+
+# What a guarantee takes for granted, in the words that travel with it.
+CHOSEN = "bounds, levels, formula and penalty strength were chosen without looking at these data"
+SUMS = "rounding moves a sum over rows by at most a ten-thousandth of a row (proved up to 10^7 rows)"
+CERTIFICATE = (
+    "the solver reaches its tolerance on every table, and its certificate, in double precision, is right to "
+    "within that tolerance"
+)
+TAIL = "pure epsilon is claimed up to events of the noise whose probability is below 10^-18"
+IDEAL_NOISE = "noise of the K-norm mechanism is computed in double precision (idealized numerics)"
+
+
+class Rows(Protocol):
+    """Bounded rows, as the data room makes them: coded, of norm at most 1, in blocks."""
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns."""
+
+    def chunks(self) -> Iterable[RowChunk]:
+        """The rows, at most a few thousand at a time."""
+
+    def row_count(self) -> int:
+        """Number of rows; public under replace-one, private under add-remove."""
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """Two neighbouring tables that a release finds hard to hide, made from public facts.
+
+    ``first`` and ``second`` hold rows in columns as blocks do, with responses and offsets; ``direction`` is
+    the statistic of the output to look at; ``at`` is the released point for releases that need one.
+    """
+
+    first: RowChunk
+    second: RowChunk
+    direction: FloatVector
+    at: FloatVector | None = None
+
+
+class Release(ABC):
+    """A function of the rows whose output may leave the curator.
+
+    Frozen; every parameter is public and fixed before rows are read. The proof lies beside the file under the
+    same name and cites the lines marked ``# proof: label``.
+    """
+
+    name: ClassVar[str]
+    # All that any claim of this release takes for granted; the proof lists the same.
+    premises: ClassVar[tuple[str, ...]]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the claim of this very release takes for granted."""
+        return self.premises
+
+    @property
+    def reads(self) -> tuple[tuple[float, ...], int] | None:
+        """Which part of the rows, dealt by place (edges of shares, index); None reads all of them."""
+        return None
+
+    @abstractmethod
+    def sensitivity(self, relation: Relation) -> float:
+        """Largest change that one neighbour makes to what the noise hides, Euclidean norm."""
+
+    @abstractmethod
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        """What running the release costs: named events, to be composed."""
+
+    @abstractmethod
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        """Compute and perturb. Only the curator calls this.
+
+        ``at`` is a point that was released before, for releases that are evaluated somewhere.
+        """
+
+    @abstractmethod
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """Neighbouring tables for the audit, with ``size`` coded columns."""

@@ -1,0 +1,211 @@
+"""The exact minimiser without noise, for fits that are explicitly not private."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpglm.glm.families import Family
+from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties.l1 import L1
+from dpglm.mechanisms.base import Release, Rows, WorstCase
+from dpglm.mechanisms.exact_table import Setting, Solver, Table, mean_loss
+from dpglm.mechanisms.folds import fold
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.optim.quadratic import profiled, strength_max
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.composition import Event
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+
+@dataclass(frozen=True)
+class ExactAnswer:
+    """What `ExactMinimiser` found.
+
+    Attributes
+    ----------
+    theta, gamma : ndarray, shape (p,)
+        Coded coefficients, and the scaled ones with their exact zeros.
+    strength : float
+        Used, per row.
+    residual : float
+        Of the conditions for a minimum or a stationary point, sum units.
+    strengths : ndarray, shape (k,)
+        Of the path, falling, per row; k is 0 without a path.
+    gammas : ndarray, shape (k, p)
+        Scaled coefficients along the path.
+    losses, errors : ndarray, shape (k,) or (0,)
+        Mean held-out loss and its standard error, if there was cross-validation.
+    """
+
+    theta: FloatVector
+    gamma: FloatVector
+    strength: float
+    residual: float
+    strengths: FloatVector
+    gammas: FloatMatrix
+    losses: FloatVector
+    errors: FloatVector
+
+    def numbers(self) -> FloatVector:
+        """All of it as one vector: coded coefficients and strength first."""
+        counts = (self.strengths.size, self.losses.size)
+        parts = (self.theta, self.strength, self.residual, self.gamma, counts, self.strengths, self.losses)
+        return np.concatenate([np.ravel(part) for part in (*parts, self.errors, self.gammas)]).astype(float)
+
+    @classmethod
+    def of(cls, numbers: FloatVector, size: int) -> ExactAnswer:
+        """Undo `numbers` for p coefficients."""
+        count, losses = (int(one) for one in numbers[2 * size + 2 : 2 * size + 4])
+        ends = np.cumsum([2 * size + 4, count, losses, losses])
+        strengths, means, errors, gammas = np.split(numbers[ends[0] :], ends[1:] - ends[0])
+        return cls(
+            theta=numbers[:size],
+            gamma=numbers[size + 2 : 2 * size + 2],
+            strength=float(numbers[size]),
+            residual=float(numbers[size + 1]),
+            strengths=strengths,
+            gammas=gammas.reshape(count, size),
+            losses=means,
+            errors=errors,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ExactMinimiser(Release):
+    """The minimiser itself, and on request its penalty strength by cross-validation: NOT PRIVATE.
+
+    Parameters
+    ----------
+    family, penalty, mixing, penalised
+        As in :class:`PerturbedMinimiser`, but for a penalty that need not be convex; its strength is per row.
+        One that leaves its scale open (SCAD, MCP) gets the second derivative at the fit of the unpenalised
+        coefficients alone.
+    folds : int or None
+        Choose the strength by this many folds of interleaved rows and the one-standard-error rule.
+    path : bool
+        Whether the answer holds the path of strengths; with folds it does anyway.
+    strengths : int
+        Length of the path searched, from the smallest strength that selects nothing to a thousandth of it.
+    tolerance : float
+        Norm of the smallest subgradient, sum units, of a convex penalty.
+    solver : {"exact", "admm", "reweighted"}
+        The first for convex penalties only; the last for sums over coefficients that are not convex.
+    augmentation : float or None
+        c of ADMM, per row; None is 2.02 times the Lipschitz constant of the gradient.
+
+    Notes
+    -----
+    The answer is that of `ExactAnswer.numbers`. The path of a penalty that is not convex goes from strong to
+    weak; at each strength it starts from the previous answer and from that of 20 lassos whose objective is
+    least, and takes the better end. Such an end is stationary; nothing says that it is the global minimum.
+    """
+
+    family: Family
+    penalty: Penalty
+    mixing: FloatMatrix
+    penalised: BoolVector
+    folds: int | None = None
+    path: bool = False
+    strengths: int = 50
+    tolerance: float = 1e-8
+    solver: Solver = "exact"
+    augmentation: float | None = None
+
+    name: ClassVar[str] = "exact minimiser"
+    premises: ClassVar[tuple[str, ...]] = ()
+
+    def sensitivity(self, relation: Relation) -> float:
+        return math.inf
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        raise AssertionError("an exact minimiser has no price: it is never part of a private plan")
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        whole = max(rows.row_count(), 1)
+        table = Table(self._setting(), rows, whole)
+        if self.folds is None and not self.path and self.penalty.convex:
+            end = table.solve(self.penalty, self.penalty.weight)
+            none = np.zeros(0)
+            gammas = np.zeros((0, rows.size))
+            answer = ExactAnswer(
+                end.theta, end.gamma, self.penalty.weight, end.residual, none, gammas, none, none
+            )
+        else:
+            penalty, strengths = self._prepared(table)
+            answer = self._along(table, penalty, strengths)
+        return answer.numbers()
+
+    def _setting(self) -> Setting:
+        return Setting(
+            self.family, self.mixing, self.penalised, self.solver, self.tolerance, self.augmentation
+        )
+
+    def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
+        """The penalty with its scale; and strengths from the least that selects nothing."""
+        # Slopes and coded rows are at most 1, so an L1 weight of the row count leaves the intercept only.
+        null = table.convex(L1(float(table.whole)), None, self.tolerance).theta
+        if self.penalty.convex:
+            penalty = self.penalty
+            score = (self.mixing.T @ table.loss.gradient(null) / table.whole)[self.penalised]
+            top = penalty.with_strength(1.0).strength_max(score)
+        else:
+            gradient, hessian = table.loss.gradient_and_hessian(null)
+            bent = self.mixing.T @ hessian @ self.mixing
+            matrix, score = profiled(bent, -self.mixing.T @ gradient, self.penalised)
+            penalty = self.penalty.with_scale(np.diagonal(matrix))
+            top = strength_max(matrix, score, penalty.with_strength(1.0)) / table.whole
+            score = score / table.whole
+        if not math.isfinite(top):  # no L1 part: glmnet's convention for a ridge path
+            top = float(np.abs(score).max(initial=0.0)) * 1e3
+        return penalty, np.geomspace(max(top, 1e-9), max(top, 1e-9) * 1e-3, self.strengths)
+
+    def _along(self, table: Table, penalty: Penalty, strengths: FloatVector) -> ExactAnswer:
+        """Solutions from strong to weak, and the chosen one."""
+        mean = error = np.zeros(0)
+        if self.folds is None:
+            given = self.penalty.weight
+            strengths = np.unique(np.append(strengths, given))[::-1]
+            strengths = strengths if self.path else strengths[strengths >= given]
+            chosen = int(np.flatnonzero(strengths == given)[0])
+        else:
+            mean, error = self._cross_validated(table, penalty, strengths)
+            best = int(np.argmin(mean))
+            chosen = int(np.flatnonzero(mean <= mean[best] + error[best])[0])
+        gammas = np.empty((strengths.size, table.rows.size))
+        start: FloatVector | None = None
+        for step, strength in enumerate(strengths):
+            end = table.solve(penalty, float(strength), start)
+            start = gammas[step] = end.gamma
+            if step == chosen:
+                kept = end
+        if penalty.convex:
+            # The same as for this strength given, to the last bit.
+            kept = table.solve(penalty, float(strengths[chosen]))
+            gammas[chosen] = kept.gamma
+        strength = float(strengths[chosen])
+        if self.folds is None and not self.path:  # it was only the way there
+            strengths, gammas = strengths[:0], gammas[:0]
+        return ExactAnswer(kept.theta, kept.gamma, strength, kept.residual, strengths, gammas, mean, error)
+
+    def _cross_validated(
+        self, table: Table, penalty: Penalty, strengths: FloatVector
+    ) -> tuple[FloatVector, FloatVector]:
+        """Mean held-out loss at each strength, and its standard error."""
+        assert self.folds is not None
+        losses = np.empty((self.folds, len(strengths)))
+        for place in range(self.folds):
+            train = Table(table.setting, fold(table.rows, self.folds, place, held=False), table.whole)
+            held = fold(table.rows, self.folds, place, held=True)
+            start: FloatVector | None = None
+            for step, strength in enumerate(strengths):
+                end = train.solve(penalty, float(strength), start)
+                start = end.gamma
+                losses[place, step] = mean_loss(self.family, held, end.theta)
+        return losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        raise AssertionError("an exact minimiser makes no claim to be audited")

@@ -1,0 +1,177 @@
+"""The second derivative of the loss at a released point, with noise: how much was learnt about what."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.glm.families import Family
+from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
+from dpglm.mechanisms.noise.lattice import add_normal, grid_step
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.predictor import finite, predictor
+from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
+from dpglm.optim.rows import Piece
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.typing import FloatMatrix, FloatVector
+
+# Rows widened to float64 at a time: their working copy stays in cache.
+_ENTRIES = 2**18
+_FAR = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class Information(Release):
+    r"""A sum of weighted products of rows, with symmetric noise, on the span of declared rows.
+
+    Releases :math:`\Pi(\sum_i w_i x_i x_i') + E`, shape (p, p) flattened, with w_i the curvature of the loss
+    of row i at a point that was released before (at most 1/4 for binomial, 1 for poisson), or its squared
+    slope (at most 1). Pi is the Frobenius projection onto ``span``. Sum units.
+
+    Parameters
+    ----------
+    family : Family
+        With slopes in an interval of length 1 that holds 0, and a bound on its curvature of at most 1.
+    scale : float
+        Gaussian: E is the projection of a symmetric matrix with variance ``scale**2`` on the diagonal and
+        half of that off it, added on a grid. Gamma: E has density exp(-|E|_F / scale) on the span.
+    law : {"gaussian", "gamma"}
+    span : Span
+        Public; its blocks are those of the rows.
+    what : {"curvature", "score"}
+        The second derivative, or the sum of squared slopes times x x' (for robust variances).
+
+    Raises
+    ------
+    MethodError
+        Another family, or a scale that is not positive and finite.
+
+    References
+    ----------
+    ``curvature.md`` beside this file.
+    """
+
+    family: Family
+    scale: float
+    law: Literal["gaussian", "gamma"]
+    span: Span
+    what: Literal["curvature", "score"] = "curvature"
+
+    name: ClassVar[str] = "curvature"
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
+
+    def __post_init__(self) -> None:
+        curvature_max = self.family.curvature_max
+        if self.family.slope_range != 1.0 or curvature_max is None or curvature_max > 1.0:
+            raise MethodError(
+                f"family {self.family.name!r} in a release of curvature",
+                expected="a loss with slopes in an interval of length 1, whose curvature is at most 1",
+                remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
+            )
+        if not 0.0 < self.scale < math.inf:
+            raise MethodError(
+                f"scale={self.scale!r}",
+                expected="scale > 0, finite",
+                remedy="Let a method calibrate the release.",
+            )
+        if self.law == "gaussian":
+            grid_step(self.scale, self.weight_max, self.span.size * (self.span.size + 1) // 2)
+
+    def sensitivity(self, relation: Relation) -> float:
+        """Largest change of the sum in Frobenius norm; one row has norm at most 1, and so has x x'."""
+        rows = 2.0 if relation == "replace-one" else 1.0
+        return self.weight_max * math.sqrt(rows)  # proof: sensitivity
+
+    @property
+    def weight_max(self) -> float:
+        """The largest weight of a row."""
+        curvature_max = self.family.curvature_max
+        assert curvature_max is not None, "checked on construction"
+        return curvature_max if self.what == "curvature" else 1.0
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        price = self.sensitivity(relation) / self.scale
+        label = "curvature" if self.what == "curvature" else "score covariance"
+        if self.law == "gaussian":
+            return ((label, GaussianEvent(price)),)  # proof: gaussian
+        return ((label, PureEvent(price)),)  # proof: gamma
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        """The sum at the released point ``at``, projected, plus noise on the span; shape (p * p,)."""
+        assert at is not None, "a curvature is taken at a released point"
+        assert rows.size == self.span.size == len(at), "rows, point and span have the same columns"
+        total = self._sum(rows, finite(at))  # proof: finite
+        if self.law == "gaussian":
+            flat = add_normal(
+                to_coordinates(total), scale=self.scale, sensitivity=self.weight_max, noise=noise
+            )  # proof: lattice
+            found = self.span.project(from_coordinates(flat, rows.size))  # proof: projection
+        else:
+            found = self.span.project(total) + self._noise(noise)
+        return np.asarray(found.ravel(), dtype=np.float64)
+
+    def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
+        """The weighted sum, in double precision, in one read: within blocks first, then over blocks."""
+        width = max(64, _ENTRIES // rows.size)
+        total = np.zeros((rows.size, rows.size))
+        for block in rows.chunks():
+            inside = np.zeros((rows.size, rows.size))
+            for first in range(0, len(block.y), width):
+                part = slice(first, first + width)
+                wide = block.X[:, part].astype(np.float64)
+                eta = predictor(at, wide)  # proof: elementwise
+                if block.offset is not None:
+                    eta += block.offset[part]
+                wide *= np.sqrt(self._weights(eta, block.y[part]))  # proof: weight
+                inside += wide @ wide.T
+            total += inside
+        return total
+
+    def _weights(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+        if self.what == "curvature":
+            weights = self.family.curvature(eta, y)
+        else:
+            weights = np.square(self.family.slope(eta, y))
+        return np.minimum(weights, self.weight_max)
+
+    def _noise(self, noise: NoiseSource) -> FloatMatrix:
+        """Symmetric noise on the span of density exp(-norm / scale), isotropic in Frobenius norm."""
+        size = self.span.size
+        symmetric = from_coordinates(noise.normal(size * (size + 1) // 2, scale=1.0), size)
+        direction = self.span.project(symmetric)  # proof: isotropic
+        # The norm of noise with density exp(-|E| / scale) in as many dimensions as the span has.
+        radius = np.linalg.norm(noise.gamma_norm(self.span.dimension, rate=1.0 / self.scale))  # proof: radius
+        return np.asarray(direction * (radius / np.linalg.norm(direction)), dtype=np.float64)
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """One row of norm 1 and full weight at zero, against none or against one at a right angle.
+
+        In a single column there is no right angle: the second row has no weight, half the price is used.
+        """
+        axes = np.eye(size, min(size, 2), dtype=np.float32)
+        offset, y = np.array([0.0 if self.what == "curvature" else -_FAR]), np.array([1.0])
+        none = np.array([_FAR])
+        if self.family.counts:  # a mean at the bound, or beyond it, with a response of 0
+            at_bound = math.log(float(self.family.mean(np.array([_FAR]))[0]))
+            offset = np.array([at_bound if self.what == "curvature" else _FAR])
+            y, none = np.array([0.0]), np.array([_FAR if self.what == "curvature" else -_FAR])
+        first = Piece(axes[:, :1], y, offset)
+        second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+        direction = np.zeros((size, size))
+        direction[0, 0] = 1.0
+        if relation == "replace-one":
+            if size > 1:
+                second = Piece(np.ascontiguousarray(axes[:, 1:]), y, offset)
+                direction[1, 1] = -1.0
+            else:
+                second = Piece(axes[:, :1], y, none)
+        return WorstCase(first, second, direction.ravel(), at=np.zeros(size))

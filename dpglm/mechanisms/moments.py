@@ -1,0 +1,234 @@
+"""Second moments of rows and responses, released once: all that a linear regression needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
+from dpglm.mechanisms.noise.lattice import add_normal, grid_step
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
+from dpglm.optim.rows import Piece
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+@dataclass(frozen=True, eq=False)
+class MomentSums:
+    """Sums over rows: X'X, shape (p, p), X'y, shape (p,), y'y, and the number of usable rows."""
+
+    gram: FloatMatrix
+    cross: FloatVector
+    square: float
+    count: float
+
+    @classmethod
+    def of(cls, flat: FloatVector, size: int) -> MomentSums:
+        """Unpack what :class:`SecondMoments` releases for ``size`` coded columns.
+
+        Examples
+        --------
+        >>> MomentSums.of(np.array([4.0, 1.0, 0.5, 3.0]), 1).gram
+        array([[4.]])
+        """
+        entries = size * (size + 1) // 2
+        gram = np.zeros((size, size))
+        gram[np.triu_indices(size)] = flat[:entries]
+        gram += np.triu(gram, 1).T
+        return cls(gram, flat[entries : entries + size], float(flat[-2]), float(flat[-1]))
+
+    def packed(self) -> FloatVector:
+        """Upper triangle of X'X row by row, X'y, y'y and the count, shape (p (p + 1) / 2 + p + 2,)."""
+        upper = self.gram[np.triu_indices(len(self.gram))]
+        return np.concatenate([upper, self.cross, [self.square, self.count]])
+
+
+@dataclass(frozen=True, eq=False)
+class SecondMoments(Release):
+    r"""X'X, X'y, y'y and the number of usable rows, with noise of one scale in public weights.
+
+    With rows x of norm at most 1 and coded responses y in [-1, 1], a row adds
+
+        phi(x, y) = (gram_weight * svec(xx'), cross_weight * x y, square_weight * y^2, count_weight),
+
+    svec being the upper triangle with off-diagonal entries times sqrt(2), so that its norm is the Frobenius
+    norm. Noise is added to the sum of phi and the weights are divided out again: a larger weight means less
+    noise on that part.
+
+    Parameters
+    ----------
+    span : Span
+        Where X'X is known to lie, from the public coding of p columns; what is released is projected onto it.
+    law : {"gaussian", "gamma"}
+        Noise N(0, scale^2 I) on the sum of phi, or of density exp(-|noise| / scale).
+    scale : float
+        Noise scale, sum units, > 0.
+    gram_weight, cross_weight, square_weight, count_weight : float
+        Public weights, > 0; square_weight at most cross_weight, count_weight at most gram_weight.
+
+    Raises
+    ------
+    MethodError
+        A weight or a scale out of range.
+
+    Notes
+    -----
+    An offset is taken off the response, and the difference is clipped to [-1, 1].
+
+    References
+    ----------
+    Wang (2018), "Revisiting differentially private linear regression", UAI, for the three statistics;
+    ``moments.md`` beside this file for the sensitivities.
+    """
+
+    span: Span
+    law: Literal["gaussian", "gamma"]
+    scale: float
+    gram_weight: float
+    cross_weight: float
+    square_weight: float
+    count_weight: float
+
+    name: ClassVar[str] = "second moments"
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
+
+    def __post_init__(self) -> None:
+        for name in ("scale", "gram_weight", "cross_weight", "square_weight", "count_weight"):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise MethodError(
+                    f"{name}={getattr(self, name)!r}",
+                    expected=f"{name} > 0, finite",
+                    remedy="Let a method calibrate the release.",
+                )
+        if self.law == "gaussian":
+            grid_step(self.scale, self._least_sensitivity, self.size * (self.size + 3) // 2 + 2)
+        if self.square_weight > self.cross_weight or self.count_weight > self.gram_weight:  # proof: weights
+            raise MethodError(
+                "weights out of order",
+                expected="square_weight <= cross_weight and count_weight <= gram_weight",
+                remedy="Let a method calibrate the release.",
+            )
+
+    def sensitivity(self, relation: Relation) -> float:
+        """Largest change of the sum of phi, Euclidean norm."""
+        gram, cross = self.gram_weight**2, self.cross_weight**2
+        if relation == "add-remove":
+            return math.sqrt(gram + cross + self.square_weight**2 + self.count_weight**2)  # proof: add-remove
+        if cross <= 2.0 * gram:
+            return math.sqrt(2.0 * gram + 2.0 * cross + cross**2 / (2.0 * gram))  # proof: replace-one
+        return 2.0 * self.cross_weight  # proof: opposite
+
+    @property
+    def _least_sensitivity(self) -> float:
+        return min(self.sensitivity("add-remove"), self.sensitivity("replace-one"))
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        price = self.sensitivity(relation) / self.scale
+        event: Event = GaussianEvent(price) if self.law == "gaussian" else PureEvent(price)  # proof: law
+        return ((self.name, event),)
+
+    @property
+    def dimension(self) -> int:
+        """Number of independent noises: free entries of X'X, and p + 2."""
+        return self.span.dimension + self.size + 2
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns p."""
+        return self.span.size
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of each coordinate of the noise on the sum of phi."""
+        return self.scale * (math.sqrt(self.dimension + 1.0) if self.law == "gamma" else 1.0)
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        """Sum, perturb, project; shape (p (p + 1) / 2 + p + 2,), see :meth:`MomentSums.of`."""
+        assert at is None, "moments are not evaluated at a point"
+        exact = self._sums(rows)
+        if self.law == "gaussian":
+            flat = add_normal(
+                self._weighted(exact), scale=self.scale, sensitivity=self._least_sensitivity, noise=noise
+            )  # proof: lattice
+            found = self._unweighted(flat)
+            return replace(found, gram=self.span.project(found.gram)).packed()
+        added = self._noise(noise)
+        gram = self.span.project(exact.gram)  # proof: projection
+        return MomentSums(
+            gram + added.gram,
+            exact.cross + added.cross,
+            exact.square + added.square,
+            exact.count + added.count,
+        ).packed()
+
+    def _weighted(self, sums: MomentSums) -> FloatVector:
+        """The sum of phi, in orthonormal coordinates."""
+        parts = [self.gram_weight * to_coordinates(sums.gram), self.cross_weight * sums.cross]
+        return np.concatenate([*parts, [self.square_weight * sums.square, self.count_weight * sums.count]])
+
+    def _unweighted(self, flat: FloatVector) -> MomentSums:
+        """The inverse of `_weighted`."""
+        entries = self.size * (self.size + 1) // 2
+        return MomentSums(
+            from_coordinates(flat[:entries] / self.gram_weight, self.size),
+            flat[entries:-2] / self.cross_weight,
+            float(flat[-2]) / self.square_weight,
+            float(flat[-1]) / self.count_weight,
+        )
+
+    def _sums(self, rows: Rows) -> MomentSums:
+        """The exact sums over all rows."""
+        gram, cross = np.zeros((self.size, self.size)), np.zeros(self.size)
+        square, count = 0.0, 0
+        for block in rows.chunks():
+            X = block.X.astype(np.float64)
+            y = block.y if block.offset is None else block.y - block.offset
+            y = np.clip(y, -1.0, 1.0)  # proof: response
+            gram += X @ X.T
+            cross += X @ y
+            square += float(y @ y)
+            count += int((X.any(axis=0) | (y != 0.0)).sum())  # proof: unusable
+        return MomentSums(gram, cross, square, count)
+
+    def _noise(self, noise: NoiseSource) -> MomentSums:
+        """Noise of density exp(-norm / scale) in the units of the sums, X'X's part inside the span."""
+        entries = self.size * (self.size + 1) // 2
+        flat = noise.normal(entries + self.size + 2, scale=1.0)  # proof: fresh
+        gram = self.span.project(from_coordinates(flat[:entries], self.size))  # proof: isotropic
+        # A direction uniform on the sphere of the space that noise lives in, and a norm that is Gamma.
+        direction = np.concatenate([to_coordinates(gram), flat[entries:]])
+        radius = np.linalg.norm(noise.gamma_norm(self.dimension, rate=1.0 / self.scale))  # proof: radius
+        norm = float(np.linalg.norm(direction))
+        return self._unweighted(direction * (float(radius) / norm if norm > 0.0 else 0.0))
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """A row against none, or two rows at the angle that moves most; in one column there is no angle."""
+        first, second = np.eye(size, 1), np.zeros((size, 0))
+        if relation == "replace-one":
+            shared = min(1.0, (self.cross_weight / self.gram_weight) ** 2 / 2.0) if size > 1 else 1.0
+            second = -shared * np.eye(size, 1)
+            second[1:2] = math.sqrt(1.0 - shared**2)
+        tables = [Piece(x.astype(np.float32), np.ones(x.shape[1]), None) for x in (first, second)]
+        apart = _added(first).packed() - _added(second).packed()
+        weights = MomentSums(
+            np.full((size, size), 2.0 * self.gram_weight**2) - self.gram_weight**2 * np.eye(size),
+            np.full(size, self.cross_weight**2),
+            self.square_weight**2,
+            self.count_weight**2,
+        ).packed()
+        return WorstCase(tables[0], tables[1], weights * apart)
+
+
+def _added(x: FloatMatrix) -> MomentSums:
+    """What rows in columns with response 1 add."""
+    return MomentSums(x @ x.T, x.sum(axis=1), float(x.shape[1]), float(x.shape[1]))

@@ -1,0 +1,93 @@
+"""Noise added on a public grid: what leaves is a whole number of steps, whatever the value's low-order bits.
+
+A value in double precision has bits that noise in double precision does not cover (Mironov 2012). Here the
+value is rounded to whole steps of a grid that is 2^40 times finer than the noise, the noise is an exact whole
+number of steps, and their sum is one of integers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.typing import FloatVector
+
+# Steps of the grid to the standard deviation of a whole normal draw, or the scale of a Laplace draw.
+STEPS = 2.0**40
+# Share of the sensitivity that rounding errors of the value may take, paid for by as much more noise.
+SLACK = 1e-4
+
+
+def add_normal(values: FloatVector, *, scale: float, sensitivity: float, noise: NoiseSource) -> FloatVector:
+    """Values on a grid plus Gaussian noise, shape (m,): as private as N(0, scale^2 I) on real numbers.
+
+    Parameters
+    ----------
+    values : ndarray, shape (m,)
+        Computed in double precision, each rounding error of theirs included in ``sensitivity``'s slack.
+    scale : float
+        Standard deviation that ``sensitivity`` was calibrated to; what is used is a little larger.
+    sensitivity : float
+        Largest change of the exact values between neighbours, Euclidean norm.
+    noise : NoiseSource
+
+    Returns
+    -------
+    ndarray, shape (m,)
+        Whole multiples of a public step.
+
+    Notes
+    -----
+    Rounding moves each value by half a step at most, so neighbours by ``sqrt(m)`` steps more. The integer
+    part of (whole number + Gaussian) is the whole number plus the integer part of the Gaussian: the output is
+    a function of the exact Gaussian mechanism's (``lattice.md`` beside this file).
+    """
+    count = len(values)
+    step = grid_step(scale, sensitivity, count)
+    steps = np.rint(values / step) + noise.whole_normal(count)
+    return np.asarray((steps + 0.5) * step, dtype=np.float64)
+
+
+def grid_step(scale: float, sensitivity: float, count: int) -> float:
+    """The step of `add_normal`'s grid for ``count`` values, from public numbers.
+
+    ``STEPS * step`` is ``scale`` times the sensitivity with rounding, ``sensitivity * (1 + SLACK) +
+    sqrt(count) * step``, over that without.
+
+    Raises
+    ------
+    MethodError
+        Noise of about 10^12 times the sensitivity and more: no step is fine enough.
+    """
+    left = STEPS - scale * (math.sqrt(count) / sensitivity)
+    if not left > 0.0:
+        raise MethodError(
+            f"noise of {scale / sensitivity:.3g} times the sensitivity in {count} numbers",
+            expected="less than 10^12 over the root of the numbers",
+            remedy="Spend a larger epsilon.",
+        )
+    return scale * (1.0 + SLACK) / left
+
+
+def add_laplace(values: FloatVector, *, scale: float, noise: NoiseSource) -> FloatVector:
+    """Values on a grid plus independent Laplace noise, shape (m,).
+
+    Two values that lie d apart (sum of absolute values) have outputs whose log-ratio is at most
+    ``laplace_price(d, scale, m)``.
+    """
+    step = scale / STEPS
+    return np.asarray((np.rint(values / step) + noise.whole_laplace(len(values))) * step, dtype=np.float64)
+
+
+def laplace_price(distance: float, scale: float, count: int) -> float:
+    """Pure epsilon of `add_laplace` for values at most ``distance`` apart, rounding to steps included.
+
+    Examples
+    --------
+    >>> round(laplace_price(1.0, 10.0, 3), 6)
+    0.10001
+    """
+    return distance / scale * (1.0 + SLACK) + count / STEPS

@@ -1,0 +1,261 @@
+"""A perturbed minimiser on rows that are stretched to a typical length of 1, and shortened where longer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.noise.lattice import add_normal, grid_step
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.worst_case_rows import FAR
+from dpglm.optim.rows import Piece, RowChunk
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.typing import FloatBlock, FloatVector
+
+# Squared lengths are rounded down to multiples of this, so that their sum has no rounding error.
+_GRID = 2.0**-20
+# Far more than rounding to float32 can make a row longer.
+_SHRINK = 1.0 - 2.0**-20
+# Rows of the audit's tables beside the one that differs; even.
+_BESIDE = 64
+_SENSITIVITY: dict[Relation, float] = {"add-remove": math.sqrt(0.5), "replace-one": 1.0}
+
+
+def length_sensitivity(relation: Relation) -> float:
+    """What one row moves the sums of (|x|^2 - 1/2, 1/2) by, Euclidean norm; with or without the second.
+
+    Examples
+    --------
+    >>> length_sensitivity("replace-one")
+    1.0
+    """
+    return _SENSITIVITY[relation]  # proof: sensitivity
+
+
+@dataclass(frozen=True, eq=False)
+class NormClippedMinimiser(Release):
+    r"""A factor c from a noisy mean of squared row lengths, and a minimiser on the rows times c.
+
+    The declared bounds keep |x| <= 1, but a typical row of many columns is much shorter, while the noise is
+    meant for rows of norm 1. So the mean of |x|^2 is released first, and the minimiser then reads
+
+        min(c, 1 / |x|) x,      c = 1 / (margin * root mean square of |x|), between 1 and ``most``.
+
+    With a ridge P for each coordinate the length of a row is the larger of |x| and of the square root of
+    ``x' P^-1 x / reach``, so that shortened rows are within the max_leverage, too. Released is c, followed by
+    the
+    minimiser; the coefficients of rows that were not shortened are c times it.
+
+    Parameters
+    ----------
+    minimiser : PerturbedMinimiser
+        Calibrated for rows of norm at most 1; ``claimed_epsilon`` None. Its ridge, penalty strength and
+        tolerance act on coefficients of the stretched rows, which are 1 / c times those of the coded rows.
+    length_scale : float
+        Scale of the noise of the sums, of the minimiser's law: N(0, length_scale^2 I), or of density
+        exp(-|noise| / length_scale).
+    count_rows : bool
+        Whether the number of rows is released with noise, too, as it must be under add-remove: of rows that
+        are not zero. If not, the sum is divided by the number of rows, usable or not.
+    margin : float
+        Between 0.001 and 1000. A row as long as ``margin`` times the root mean square gets norm 1.
+    most : float
+        Largest c, between 1 and a million.
+
+    Raises
+    ------
+    MethodError
+        A number out of range, or a minimiser that is claimed at one epsilon.
+
+    References
+    ----------
+    ``shortened.md`` beside this file.
+    """
+
+    minimiser: PerturbedMinimiser
+    length_scale: float
+    count_rows: bool
+    margin: float = 1.25
+    most: float = 10.0
+
+    name: ClassVar[str] = "perturbed minimiser on shortened rows"
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL, IDEAL_NOISE)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.premises if self.minimiser.law == "gamma" else (CHOSEN, CERTIFICATE)
+
+    def __post_init__(self) -> None:
+        good = {
+            "length_scale": 0.0 < self.length_scale < math.inf,
+            "margin": 1e-3 <= self.margin <= 1e3,
+            "most": 1.0 <= self.most <= 1e6,
+        }
+        for name, right in good.items():
+            if not right:
+                raise MethodError(
+                    f"{name}={getattr(self, name)!r}",
+                    expected="length_scale > 0, finite; margin from 1e-3 to 1e3; most from 1 to 1e6",
+                    remedy="Let a method calibrate the release.",
+                )
+        if self.minimiser.law == "gaussian":
+            grid_step(self.length_scale, length_sensitivity("add-remove"), 2)
+        if self.minimiser.claimed_epsilon is not None:
+            raise MethodError(
+                f"a minimiser claimed at epsilon={self.minimiser.claimed_epsilon:g} after another release",
+                expected="claimed_epsilon=None, whose price composes",
+                remedy="Let a method calibrate the release.",
+            )
+
+    def sensitivity(self, relation: Relation) -> float:
+        """Largest change of the minimiser's score; that of the lengths is `length_sensitivity`."""
+        return self.minimiser.sensitivity(relation)
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        if relation == "add-remove" and not self.count_rows:
+            raise MethodError(
+                "row lengths divided by the number of rows under add-remove, where it is private",
+                expected="count_rows=True",
+                remedy="Count the rows with noise, or use replace-one.",
+            )
+        price = length_sensitivity(relation) / self.length_scale
+        law = self.minimiser.law
+        length: Event = GaussianEvent(price) if law == "gaussian" else PureEvent(price)  # proof: law
+        return ("row length", length), *self.minimiser.events(relation)  # proof: order
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        """Measure, stretch and shorten, minimise; shape (p + 1,): c, and coefficients of shortened rows."""
+        assert at is None, "a minimiser is not evaluated at a point"
+        measured = self._hidden(self._sums(rows), noise)  # proof: fresh
+        factor = self.factor(measured, 0 if self.count_rows else rows.row_count())  # proof: released
+        shortened = NormClippedRows(rows, factor, self._weights)
+        return np.concatenate([[factor], self.minimiser.run(shortened, None, noise)])
+
+    def factor(self, measured: FloatVector, count: int) -> float:
+        """The factor c from released sums and, where these have none, the public number of rows.
+
+        Not larger than for a mean as small as noise alone would make it; a float32 number.
+        """
+        dimension = len(measured)
+        number = max(2.0 * float(measured[1]) if dimension == 2 else float(count), 1.0)
+        mean = float(measured[0]) / number + (0.5 if dimension == 2 else 0.0)
+        spread = self.length_scale * (math.sqrt(dimension + 1.0) if self.minimiser.law == "gamma" else 1.0)
+        mean = max(mean, spread / number)
+        found = 1.0 / (self.margin * math.sqrt(mean)) if mean > 0.0 else 1.0  # no number says nothing
+        return float(np.float32(min(max(1.0, found), self.most)))
+
+    @property
+    def _weights(self) -> FloatVector | None:
+        if np.ndim(self.minimiser.ridge) == 0:
+            return None
+        assert self.minimiser.max_leverage is not None, "checked by the minimiser"
+        return 1.0 / (np.asarray(self.minimiser.ridge) * self.minimiser.max_leverage)
+
+    def _sums(self, rows: Rows) -> FloatVector:
+        """Sum of squared lengths; with a count, sums of squared lengths - 1/2 and of 1/2 over rows not 0."""
+        total, number = 0.0, 0
+        with np.errstate(all="ignore"):
+            for block in rows.chunks():
+                squares = _squared_lengths(block.X, self._weights)
+                squares = np.where(np.isfinite(squares), np.minimum(squares, 1.0), 0.0)  # proof: length
+                total += _GRID * float(np.floor(squares / _GRID).sum())  # proof: exact
+                number += int(np.count_nonzero(squares))
+        if not self.count_rows:
+            return np.array([total])
+        return np.array([total - 0.5 * number, 0.5 * number])  # proof: centred
+
+    def _hidden(self, sums: FloatVector, noise: NoiseSource) -> FloatVector:
+        if self.minimiser.law == "gaussian":
+            least = length_sensitivity("add-remove")
+            return add_normal(sums, scale=self.length_scale, sensitivity=least, noise=noise)
+        return sums + noise.gamma_norm(len(sums), rate=1.0 / self.length_scale)
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """The minimiser's, beside short rows in pairs that cancel; a replaced row is short before stretching.
+
+        Where c is at least ``sqrt(most)`` both stages are at their worst at once. ``direction`` looks at the
+        minimiser; c is looked at by itself.
+        """
+        axis = np.eye(size, 1)
+        beside = np.repeat(axis / self.most**2, _BESIDE, axis=1)
+        answers = np.arange(_BESIDE) % 2
+
+        def table(row: FloatVector | None, answer: int) -> Piece:
+            X, y = beside, answers
+            if row is not None:
+                X, y = np.column_stack([X, row]), np.append(y, answer)
+            return Piece(X.astype(np.float32), y.astype(np.float64), FAR * np.where(y > 0, -1.0, 1.0))
+
+        other = None if relation == "add-remove" else axis / math.sqrt(self.most)
+        return WorstCase(table(axis, 1), table(other, 0), np.eye(size + 1)[1])
+
+
+class NormClippedRows:
+    """The same rows times ``factor``, or less where a row would be longer than 1.
+
+    A row's bits depend on the row and on ``factor`` alone, not on its neighbours or its place in a block.
+
+    Parameters
+    ----------
+    rows : Rows
+        Coded rows.
+    factor : float
+        Public; a float32 number.
+    weights : ndarray, shape (p,), or None
+        Inverse of ridge times max_leverage: ``sum_j weights_j x_j**2`` is held to 1 as well.
+    """
+
+    def __init__(self, rows: Rows, factor: float, weights: FloatVector | None = None) -> None:
+        self._rows, self._factor, self._weights = rows, factor, weights
+        self._factors: list[FloatBlock] = []
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns."""
+        return self._rows.size
+
+    def row_count(self) -> int:
+        """Number of rows; public under replace-one, private under add-remove."""
+        return self._rows.row_count()
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """The rows in blocks, the same at each call."""
+        for place, block in enumerate(self._rows.chunks()):
+            if place == len(self._factors):
+                self._factors.append(self._factors_of(block.X))
+            yield Piece(_scaled(block.X, self._factors[place]), block.y, block.offset)
+
+    def _factors_of(self, X: FloatBlock) -> FloatBlock:
+        """The factor of each row, shape (k,); 0 for a row that is not at most 1 in the numbers then read."""
+        with np.errstate(all="ignore"):
+            lengths = np.sqrt(_squared_lengths(X, self._weights))
+            factors: FloatBlock = np.minimum(self._factor, _SHRINK / lengths).astype(np.float32)
+            squares = _squared_lengths(_scaled(X, factors), self._weights)
+        factors[~(squares <= 1.0 - len(X) * 2.0**-50)] = 0.0  # proof: bounded
+        return factors
+
+
+def _scaled(X: FloatBlock, factors: FloatBlock) -> FloatBlock:
+    with np.errstate(all="ignore"):
+        found: FloatBlock = X * factors
+    found[:, np.flatnonzero(factors == 0.0)] = 0.0  # not 0 * inf
+    return found
+
+
+def _squared_lengths(X: FloatBlock, weights: FloatVector | None) -> FloatVector:
+    """Squared length of each row, shape (k,), added up coordinate by coordinate."""
+    norms, within_double_precision = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for j, entries in enumerate(X):
+        squares = np.square(entries, dtype=np.float64)
+        norms += squares  # proof: elementwise
+        if weights is not None:
+            within_double_precision += weights[j] * squares
+    return norms if weights is None else np.maximum(norms, within_double_precision)

@@ -1,0 +1,299 @@
+"""Objective perturbation: the minimiser of a loss plus a random linear term, released once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.glm.families import Family
+from dpglm.glm.penalties import Penalty
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.leverage import WithinLeverage
+from dpglm.mechanisms.noise.lattice import add_laplace, add_normal, grid_step, laplace_price
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.optim.minimise import minimise
+from dpglm.optim.rows import ChunkLoss
+from dpglm.privacy.bounded import bounded_shift
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.composition import (
+    ApproximateEvent,
+    BoundedSlopeEvent,
+    Event,
+    GaussianEvent,
+    PerturbedEvent,
+    PureEvent,
+)
+from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+_SLACK = 1e-3
+# What the ridge may pull with, in units of the tolerance: a double is off by 1/256 of that at most.
+_DIGITS = 2.0**45
+# A centre may be this many tolerances long: rounding in the certificate grows with the point it is about.
+CENTRE = 1e7
+_REMEDY = "Let a method calibrate the release."
+NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedMinimiser(Release):
+    r"""The minimiser of a randomly tilted objective, blurred by the solver's own error.
+
+    With rows x_i of norm at most 1 it releases ``theta + blur``, theta minimising
+
+        sum_i loss(x_i'theta, y_i) + b'theta + theta' P theta / 2 + penalty(gamma),   theta = mixing @ gamma,
+
+    in sum units: nothing is divided by the number of rows. ``b`` is drawn afresh for each run. Run at a point
+    c that was released before, the ridge pulls towards c: ``(theta - c)' P (theta - c) / 2``.
+
+    Parameters
+    ----------
+    family : Family
+        Must keep the slopes of a row in an interval of length 1 that holds 0, and curvatures in [0, 1]:
+        binomial, poisson.
+    ridge : float or ndarray, shape (p,)
+        Public diagonal of P, > 0, sum units; a number for all coordinates alike.
+    law : {"gamma", "gaussian"}
+        ``b`` has density exp(-|b| / scale), or is N(0, scale^2 I).
+    scale : float
+        Noise scale, sum units of the score.
+    tolerance : float
+        Certified Euclidean norm of the smallest subgradient at the solver's answer, sum units; rounding in
+        the certificate may be as large again.
+    residual_noise_scale : float
+        Scale of the noise that hides what the solver left over, added on a grid: the standard deviation of
+        Gaussian noise where the claim composes and ``law`` is Gaussian, else the scale of independent
+        Laplace noise.
+    penalty : Penalty
+        Convex, on the scaled coefficients gamma.
+    penalty_rows : float or None
+        Public number of rows that multiplies the penalty's strength, which is per row; None takes the table's
+        own number of rows, which is public under replace-one only.
+    mixing : ndarray, shape (p, p)
+        Public invertible map from scaled coefficients to coded ones.
+    penalised : ndarray of bool, shape (p,)
+        Which scaled coefficients the penalty sees.
+    claimed_epsilon : float or None
+        With Gaussian noise: the epsilon at which the release is claimed as (epsilon, delta) by itself. None
+        claims what composes with Gaussian releases: Gaussian differential privacy where every ridge is at
+        least ``2 scale**2`` or ``reach`` is None, and otherwise a `PerturbedEvent`. Families that are not
+        logistic have None only, and a `BoundedSlopeEvent`.
+    reach : float or None
+        Public bound on x' P^-1 x over all rows that the declared bounds allow; rows beyond it are read as
+        zeros. Needed where ``ridge`` is an array; for a number it is 1 / ridge, and saying so asks for the
+        claim that composes.
+
+    Raises
+    ------
+    MethodError
+        A penalty that is not convex, a family without these bounds, a ridge that is not positive, an array of
+        ridges without max_leverage, a reach that every row of norm 1 exceeds, or a claim at one epsilon for a
+        family
+        that is not logistic.
+
+    References
+    ----------
+    Theorems A1, A2, A2', A4, B and C in ``minimiser.md`` beside this file.
+    """
+
+    family: Family
+    ridge: float | FloatVector
+    law: Literal["gamma", "gaussian"]
+    scale: float
+    tolerance: float
+    residual_noise_scale: float
+    penalty: Penalty
+    penalty_rows: float | None
+    mixing: FloatMatrix
+    penalised: BoolVector
+    claimed_epsilon: float | None = None
+    max_leverage: float | None = None
+
+    name: ClassVar[str] = "perturbed minimiser"
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.premises if self.law == "gamma" else (CHOSEN, CERTIFICATE)
+
+    def __post_init__(self) -> None:
+        if not self.penalty.convex:
+            raise MethodError(
+                f"penalty {self.penalty.name!r} inside a perturbed objective",
+                expected="a convex penalty: a global minimiser of another one may jump",
+                remedy="Use penalty='l1', 'l2', 'elastic_net' or 'none'.",
+            )
+        curvature_max = self.family.curvature_max
+        if self.family.slope_range != 1.0 or curvature_max is None or curvature_max > 1.0:  # proof: slopes
+            raise MethodError(
+                f"family {self.family.name!r} in a perturbed objective",
+                expected="a family whose slopes stay in an interval of length 1, and curvatures in [0, 1]",
+                remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
+            )
+        if self.claimed_epsilon is not None and not self.family.logistic:
+            raise MethodError(
+                f"a claim at one epsilon for family {self.family.name!r}",
+                expected="a logistic loss, whose slope is at most 1 and whose curvature is a(1 - a)",
+                remedy=_REMEDY,
+            )
+        for name in ("scale", "tolerance", "residual_noise_scale"):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise MethodError(
+                    f"{name}={getattr(self, name)!r}",
+                    expected=f"{name} > 0, finite",
+                    remedy=_REMEDY,
+                )
+        ridge = np.asarray(self.ridge, dtype=np.float64)
+        if ridge.ndim > 1 or ridge.size == 0 or not np.all((ridge > 0.0) & (ridge < math.inf)):
+            raise MethodError("a ridge", expected="ridge > 0, finite, a number or a vector", remedy=_REMEDY)
+        # Rows may be declared a little shorter than 1; one number takes no advantage of that.
+        least = 1.0 / float(ridge.max()) * (1.0 - (_SLACK if ridge.ndim else 0.0))
+        if (self.max_leverage is None and ridge.ndim) or (
+            self.max_leverage is not None and not self.max_leverage >= least
+        ):
+            raise MethodError(
+                f"max_leverage={self.max_leverage!r} with a largest ridge of {float(ridge.max()):g}",
+                expected="the largest x' P^-1 x of a row, at least 1 / max(ridge)",
+                remedy=_REMEDY,
+            )
+
+    @property
+    def least_ridge(self) -> float:
+        """Strong convexity: the smallest ridge of any coordinate."""
+        return float(np.min(self.ridge))  # proof: convexity
+
+    @property
+    def moved(self) -> float:
+        """How far neighbours' answers lie apart at most where their minimisers are the same.
+
+        Twice the tolerance for each: once for the residual, once for rounding in it and in the tilt.
+        """
+        return 2.0 * 2.0 * self.tolerance / self.least_ridge  # proof: residual
+
+    @property
+    def _max_leverage(self) -> float:
+        """x' P^-1 x at most, for rows within ``reach`` and of norm at most 1."""
+        return min(1.0 / self.least_ridge, math.inf if self.max_leverage is None else self.max_leverage)
+
+    def sensitivity(self, relation: Relation) -> float:
+        """Largest change of the score sum_i slope_i x_i: one row moves it by its norm, at most 1."""
+        return NEIGHBOURS[relation]  # proof: sensitivity
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        if relation == "add-remove" and self.penalty_rows is None:
+            raise MethodError(
+                "a penalty per row under add-remove, where the number of rows is private",
+                expected="a public number of rows",
+                remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
+            )
+        rate = 1.0 / self.scale
+        tilt: Event
+        if self.law == "gamma":
+            tilt = PureEvent(self._pure(rate, relation))
+        elif self.claimed_epsilon is None:
+            tilt = self._composable(relation)
+            return (self.name, tilt), (
+                "solver residual",
+                GaussianEvent(self.moved / self.residual_noise_scale),
+            )
+        else:
+            at, max_leverage = (
+                [self.claimed_epsilon],
+                None if self.max_leverage is None else self._max_leverage,
+            )
+            delta = perturbed_profile(
+                at, self.scale, self.least_ridge, relation=relation, max_leverage=max_leverage
+            )
+            tilt = ApproximateEvent(self.claimed_epsilon, float(delta[0]))  # proof: profile
+        # Rows of norm sqrt(p) at most in the sum of absolute values.
+        distance, size = self.moved * math.sqrt(len(self.mixing)), len(self.mixing)
+        price = laplace_price(distance, self.residual_noise_scale, size)  # proof: blur
+        return (self.name, tilt), ("solver residual", PureEvent(price))
+
+    def _pure(self, rate: float, relation: Relation) -> float:
+        if self.family.logistic:
+            return gamma_epsilon(rate, 1.0 / self._max_leverage, relation=relation)  # proof: gamma
+        return NEIGHBOURS[relation] * rate + bounded_shift(self._max_leverage)  # proof: bounded-gamma
+
+    def _composable(self, relation: Relation) -> Event:
+        """What holds beside other Gaussian releases."""
+        if not self.family.logistic:
+            return BoundedSlopeEvent(1.0 / self.scale, self._max_leverage, relation)  # proof: bounded
+        if self.max_leverage is None or self.least_ridge >= 2.0 * self.scale**2:
+            mu = mu_perturbed(self.scale, self.least_ridge, relation=relation)  # proof: gaussian
+            return GaussianEvent(mu)
+        uniform = np.ndim(self.ridge) == 0
+        return PerturbedEvent(1.0 / self.scale, self._max_leverage, relation, uniform)  # proof: staged
+
+    def residual_noise_for(self, price: float) -> float:
+        """The scale of the residual noise at which hiding the residual costs ``price``, in epsilon or in mu.
+
+        Raises
+        ------
+        MethodError
+            A price below what rounding to the grid costs.
+        """
+        if self.law == "gaussian" and self.claimed_epsilon is None:
+            grid_step(self.moved / price, self.moved, len(self.mixing))
+            return self.moved / price
+        size = len(self.mixing)
+        left = price - laplace_price(0.0, 1.0, size)
+        if not left > 0.0:
+            raise MethodError(
+                f"a share of {price:.3g} of epsilon for the solver's residual",
+                expected=f"more than {laplace_price(0.0, 1.0, size):.1g}",
+                remedy="Spend a larger epsilon.",
+            )
+        return laplace_price(self.moved * math.sqrt(size), 1.0, 0) / left
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        """Draw the tilt, minimise to the certificate, blur; shape (p,), coded coefficients.
+
+        ``at`` is where the ridge pulls to, zero if None.
+        """
+        tilt = self._draw(noise, rows.size)  # proof: fresh
+        if at is not None:
+            tilt = tilt - self._pull(at)  # proof: centre
+        if np.ndim(self.ridge):
+            assert self.max_leverage is not None, "checked on construction"
+            rows = WithinLeverage(rows, np.asarray(self.ridge), self.max_leverage)  # proof: reach
+        count = rows.row_count() if self.penalty_rows is None else self.penalty_rows
+        minimum = minimise(
+            ChunkLoss(rows.chunks, self.family, size=rows.size, row_count=rows.row_count()),
+            linear=tilt,
+            ridge=self.ridge,
+            mixing=self.mixing,
+            penalty=self.penalty.with_strength(self.penalty.weight * count),
+            penalised=self.penalised,
+            tolerance=self.tolerance,
+        )
+        # A point without its certificate never leaves: zeros take its place, in silence.
+        centre = minimum.theta if minimum.certified else np.zeros(rows.size)  # proof: certificate
+        if self.law == "gaussian" and self.claimed_epsilon is None:
+            return add_normal(centre, scale=self.residual_noise_scale, sensitivity=self.moved, noise=noise)
+        return add_laplace(centre, scale=self.residual_noise_scale, noise=noise)
+
+    def within_double_precision(self, at: FloatVector) -> bool:
+        """Whether the ridge pulls to all of a centre: none of it cut, near enough for the certificate."""
+        felt = np.abs(np.asarray(self.ridge) * at) <= _DIGITS * self.tolerance
+        return bool(np.all(felt) and np.linalg.norm(at) <= CENTRE * self.tolerance * (1.0 + 1e-9))
+
+    def _pull(self, at: FloatVector) -> FloatVector:
+        """P times the centre, which is cut where rounding in it would be felt beside the tolerance."""
+        most = _DIGITS * self.tolerance
+        return np.clip(np.asarray(self.ridge) * at, -most, most)
+
+    def _draw(self, noise: NoiseSource, size: int) -> FloatVector:
+        if self.law == "gaussian":
+            return noise.normal(size, scale=self.scale)
+        return noise.gamma_norm(size, rate=1.0 / self.scale)
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
+        first, second = worst_case_rows(self.family, relation, size)
+        return WorstCase(first, second, np.eye(size)[0])

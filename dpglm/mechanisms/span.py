@@ -1,0 +1,210 @@
+"""Which matrices sums of x x' over declared rows can be, and the projection of a noisy one onto these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.glm.term_columns import TermColumns
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+def to_coordinates(matrix: FloatMatrix) -> FloatVector:
+    """A symmetric matrix in orthonormal coordinates of Frobenius norm, shape (p (p + 1) / 2,).
+
+    Examples
+    --------
+    >>> to_coordinates(np.array([[1.0, 3.0], [3.0, 2.0]])).round(3)
+    array([1.   , 2.   , 4.243])
+    """
+    return np.concatenate([np.diag(matrix), np.sqrt(2.0) * matrix[np.triu_indices(len(matrix), 1)]])
+
+
+def from_coordinates(flat: FloatVector, size: int) -> FloatMatrix:
+    """The symmetric matrix with these coordinates, shape (size, size)."""
+    matrix = np.zeros((size, size))
+    matrix[np.triu_indices(size, 1)] = flat[size:] / np.sqrt(2.0)
+    matrix += matrix.T
+    matrix[np.diag_indices(size)] = flat[:size]
+    return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class SpanVariances:
+    """Variances of what is tied, for standard symmetric noise: 1 on the diagonal and 1/2 off it.
+
+    All of these numbers are independent of each other and of the free entries, which keep 1 or 1/2.
+
+    Parameters
+    ----------
+    total : float
+        Variance of W, the sum of the weights; 1 / constant^4 where nothing is tied.
+    levels : dict of int to float
+        By ``start`` of a factor's block: the variance of *each* coordinate of v, where the totals of the L
+        levels are ``W / L + Q v``, Q an orthonormal basis of the contrasts. The total of a level then has
+        variance ``total / L**2 + levels[start] * (1 - 1 / L)``.
+    """
+
+    total: float
+    levels: dict[int, float]
+
+
+@dataclass(frozen=True)
+class _Tie:
+    """One factor: its table is ``stretch`` times ``basis``, shape (L, L - 1), of orthonormal columns."""
+
+    start: int
+    stop: int
+    stretch: float
+    basis: FloatMatrix
+
+    @property
+    def count(self) -> int:
+        return len(self.basis)
+
+    def spread(self, contrast: FloatVector) -> FloatMatrix:
+        """``Q' diag(Q v) Q``: what the totals Q v add to the factor's own block."""
+        product: FloatMatrix = self.basis.T @ ((self.basis @ contrast)[:, None] * self.basis)
+        return product
+
+    def gathered(self, own: FloatMatrix) -> FloatVector:
+        """The adjoint of `spread`."""
+        diagonal = np.einsum("li,li->l", self.basis @ own, self.basis)
+        product: FloatVector = self.basis.T @ diagonal
+        return product
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    r"""The space of symmetric matrices that holds x x' for every declared coded row x.
+
+    Beside an intercept the main effect of a factor is tied: with M the totals of its levels and W their sum,
+    a the constant and c Q the table of corners, the term_columns (1, 1), (1, f), (f, f) of a sum of x x' are
+
+    .. math:: a^2 W, \qquad a c\,Q'M, \qquad c^2\,Q' diag(M)\,Q,
+
+    all linear in M, and W is the same for all factors. All other entries are free. Without an intercept
+    nothing is tied.
+
+    Parameters
+    ----------
+    term_columns : sequence of TermColumns
+        The coded columns in order, public.
+
+    Raises
+    ------
+    MethodError
+        If the term_columns do not follow each other, or a table of levels is not a centred simplex.
+
+    Examples
+    --------
+    >>> corners = np.array([[-0.5], [0.5]])
+    >>> one = TermColumns("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.array([1.0]))
+    >>> two = TermColumns("sex", "levels", 1, 2, 0.25, corners, np.array([1.0]))
+    >>> span = Span((one, two))
+    >>> span.dimension  # the number of rows, and how many more of one sex
+    2
+    >>> span.project(np.array([[1.0, 0.25], [0.25, 3.0]])).round(12)
+    array([[2.  , 0.25],
+           [0.25, 2.  ]])
+    """
+
+    term_columns: Sequence[TermColumns]
+
+    def __post_init__(self) -> None:
+        ends = [0, *(block.stop for block in self.term_columns)]
+        if ends[:-1] != [block.start for block in self.term_columns]:
+            raise MethodError(
+                "term_columns with gaps", expected="term_columns that follow each other", remedy=_REMEDY
+            )
+        _ = self._ties
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns p."""
+        return self.term_columns[-1].stop if self.term_columns else 0
+
+    @cached_property
+    def dimension(self) -> int:
+        """Number of free entries of a symmetric matrix in the span."""
+        tied = sum((tie.stop - tie.start) * (tie.stop - tie.start + 1) // 2 for tie in self._ties)
+        return self.size * (self.size + 1) // 2 - tied
+
+    def project(self, matrix: FloatMatrix) -> FloatMatrix:
+        """The nearest matrix of the span in Frobenius norm, shape (p, p), of a symmetric one."""
+        found = 0.5 * (matrix + matrix.T)
+        if self._intercept is None or not self._ties:
+            return found
+        at, constant = self._intercept.start, self._constant
+        total = constant**2 * found[at, at]
+        for tie in self._ties:
+            total += tie.stretch**2 / tie.count * np.trace(found[tie.start : tie.stop, tie.start : tie.stop])
+        total /= self._total_square
+        found[at, at] = constant**2 * total
+        for tie in self._ties:
+            columns = slice(tie.start, tie.stop)
+            # The (1, f) entries are there twice: above and below the diagonal.
+            first = 2.0 * constant * tie.stretch * found[at, columns]
+            second = tie.stretch**2 * tie.gathered(found[columns, columns])
+            contrast = (first + second) / self._contrast_square(tie)
+            found[at, columns] = found[columns, at] = constant * tie.stretch * contrast
+            own = tie.stretch**2 * (total / tie.count * np.eye(tie.stop - tie.start) + tie.spread(contrast))
+            found[columns, columns] = 0.5 * (own + own.T)
+        return found
+
+    def variances(self) -> SpanVariances:
+        """How noisy the tied numbers are after `project`."""
+        levels = {tie.start: 1.0 / self._contrast_square(tie) for tie in self._ties}
+        return SpanVariances(1.0 / self._total_square, levels)
+
+    @cached_property
+    def _intercept(self) -> TermColumns | None:
+        return next((block for block in self.term_columns if block.kind == "intercept"), None)
+
+    @property
+    def _constant(self) -> float:
+        """What stands in the column of the intercept; 1 where there is none."""
+        return 1.0 if self._intercept is None else float(self._intercept.table.item())
+
+    @cached_property
+    def _ties(self) -> tuple[_Tie, ...]:
+        if self._intercept is None:
+            return ()
+        return tuple(_tied(block) for block in self.term_columns if block.kind == "levels")
+
+    @cached_property
+    def _total_square(self) -> float:
+        """Squared Frobenius norm of the direction in which W moves the matrix."""
+        square = self._constant**4
+        for tie in self._ties:
+            square += tie.stretch**4 * (tie.count - 1) / tie.count**2
+        return square
+
+    def _contrast_square(self, tie: _Tie) -> float:
+        """Squared Frobenius norm of the direction in which each coordinate of v moves the matrix."""
+        return 2.0 * (self._constant * tie.stretch) ** 2 + tie.stretch**4 * (1.0 - 2.0 / tie.count)
+
+
+_REMEDY = "Take the term_columns of a coding as they are."
+
+
+def _tied(block: TermColumns) -> _Tie:
+    count, columns = block.table.shape
+    stretch = float(np.sqrt(np.square(block.table).sum() / max(columns, 1)))
+    basis = block.table / stretch if stretch > 0.0 else block.table
+    simplex = (
+        count == columns + 1 == block.stop - block.start + 1
+        and np.allclose(basis.T @ basis, np.eye(columns), atol=1e-9)
+        and np.allclose(basis.sum(axis=0), 0.0, atol=1e-9)
+    )
+    if not simplex:
+        raise MethodError(
+            f"a table of levels for {block.label!r} that is no centred simplex",
+            expected="L rows and L - 1 orthogonal columns of one length that add up to 0",
+            remedy=_REMEDY,
+        )
+    return _Tie(block.start, block.stop, stretch, basis)

@@ -1,0 +1,117 @@
+"""A perturbed minimiser at given noise: tolerances, penalty and what pays for the solver's residual."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dpglm.glm.penalties import Penalty
+from dpglm.glm.term_columns import TermColumns
+from dpglm.inference.expected import expected_curvature
+from dpglm.inference.scaling import Scaling
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.base import Problem
+from dpglm.typing import FloatVector
+
+# Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
+RESIDUAL_SHARE = 0.01
+# The solver stops at this norm of the score, sum units; or at this share of how far noise alone can carry the
+# coefficients, since rounding in the score grows with them, but never at more than this share of the noise.
+TOLERANCE = 1e-7
+TOLERANCE_SHARE = 1e-10
+NOISE_SHARE = 1e-6
+# A row's squared slope is this, at most, on average; and this for a margin loss, where classes are balanced.
+WEIGHT_MAX = 0.25
+WEIGHT_MAX_MARGIN = 1.0
+
+
+def perturbed_objective(
+    problem: Problem,
+    penalty: Penalty,
+    *,
+    ridge: float | FloatVector,
+    law: str,
+    scale: float,
+    price: float,
+    claimed: float | None = None,
+    max_leverage: float | None = None,
+    row_square: float | None = None,
+) -> PerturbedMinimiser:
+    """The release at this noise.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its strength, if given, is per row.
+    penalty : Penalty
+        Convex; goes inside the objective.
+    ridge, law, scale, claimed, reach
+        As `PerturbedMinimiser` wants them.
+    price : float
+        In epsilon (or mu), pays for the solver's residual.
+    row_square : float or None
+        Mean squared norm of the rows that are read, for the default strength; None expects it from declared
+        bounds.
+    """
+    scaling = Scaling.of(problem.geometry)
+    size = len(scaling.lengths)
+    deviation = scale if law == "gaussian" else scale * math.sqrt(size + 1.0)
+    tolerance = tolerance_at(deviation, size, float(np.min(ridge)))
+    if problem.strength is None:
+        # Sum units: the level that noise alone reaches in p coordinates.
+        strength = default_strength(problem, penalty, deviation, row_square)
+        rows: float | None = 1.0
+    else:
+        strength, rows = float(problem.strength), problem.rows
+    found = PerturbedMinimiser(
+        family=problem.family,
+        ridge=ridge,
+        law="gaussian" if law == "gaussian" else "gamma",
+        scale=scale,
+        tolerance=tolerance,
+        residual_noise_scale=1.0,
+        penalty=penalty.with_strength(strength),
+        penalty_rows=rows,
+        mixing=scaling.mixing,
+        penalised=scaling.penalised,
+        claimed_epsilon=claimed,
+        max_leverage=max_leverage,
+    )
+    return replace(found, residual_noise_scale=found.residual_noise_for(price))
+
+
+def tolerance_at(deviation: float, size: int, ridge: float) -> float:
+    """What a solver may leave over of the score, sum units, at this noise in each of ``size`` coordinates."""
+    far = deviation * math.sqrt(size) * max(1.0, 1.0 / ridge)
+    return max(TOLERANCE, min(TOLERANCE_SHARE * far, NOISE_SHARE * deviation))
+
+
+def default_strength(
+    problem: Problem, penalty: Penalty, deviation: float, row_square: float | None = None
+) -> float:
+    """Penalty strength, sum units, that stops coordinates of pure noise: deviation * sqrt(2 log p).
+
+    The deviation is that of the noise and, where the number of rows is declared, of sampling. Penalties that
+    set nothing to zero get 0: the ridge that privacy needs is there anyway (Theorem B).
+    """
+    if not penalty.selects:
+        return 0.0
+    size = int(np.asarray(problem.geometry.penalised).sum())
+    weight = WEIGHT_MAX if problem.family.likelihood else WEIGHT_MAX_MARGIN
+    each = score_variance(problem.geometry.term_columns, weight)
+    if row_square is not None:
+        each = weight * row_square / max(size, 1)
+    sampling = each * (problem.known_rows or 0)
+    return math.sqrt(deviation**2 + sampling) * math.sqrt(2.0 * math.log(max(size, 2)))
+
+
+def score_variance(term_columns: Sequence[TermColumns], weight: float = WEIGHT_MAX) -> float:
+    """Variance that one row adds to a coordinate of the score, at most, on average over coordinates."""
+    penalised = [block for block in term_columns if block.kind != "intercept"]
+    if not penalised:
+        return 0.0
+    squares = np.diag(expected_curvature(term_columns, weight))
+    return float(np.mean(np.concatenate([squares[block.columns] for block in penalised])))

@@ -1,0 +1,236 @@
+"""DPSC: sparse classification by ADMM with fresh noise in every iteration; DPLL for l1, DPLH for l1/2."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties.none import NoPenalty
+from dpglm.inference.scaling import Scaling
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
+from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.gdp_ridge import composable
+from dpglm.methods.iterated import (
+    bound_penalty,
+    declared_rows,
+    estimate,
+    gaussian_total,
+    noise_level,
+    prox,
+    public_rows,
+    require_budget,
+    require_positive,
+    require_steps,
+)
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
+from dpglm.optim.quadratic import minimise_quadratic
+from dpglm.papers.printed import PrintedDPSC
+from dpglm.papers.printed_plan import Reproduction, printed_card
+from dpglm.privacy.accounting import SAFETY, gdp_mu
+from dpglm.privacy.bounded import bounded_shift
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.calibration import free_ridge, gamma_rate
+from dpglm.typing import FloatVector
+
+# Iterations: pure noise grows with their number, Gaussian noise with its root.
+ITERATIONS, ITERATIONS_PURE = 10, 2
+# Pure budgets afford a ridge larger than the least one; where the Jacobian is paid for (losses that are not
+# logistic), it takes this share of epsilon.
+PURE_RIDGE, JACOBIAN_SHARE = 3.0, 0.02
+# Least tolerance, as a share of the ridge: the centre of a ridge may be about a thousand long.
+TOLERANCE = 2.0**-35
+
+
+@methods.register("dpsc")
+@dataclass(frozen=True)
+class DPSC(Method):
+    r"""Alternating directions between a penalty and perturbed minimisers, each with noise of its own.
+
+    With f the sum of losses, Lam = n c and b_k drawn afresh for every k,
+
+    .. math::
+
+        Z &= \mathrm{prox}_{P/\Lambda}(w - V/\Lambda), \\
+        w &= \arg\min f(w) + b_k \cdot w + \tfrac{\Lambda}{2} |w - (Z + V/\Lambda)|^2 + \text{residual noise},
+        \qquad V^+ = V + \Lambda (Z - w).
+
+    Only w reads rows; Z, V and the answer, the proximal step at the mean of ``w - V / Lam`` over the last
+    half of the iterations, are post-processing: any penalty keeps the claim, and the answer is sparse.
+
+    Parameters
+    ----------
+    iterations : int or None
+        K. None: 10, or 2 with a pure epsilon, whose noise grows with K rather than with its root.
+    c : float or None
+        Augmentation per row, of a declared number of rows. None: the least Lam at which an iteration costs
+        no more than its noise.
+    coding : {"reference", "centred"}
+        The user's own columns with long rows cut, or centred columns, which need no cut.
+    paper_exact : bool
+        Runs the algorithm as it is printed, one noise vector for all iterations and ``inner`` gradient steps,
+        for reproduction only: the result is NOT PRIVATE, and a ledger refuses it.
+    inner, alpha : int, float
+        Gradient steps an iteration, and their size, of the printed algorithm.
+
+    References
+    ----------
+    The DPSC paper, algorithms 1 to 3, whose privacy claim holds for fresh noise and exact minimisers only;
+    ``mechanisms/objective_perturbation.md`` for the theorems used.
+
+    Examples
+    --------
+    >>> DPSC(iterations=20).name
+    'dpsc'
+    """
+
+    iterations: int | None = None
+    c: float | None = None
+    coding: Literal["centred", "reference"] = "reference"
+    paper_exact: bool = False
+    inner: int = 10
+    alpha: float = 0.5
+
+    name: ClassVar[str] = "dpsc"
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        privacy = require_budget(problem, privacy, self.name)
+        require_steps(self.iterations, "iterations")
+        require_positive(self.c, "c")
+        if self.paper_exact:
+            require_steps(self.inner, "inner")
+            require_positive(self.alpha, "alpha")
+            printed = Reproduction(problem, privacy, self.iterations or 100)
+            return printed.dpsc(1.0 if self.c is None else float(self.c), self.inner, float(self.alpha))
+        pure = privacy.delta == 0.0 and privacy.mu is None
+        rounds = self.iterations or (ITERATIONS_PURE if pure else ITERATIONS)
+        ridge = None if self.c is None else self.c * declared_rows(problem, self.name)
+        if not problem.family.logistic:
+            law, ridge, scale, price, theorem, mu = _bounded(privacy, rounds, ridge)
+        elif pure:
+            law, ridge, scale, price, theorem, mu = _pure(privacy, rounds, ridge)
+        else:
+            mu = gaussian_total(privacy, self.name)
+            law, each = "gaussian", mu / math.sqrt(rounds) * (1.0 - SAFETY)
+            price = each * math.sqrt(RESIDUAL_SHARE)
+            ridge, found = composable(each * math.sqrt(1.0 - RESIDUAL_SHARE), privacy.relation, ridge)
+            scale, theorem = found.scale, found.theorem
+        smooth = replace(problem, strength=None)
+        max_leverage = None if problem.family.logistic else 1.0 / ridge
+        one = perturbed_objective(
+            smooth, NoPenalty(), ridge=ridge, law=law, scale=scale, price=price, max_leverage=max_leverage
+        )
+        if one.tolerance < TOLERANCE * ridge:
+            one = replace(one, tolerance=TOLERANCE * ridge)
+            one = replace(one, residual_noise_scale=one.residual_noise_for(price))
+        releases = tuple(replace(one) for _ in range(rounds))
+        return budgeted_plan(releases, privacy, theorem, mu=mu)
+
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
+        scaling = Scaling.of(problem.geometry)
+        first = plan.releases[0]
+        if isinstance(first, PrintedDPSC):
+            return estimate(scaling, ask(first)[len(scaling.lengths) :])
+        assert isinstance(first, PerturbedMinimiser)
+        ridge, size, rounds = float(first.ridge), len(scaling.lengths), len(plan.releases)
+        averaged = rounds - rounds // 2
+        deviation = first.scale * (1.0 if first.law == "gaussian" else math.sqrt(size + 1.0))
+        # A soft threshold lets little of one iteration's noise pass, and the mean of many has less of it;
+        # what is beyond a jump is kept whole.
+        felt = deviation / math.sqrt(averaged) if problem.penalty.convex else deviation
+        level = noise_level(felt, int(scaling.penalised.sum()))
+        penalty = bound_penalty(problem, scaling, ridge, level)
+        w, V, mean = np.zeros(size), np.zeros(size), np.zeros(size)
+        for number, release in enumerate(plan.releases):
+            Z = scaling.coded(nearest(penalty, w - V / ridge, ridge, scaling))
+            w = ask(release, Z + V / ridge)
+            V = V + ridge * (Z - w)
+            if number >= rounds // 2:
+                mean = mean + (w - V / ridge) / averaged
+        found = nearest(penalty, mean, ridge, scaling)
+        facts = {}
+        if problem.public_size():
+            facts["strength"] = penalty.weight / public_rows(problem, self.name)
+        return estimate(scaling, found, **facts)
+
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
+        release = plan.releases[0]
+        if isinstance(release, PrintedDPSC):
+            return printed_card(plan, "DPSC, one noise vector for all iterations,")
+        assert isinstance(release, PerturbedMinimiser)
+        assert plan.privacy is not None
+        law = {
+            "gamma": "density proportional to exp(-|b| / scale)",
+            "gaussian": "Gaussian, N(0, scale^2 I)",
+        }
+        return {
+            "algorithm": "ADMM over perturbed minimisers",
+            "theorem": plan.guarantee.theorem,
+            "released": f"{len(plan.releases)} minimisers of losses + b'theta + ridge/2 |theta - centre|^2",
+            "sensitivity": release.sensitivity(plan.privacy.relation),
+            "noise": law[release.law] + ", fresh in every iteration",
+            "noise_scale": release.scale,
+            "iterations": len(plan.releases),
+            "ridge": float(release.ridge),
+            "penalty_applied": "between minimisers, to released numbers",
+            "solver_residual": release.tolerance,
+            "residual_noise_scale": release.residual_noise_scale,
+        }
+
+
+def nearest(penalty: Penalty, coded: FloatVector, ridge: float, scaling: Scaling) -> FloatVector:
+    """Scaled coefficients that minimise ``ridge / 2 |coded - theta|^2 + penalty``, shape (p,)."""
+    mixing = scaling.mixing
+    if np.array_equal(mixing, np.eye(len(mixing))):
+        return prox(penalty, coded, ridge, scaling)
+    found = minimise_quadratic(
+        ridge * (mixing.T @ mixing), ridge * (mixing.T @ coded), penalty, penalised=scaling.penalised
+    )
+    return np.asarray(found.coefficients[0], dtype=np.float64)
+
+
+_Numbers = tuple[str, float, float, float, str, float | None]
+
+
+def _pure(privacy: Privacy, rounds: int, ridge: float | None) -> _Numbers:
+    """Law, ridge, scale, price of the residual, theorem and mu for a pure epsilon: epsilons add."""
+    each = privacy.epsilon / rounds * (1.0 - SAFETY)
+    tilt, relation = each * (1.0 - RESIDUAL_SHARE), privacy.relation
+    ridge = PURE_RIDGE * free_ridge(tilt, relation=relation) if ridge is None else ridge
+    rate = gamma_rate(tilt, ridge, relation=relation)
+    return "gamma", ridge, 1.0 / rate, each * RESIDUAL_SHARE, "Theorem A1", None
+
+
+def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> _Numbers:
+    """The same for losses whose slope and curvature nothing ties together: Theorem C, shifts add."""
+    if privacy.mu is not None:
+        raise MethodError(
+            f"a budget in {privacy.definition} for a loss that is not logistic",
+            expected="an epsilon, or an epsilon and a delta: the proof for these losses gives no other",
+            remedy="Use privacy=(1.0, 1e-6), or method='ssadmm'.",
+        )
+    moved = 2.0 if privacy.relation == "replace-one" else 1.0
+    if ridge is None:
+        ridge = rounds / math.expm1(JACOBIAN_SHARE * privacy.epsilon)
+    shift = rounds * bounded_shift(1.0 / ridge)
+    left = (privacy.epsilon - shift) * (1.0 - SAFETY)
+    if left < 0.5 * privacy.epsilon:
+        raise MethodError(
+            f"c so small that {rounds} iterations spend more than half of epsilon on their Jacobians",
+            expected="a larger c, or fewer iterations",
+            remedy="Leave c out.",
+        )
+    if privacy.delta == 0.0:
+        each = left / rounds
+        rate = each * (1.0 - RESIDUAL_SHARE) / moved
+        return "gamma", ridge, 1.0 / rate, each * RESIDUAL_SHARE, "Theorem C", None
+    factor = (1.0 + 1.0 / ridge) ** rounds if moved == 2.0 else 1.0
+    each = gdp_mu(left, privacy.delta / factor) / math.sqrt(rounds) * (1.0 - SAFETY)
+    scale = moved / (each * math.sqrt(1.0 - RESIDUAL_SHARE))
+    return "gaussian", ridge, scale, each * math.sqrt(RESIDUAL_SHARE), "Theorem C", None

@@ -1,0 +1,150 @@
+"""Perturbed minimisers at a price: a pure epsilon each, or a mu for one or for all groups together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties.l2 import L2
+from dpglm.glm.penalties.none import NoPenalty
+from dpglm.mechanisms.objective_perturbation import CENTRE, NEIGHBOURS, PerturbedMinimiser
+from dpglm.methods.base import Problem
+from dpglm.methods.gdp_ridge import composable
+from dpglm.methods.iterated import gaussian_total, require_budget
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, tolerance_at
+from dpglm.privacy.accounting import SAFETY
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.calibration import free_ridge, gamma_rate
+from dpglm.typing import BoolVector
+
+# What may go inside the objective of a model, beside its ridge.
+PENALTIES = ("none", "l1", "l2", "elastic_net")
+
+
+@dataclass(frozen=True)
+class BudgetSplit:
+    """What a minimiser may cost: a pure epsilon, or a mu.
+
+    Parameters
+    ----------
+    privacy : Privacy
+    mu : float or None
+        Of all Gaussian releases that one row is in; None for a pure budget.
+    """
+
+    privacy: Privacy
+    mu: float | None
+
+    @classmethod
+    def of(cls, problem: Problem, privacy: Privacy | None, name: str) -> BudgetSplit:
+        """The budget of a stack.
+
+        Raises
+        ------
+        MethodError
+            No budget, add-remove, or a family or penalty that stacks do not have.
+        """
+        privacy = require_budget(problem, privacy, name)
+        if privacy.relation == "add-remove":
+            raise MethodError(
+                f"method={name!r} under add-remove",
+                expected="replace-one: rows are dealt to parts by their place",
+                remedy="Leave relation out.",
+            )
+        if problem.family.name != "binomial":
+            raise MethodError(
+                f"method={name!r} for family {problem.family.name!r}",
+                expected="family='binomial', whose answers are probabilities",
+                remedy="Use method='auto'.",
+            )
+        if problem.strength is not None and problem.penalty.name not in PENALTIES:
+            raise MethodError(
+                f"penalty {problem.penalty.name!r} with a strength in method={name!r}",
+                expected="'l1', 'l2' or 'elastic_net', inside the objective of each model",
+                remedy="Leave strength out: the models have the ridge that privacy needs.",
+            )
+        pure = privacy.delta == 0.0 and privacy.mu is None
+        return cls(privacy, None if pure else gaussian_total(privacy, name))
+
+    def share(self, part: float) -> BudgetSplit:
+        """That part of a pure epsilon."""
+        assert self.mu is None, "Gaussian releases of groups are priced together"
+        return replace(self, privacy=replace(self.privacy, epsilon=part * self.privacy.epsilon))
+
+    def alone(
+        self, problem: Problem, penalised: BoolVector, ridge: float | None, far: float = 0.0
+    ) -> PerturbedMinimiser:
+        """One minimiser for the whole price; ``far`` from zero lies what its ridge pulls to."""
+        relation = self.privacy.relation
+        if self.mu is not None:
+            tilt, price = self.mu * math.sqrt(1.0 - RESIDUAL_SHARE), self.mu * math.sqrt(RESIDUAL_SHARE)
+            ridge, found = composable(tilt, relation, ridge)
+            return _minimiser(problem, penalised, "gaussian", ridge, found.scale, price, far)
+        epsilon = self.privacy.epsilon * (1.0 - RESIDUAL_SHARE) * (1.0 - SAFETY)
+        ridge = free_ridge(epsilon, relation=relation) if ridge is None else ridge
+        rate = gamma_rate(epsilon, ridge, relation=relation)
+        price = self.privacy.epsilon * RESIDUAL_SHARE * (1.0 - SAFETY)
+        return _minimiser(problem, penalised, "gamma", ridge, 1.0 / rate, price, far)
+
+    def together(
+        self, problem: Problem, masks: Sequence[BoolVector], ridge: float | None, fars: Sequence[float]
+    ) -> tuple[PerturbedMinimiser, ...]:
+        """Gaussian minimisers on groups of columns that cost no more than one."""
+        assert self.mu is not None, "a pure epsilon is dealt out to the groups"
+        if len(masks) == 1:
+            return (self.alone(problem, masks[0], ridge, fars[0]),)
+        scale = (
+            NEIGHBOURS[self.privacy.relation] / (self.mu * math.sqrt(1.0 - RESIDUAL_SHARE)) * (1.0 + SAFETY)
+        )
+        least = 2.0 * scale**2 * (1.0 + SAFETY)
+        if ridge is not None and ridge < least:
+            raise MethodError(
+                f"ridge={ridge:g} for models that are released together",
+                expected=f"at least {least:.6g} at this budget",
+                remedy="Leave ridge out.",
+            )
+        price = self.mu * math.sqrt(RESIDUAL_SHARE / len(masks)) * (1.0 - SAFETY)
+        own = least if ridge is None else ridge
+        return tuple(
+            _minimiser(problem, mask, "gaussian", own, scale, price, far)
+            for mask, far in zip(masks, fars, strict=True)
+        )
+
+
+def _minimiser(
+    problem: Problem, penalised: BoolVector, law: str, ridge: float, scale: float, price: float, far: float
+) -> PerturbedMinimiser:
+    size = len(penalised)
+    tolerance = tolerance_at(scale if law == "gaussian" else scale * math.sqrt(size + 1.0), size, ridge)
+    penalty: Penalty = NoPenalty()
+    if problem.strength is not None:
+        penalty = problem.penalty.with_strength(float(problem.strength))
+    found = PerturbedMinimiser(
+        family=problem.family,
+        ridge=ridge,
+        law="gaussian" if law == "gaussian" else "gamma",
+        scale=scale,
+        tolerance=max(tolerance, far / CENTRE),
+        residual_noise_scale=1.0,
+        penalty=penalty,
+        penalty_rows=None,
+        mixing=np.eye(size),
+        penalised=penalised,
+    )
+    if not found.within_double_precision(np.array([far])):
+        raise MethodError(
+            f"a ridge of {ridge:g} times the source's coefficients, larger than double precision follows",
+            expected="a smaller ridge: this one leaves the source as it is",
+            remedy="Leave ridge out.",
+        )
+    return replace(found, residual_noise_scale=found.residual_noise_for(price))
+
+
+def own_ridge(penalty: Penalty, strength: object) -> Penalty:
+    """The penalty of models that have a ridge of their own and were given no strength."""
+    return L2() if strength is None and penalty.strength is None else penalty

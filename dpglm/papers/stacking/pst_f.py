@@ -1,0 +1,173 @@
+"""PST-F: models on groups of columns of the same rows, and a model of their answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.mechanisms.base import Release
+from dpglm.methods.base import Ask, Estimate, Problem, methods
+from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.iterated import require_positive
+from dpglm.papers.stacking.base import Stacking, inner_of
+from dpglm.papers.stacking.budget_split import BudgetSplit
+from dpglm.papers.stacking.grouping import (
+    Groups,
+    Importance,
+    column_groups,
+    loadings_of,
+    plain_list,
+    public_shares,
+)
+from dpglm.papers.stacking.stacked import (
+    Grouping,
+    answers_of,
+    dealt,
+    distances,
+    joined,
+    meta_release,
+    require_combine,
+    stacked,
+)
+from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
+from dpglm.privacy.budget import Privacy
+from dpglm.typing import FloatMatrix, FloatVector
+
+# What a guarantee of models of groups takes for granted, too.
+GROUPED = "groups of columns and their weights were chosen without looking at these data"
+
+
+@methods.register("pst-f")
+@dataclass(frozen=True)
+class PSTF(Stacking):
+    r"""Models on groups of columns of the same rows, stacked.
+
+    With a pure epsilon group k spends :math:`q_k \varepsilon`, :math:`\sum_k q_k = 1`. With a delta, Gaussian
+    noise of one scale protects all groups together: K models for the price of one. Either way the meta model,
+    on rows that no group read, has the whole budget again.
+
+    Parameters
+    ----------
+    groups : int, mapping or None
+        Names of groups to the terms that they read, each term in one group; or a number of groups, to which
+        terms are dealt at random, whatever the data say. None: 5, or one a term.
+    importance : mapping or None
+        Public weights >= 0 of groups, or of terms, which add up in a group. None: all alike.
+        Groups of weight 0 are left out.
+    provenance : str or None
+        Where the weights come from: "expert", "literature: ...", "public data: ...". Needed with importance:
+        weights that were read off these rows would not be public.
+    combine, holdout, ridge
+        As in `PSTS`; ``"weighted"`` votes count by importance.
+    split_seed : int
+        Of the random groups; public.
+
+    References
+    ----------
+    The STACK paper, PST-F, whose split of epsilon holds; ``papers/stacking/submodel_minimisers.md`` for the
+    Gaussian one.
+
+    Examples
+    --------
+    >>> PSTF(groups={"blood": ["hb", "wbc"], "person": ["age"]}).name
+    'pst-f'
+    """
+
+    groups: Groups | None = None
+    importance: Importance | None = None
+    provenance: str | None = None
+    split_seed: int = 0
+
+    name: ClassVar[str] = "pst-f"
+
+    def __post_init__(self) -> None:
+        # Copies in plain kinds, which a result can keep and a user cannot change.
+        if isinstance(self.groups, Mapping):
+            object.__setattr__(self, "groups", {name: plain_list(own) for name, own in self.groups.items()})
+        if isinstance(self.importance, Mapping):
+            object.__setattr__(self, "importance", dict(self.importance))
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        return self.plan_at(problem, privacy, None)
+
+    def plan_at(
+        self, problem: Problem, privacy: Privacy | None, source: FloatMatrix | None
+    ) -> PricedReleases:
+        """The plan where the ridges of models pull to those of a source, shape (K, p), coded."""
+        pricing = BudgetSplit.of(problem, privacy, self.name)
+        require_combine(self.combine, self.holdout)
+        require_positive(self.ridge, "ridge")
+        grouping, shares = self.grouping(problem, pricing.mu is None)
+        fars = distances(grouping, source)
+        masks = grouping.masks(problem.geometry)
+        models: Sequence[Release]
+        if pricing.mu is None:
+            models = [
+                SubmodelMinimisers((pricing.share(q).alone(problem, mask, self.ridge, far),), own[None])
+                for q, mask, far, own in zip(shares.tolist(), masks, fars, grouping.loadings, strict=True)
+            ]
+        else:
+            models = joined(pricing.together(problem, masks, self.ridge, fars), grouping)
+        edges = self.edges(len(shares))
+        releases = tuple(models)
+        if len(edges) > 2:
+            meta = meta_release(pricing, problem, len(shares), 2.0 * math.sqrt(len(shares)))
+            releases = (*dealt(models, edges, [0] * len(models)), *dealt([meta], edges, [1]))
+        theorem = "Theorem A1, epsilon shared by groups" if pricing.mu is None else "Theorem A2 on groups"
+        return budgeted_plan(releases, pricing.privacy, theorem, mu=pricing.mu, more=(GROUPED,))
+
+    def grouping(self, problem: Problem, pure: bool) -> tuple[Grouping, FloatVector]:
+        """Groups with their loadings, and their public shares."""
+        names, groups = column_groups(problem.geometry, self.groups, self.split_seed)
+        shares = public_shares(names, groups, self.importance, self.provenance)
+        kept = np.flatnonzero(shares).tolist()
+        members = [groups[place] for place in kept]
+        loadings = loadings_of(problem.geometry, members, shares[kept], together=not pure)
+        return Grouping(tuple(names[at] for at in kept), tuple(map(tuple, members)), loadings), shares[kept]
+
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
+        return self.solve_at(problem, plan, ask, None)
+
+    def solve_at(
+        self, problem: Problem, plan: PricedReleases, ask: Ask, centre: FloatVector | None
+    ) -> Estimate:
+        """The estimate where the ridges of all models pull to a centre, in loaded coordinates."""
+        assert plan.privacy is not None
+        pure = plan.privacy.delta == 0.0 and plan.privacy.mu is None
+        grouping, shares = self.grouping(problem, pure)
+        low = [one for one in plan.releases if isinstance(inner_of(one), SubmodelMinimisers)]
+        answers = answers_of(grouping, low, ask, centre)
+        return stacked(
+            problem, grouping, answers, self.combine, shares, lambda at: ask(plan.releases[-1], at)
+        )
+
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
+        assert plan.privacy is not None
+        pure = plan.privacy.delta == 0.0 and plan.privacy.mu is None
+        grouping, shares = self.grouping(problem, pure)
+        spent: dict[str, Any] = {}
+        if pure:
+            spent = {"group_epsilon": [float(share * plan.privacy.epsilon) for share in shares]}
+        if self.importance is not None:
+            spent |= {
+                "importance": dict(zip(grouping.names, shares.tolist(), strict=True)),
+                "importance_provenance": str(self.provenance),
+            }
+        if isinstance(self.groups, Mapping):
+            chosen = "given"
+        else:
+            chosen = f"terms dealt at random with seed {self.split_seed}, without looking at data"
+        return {
+            "algorithm": "stacking of models on groups of columns (PST-F)",
+            "released": f"{len(shares)} perturbed minimisers, each on its own columns"
+            + (", and one on their answers" if len(plan.releases) > 1 and self.combine == "model" else ""),
+            "groups": {name: list(terms) for name, terms in zip(grouping.names, grouping.terms, strict=True)},
+            "groups_chosen": chosen,
+            **spent,
+            **self.facts(plan),
+        }

@@ -1,0 +1,171 @@
+"""Models on groups of columns of the same rows, released together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import ClassVar
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
+from dpglm.mechanisms.predictor import squares
+from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.optim.rows import Piece, RowChunk
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.composition import Event, GaussianEvent
+from dpglm.typing import FloatMatrix, FloatVector, IntVector
+
+# Squared norm that rows may have before they are cut: what is left takes the rounding to float32.
+_LONGEST = 1.0 - 1e-6
+# Squares of loadings, times those of rows, are numbers.
+_MOST = 1e50
+_REMEDY = "Let a method make the release."
+
+
+class _Group:
+    """Rows of one group of columns: those of its loadings, all rows cut alike."""
+
+    def __init__(self, rows: Rows, loadings: FloatVector, total: FloatVector) -> None:
+        self._rows, self._total = rows, total
+        self._columns: IntVector = np.flatnonzero(loadings)
+        self._loadings = loadings[self._columns]
+
+    @property
+    def size(self) -> int:
+        return len(self._columns)
+
+    def row_count(self) -> int:
+        return self._rows.row_count()
+
+    def chunks(self) -> Iterator[RowChunk]:
+        for block in self._rows.chunks():
+            square = squares(self._total, block.X)
+            factor = np.sqrt(_LONGEST / np.maximum(square, _LONGEST))  # proof: cut
+            wide = block.X[self._columns].astype(np.float64) * self._loadings[:, None] * factor
+            yield Piece(np.ascontiguousarray(wide, dtype=np.float32), block.y, block.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class SubmodelMinimisers(Release):
+    r"""Perturbed minimisers on groups of columns of the same rows: with Gaussian noise, for the price of one.
+
+    Group k reads the rows ``f * loadings[k] * x``, its columns alone, where f <= 1 is the same for all groups
+    of a row and cuts it to ``sum_k |f * loadings[k] * x|^2 <= 1``. Neighbours move the scores of all groups
+    together by no more than one row of norm 1.
+
+    Parameters
+    ----------
+    minimisers : tuple of PerturbedMinimiser
+        One for a group, of the size of its columns. Several have Gaussian noise of one scale, one ridge each
+        of at least ``2 scale**2``, and claims that compose.
+    loadings : ndarray, shape (K, p)
+        Public factors of the coded columns, >= 0 and finite; a group reads those above 0.
+
+    Raises
+    ------
+    MethodError
+        Minimisers of which the theorem does not speak, or sizes that do not fit.
+
+    References
+    ----------
+    ``blocks.md`` beside this file.
+    """
+
+    minimisers: tuple[PerturbedMinimiser, ...]
+    loadings: FloatMatrix
+
+    name: ClassVar[str] = "block minimisers"
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.minimisers[0].assumptions
+
+    def __post_init__(self) -> None:
+        loadings = np.array(self.loadings, dtype=np.float64)
+        loadings.setflags(write=False)
+        object.__setattr__(self, "loadings", loadings)
+        fitting = loadings.ndim == 2 and len(loadings) == len(self.minimisers) > 0
+        if not fitting or not ((loadings >= 0.0) & (loadings < _MOST)).all():  # proof: finite
+            raise MethodError(
+                "loadings", expected="a row of numbers from 0 to 1e50 for each minimiser", remedy=_REMEDY
+            )
+        for minimiser, own in zip(self.minimisers, loadings, strict=True):
+            if len(minimiser.mixing) != int(np.count_nonzero(own)):
+                raise MethodError(
+                    "a minimiser of another size than its group",
+                    expected="as many coefficients as columns",
+                    remedy=_REMEDY,
+                )
+            if len(self.minimisers) > 1 and not self._together(minimiser):
+                raise MethodError(
+                    "minimisers whose claims do not join",
+                    expected="Gaussian noise of one scale, logistic losses, ridges of at least 2 scale^2",
+                    remedy=_REMEDY,
+                )
+
+    def _together(self, minimiser: PerturbedMinimiser) -> bool:
+        """Whether the joint theorem speaks of it."""
+        return (  # proof: joint
+            minimiser.family.logistic
+            and minimiser.law == "gaussian"
+            and minimiser.claimed_epsilon is None
+            and minimiser.scale == self.minimisers[0].scale
+            and np.ndim(minimiser.ridge) == 0
+            and minimiser.least_ridge >= 2.0 * minimiser.scale**2
+        )
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return list(accumulate(len(one.mixing) for one in self.minimisers))
+
+    @property
+    def size(self) -> int:
+        """Coefficients of all groups, one group after the other."""
+        return self._ends[-1]
+
+    def sensitivity(self, relation: Relation) -> float:
+        """Largest change of the scores of all groups, taken together."""
+        return NEIGHBOURS[relation]  # proof: sensitivity
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        alone = [one.events(relation) for one in self.minimisers]  # refuses what one of them refuses
+        if len(alone) == 1:
+            return alone[0]
+        (scale,) = {one.scale for one in self.minimisers}
+        joint = GaussianEvent(self.sensitivity(relation) / scale)  # proof: price
+        residuals = math.hypot(
+            *(one.moved / one.residual_noise_scale for one in self.minimisers)
+        )  # proof: residual
+        return (self.name, joint), ("solver residual", GaussianEvent(residuals))
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        """Coefficients of all groups, shape (size,); ``at`` is where their ridges pull to, likewise."""
+        total = np.square(self.loadings).sum(axis=0)
+        starts = [0, *self._ends]
+        answers = []
+        for place, minimiser in enumerate(self.minimisers):
+            own = slice(starts[place], starts[place + 1])
+            group = _Group(rows, np.asarray(self.loadings[place]), total)
+            answers.append(minimiser.run(group, None if at is None else at[own], noise))  # proof: fresh
+        return np.concatenate(answers)
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """One row with as much in the first column of each group, or its opposite."""
+        groups = [int(np.flatnonzero(own)[0]) for own in self.loadings]
+        share = 1.0 / math.sqrt(len(groups))
+        row = np.zeros((size, 1), dtype=np.float32)
+        row[groups, 0] = [share / float(own[place]) for own, place in zip(self.loadings, groups, strict=True)]
+        row *= np.float32(min(1.0, 1.0 / float(np.linalg.norm(row))))
+        first, second = worst_case_rows(self.minimisers[0].family, relation, size)
+        tables = [Piece(row * block.X[:1], block.y, block.offset) for block in (first, second)]
+        direction = np.zeros(self.size)
+        direction[[0, *self._ends[:-1]]] = share
+        return WorstCase(tables[0], tables[1], direction)

@@ -1,0 +1,276 @@
+"""Hypothesis transfer: fits that start from another organisation's released models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
+from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.iterated import require_positive
+from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
+from dpglm.papers.stacking.pst_f import PSTF
+from dpglm.papers.stacking.stack import Combine, Stack
+from dpglm.papers.stacking.stacked import distances, pull, stacked, whole_rows
+from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.registry import with_options
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+class Saved(Protocol):
+    """What is read of a saved result: released numbers and public facts."""
+
+    formula: str
+    family: str
+    method: str
+    names: tuple[str, ...]
+    estimates: FloatVector
+    user_from_coded: FloatMatrix
+    mechanism: Any
+    guarantee: Guarantee
+    stack: Stack | None
+
+
+@dataclass(frozen=True)
+class _Transfer(Method):
+    """A method that starts from a saved result.
+
+    Parameters
+    ----------
+    source : path
+        Of a result that ``save`` wrote, wherever it was fitted.
+    """
+
+    source: str | PathLike[str] = ""
+    _saved: Saved | None = field(default=None, repr=False, compare=False)
+
+    coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
+
+    def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
+        if not isinstance(self.source, str | PathLike) or not str(self.source):
+            raise MethodError(
+                f"method={self.name!r} without a source",
+                expected="the path of a saved result",
+                remedy=f"Use dpglm.methods.{type(self).__name__}(source='main.json').",
+            )
+        # The name alone: results keep options, and no path of this machine.
+        return replace(self, source=Path(self.source).name, _saved=load(self.source))
+
+    def inside(self, penalty: Penalty, strength: object) -> Penalty:
+        return own_ridge(penalty, strength)
+
+    @property
+    def saved(self) -> Saved:
+        """The source, read."""
+        assert self._saved is not None, "opened before it is planned"
+        return self._saved
+
+    def _require_match(self, problem: Problem) -> None:
+        """Refuse a source whose columns are not these: its coefficients would mean something else.
+
+        Raises
+        ------
+        MethodError
+            Names the first column, or bound, that differs.
+        """
+        saved, names = self.saved, problem.geometry.names
+        if saved.family != problem.family.name:
+            raise MethodError(
+                f"a source of family {saved.family!r}",
+                expected=f"family {problem.family.name!r}",
+                remedy="Fit the source with the same family.",
+            )
+        for name in (*saved.names, *names):
+            if name not in saved.names or name not in names:
+                raise MethodError(
+                    f"column {name!r} in the {'source' if name in saved.names else 'formula'} only",
+                    expected="the same formula and levels for source and target",
+                    remedy=f"Use the formula of the source: {saved.formula!r}.",
+                )
+        if saved.names != names:
+            raise MethodError(
+                "the columns of the source in another order",
+                expected="the same formula",
+                remedy=f"Use the formula of the source: {saved.formula!r}.",
+            )
+
+    def _require_bounds(self, geometry: Geometry) -> None:
+        """Refuse a source whose bounds are not these, by which group models are scaled."""
+        here = np.asarray(geometry.user_from_coded, dtype=np.float64)
+        there = np.asarray(self.saved.user_from_coded, dtype=np.float64)
+        for name, one, other in zip(geometry.names, here, there, strict=True):
+            if not np.allclose(one, other, rtol=1e-9, atol=1e-12 * float(np.abs(one).max())):
+                raise MethodError(
+                    f"other bounds of {name!r}, or of what weighs beside it, than the source's",
+                    expected="the same schema for source and target",
+                    remedy="Use the schema that the source has: dpglm.load(source).schema.",
+                )
+
+    def _premise(self) -> str:
+        """What the guarantee of a target takes for granted of its source."""
+        if self.saved.guarantee.private:
+            return "whoever is in the rows of the source as well pays its price, too"
+        return "the source promises no privacy and was made without these rows"
+
+    def _source_facts(self) -> dict[str, Any]:
+        return {
+            "source": f"{self.saved.formula}  [{self.saved.method}]",
+            "source_privacy": self.saved.guarantee.statement(),
+            "source_note": "budgets of source and target are separate; a person in both pays both",
+        }
+
+
+@methods.register("pst-h")
+@dataclass(frozen=True)
+class PSTH(_Transfer):
+    """A stack at a branch whose models start from those of a main organisation, of which a file came over.
+
+    Groups, importance and its provenance are those of the source, fitted with ``method=PSTF(...)``. The ridge
+    of each model pulls to the source's: where the branch's rows say little, the source's model stays.
+
+    Parameters
+    ----------
+    source : path
+        Of the saved stack.
+    combine, holdout : str, float
+        As in `PSTF`, for the target.
+    ridge : float or None
+        How strongly each model is pulled, sum units. None: the least that privacy needs.
+
+    References
+    ----------
+    The STACK paper, PST-H. Its source costs K times what it claims; here the source is a `PSTF`.
+
+    Examples
+    --------
+    >>> PSTH(source="main.json").name
+    'pst-h'
+    """
+
+    combine: Combine = "model"
+    holdout: float = 0.5
+    ridge: float | None = None
+
+    name: ClassVar[str] = "pst-h"
+
+    def _stacking(self, problem: Problem) -> PSTF:
+        """The source's groups, with the target's options."""
+        self._require_match(problem)
+        saved = self.saved
+        if saved.method not in ("pst-f", "pst-h") or saved.stack is None:
+            raise MethodError(
+                f"a source by method {saved.method!r}, which is no stack of groups",
+                expected="a fit with dpglm.methods.PSTF of two groups or more",
+                remedy="Use dpglm.methods.PPHTL(source=...), which starts from one model.",
+            )
+        self._require_bounds(problem.geometry)
+        chosen = with_options(PSTF, self._options)
+        return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge)
+
+    @property
+    def _options(self) -> str:
+        """The groups and weights of the first source of a chain of transfers."""
+        kept = self.saved.mechanism
+        return str(kept.get("method_options" if self.saved.method == "pst-f" else "stacking", ""))
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        chosen, stack = self._stacking(problem), self.saved.stack
+        assert stack is not None
+        grouping, _ = chosen.grouping(problem, pure=False)
+        if (grouping.names, grouping.terms) != (stack.names, stack.groups):
+            raise MethodError(
+                "a source whose models do not belong to its groups",
+                expected="a file as written by save()",
+                remedy="Save the source again from the fit itself.",
+            )
+        plan = chosen.plan_at(problem, privacy, stack.coefficients)
+        found = replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, self._premise()))
+        return replace(plan, guarantee=found)
+
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
+        assert plan.privacy is not None
+        assert self.saved.stack is not None
+        chosen = self._stacking(problem)
+        grouping, _ = chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)
+        return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.stack.coefficients))
+
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
+        return {
+            **self._stacking(problem).card(problem, plan),
+            "algorithm": "stacking of models that start from another organisation's (PST-H)",
+            **self._source_facts(),
+            "stacking": self._options,
+        }
+
+
+@methods.register("pphtl")
+@dataclass(frozen=True)
+class PPHTL(_Transfer):
+    """One model that starts from another organisation's: hypothesis transfer without stacking.
+
+    Our reading of the baseline that the STACK paper compares with: a ridge that pulls to the source's
+    coefficients.
+
+    Parameters
+    ----------
+    source : path
+        Of any saved fit of the same formula; of a stack, its linear approximation is taken.
+    ridge : float or None
+        How strongly coefficients are pulled, sum units. None: the least that privacy needs.
+
+    Examples
+    --------
+    >>> PPHTL(source="main.json").name
+    'pphtl'
+    """
+
+    ridge: float | None = None
+
+    name: ClassVar[str] = "pphtl"
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        pricing = BudgetSplit.of(problem, privacy, self.name)
+        require_positive(self.ridge, "ridge")
+        self._require_match(problem)
+        grouping = whole_rows(problem)
+        (mask,), (far,) = grouping.masks(problem.geometry), distances(grouping, self._centre(problem))
+        model = SubmodelMinimisers((pricing.alone(problem, mask, self.ridge, far),), grouping.loadings)
+        theorem = "Theorem A1" if pricing.mu is None else "Theorem A2"
+        return budgeted_plan((model,), pricing.privacy, theorem, mu=pricing.mu, more=(self._premise(),))
+
+    def _centre(self, problem: Problem) -> FloatMatrix:
+        """The source's coefficients in coded columns, shape (1, p)."""
+        coded = np.asarray(problem.geometry.coded_from_user, dtype=np.float64) @ self.saved.estimates
+        return np.asarray(coded[None, :])
+
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
+        (release,) = plan.releases
+        grouping = whole_rows(problem)
+        answer = ask(release, pull(grouping, self._centre(problem)))
+        return stacked(problem, grouping, [answer], "model", np.ones(1), lambda at: at)
+
+    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
+        (release,) = plan.releases
+        assert isinstance(release, SubmodelMinimisers)
+        inside = release.minimisers[0]
+        return {
+            "algorithm": "objective perturbation around another organisation's model (PPHTL)",
+            "theorem": plan.guarantee.theorem,
+            "released": "the minimiser of sum of losses + b'theta + ridge/2 |theta - source|^2, once",
+            "sensitivity": release.sensitivity("replace-one"),
+            "noise": "Gaussian" if inside.law == "gaussian" else "density proportional to exp(-|b| / scale)",
+            "noise_scale": inside.scale,
+            "ridge": inside.least_ridge,
+            "solver_residual": inside.tolerance,
+            **self._source_facts(),
+        }

@@ -1,0 +1,246 @@
+"""Other penalties, other strengths and whole paths, from what was released: none of it costs privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty, penalised_terms, penalties
+from dpglm.inference.coefficients import (
+    Coefficients,
+    coefficients,
+    of_scaled,
+    on_user_scale,
+    quadratic,
+    weakest,
+)
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.path import sparse_path
+from dpglm.inference.scaling import Scaling
+from dpglm.inference.selection import benjamini_hochberg, choose_bic
+from dpglm.inference.selection import refit as refit_on
+from dpglm.postprocessing.missing_intervals import models_text
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.uncertainty import p_values
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Record = TypeVar("Record", bound=FitRecord)
+FREE = "from numbers that were released before: no further privacy cost"
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientPath:
+    """Coefficients at each strength of a penalty, computed from released numbers alone.
+
+    That of a fit without privacy is exact instead, and NOT PRIVATE.
+
+    Attributes
+    ----------
+    penalty : str
+        Name of the penalty.
+    names : tuple of str
+        The user's coefficients.
+    strengths : ndarray, shape (k,)
+        From strong to weak, sum units: the loss is a sum over rows.
+    coefficients : ndarray, shape (k, p)
+        On the original scale; zeros are exact.
+    chosen : int
+        Place with the least BIC, or, without privacy, of the strength of the fit.
+    rule : str
+        By which it was chosen.
+    losses, errors : ndarray, shape (k,), or None
+        Mean held-out loss and its standard error, where a fit without privacy was cross-validated.
+    """
+
+    penalty: str
+    names: tuple[str, ...]
+    strengths: FloatVector
+    coefficients: FloatMatrix
+    chosen: int
+    rule: str = "least BIC"
+    losses: FloatVector | None = None
+    errors: FloatVector | None = None
+
+    @property
+    def counts(self) -> IntVector:
+        """Number of coefficients that are not zero, the intercept left out, shape (k,)."""
+        used = [name != "Intercept" for name in self.names]
+        return np.asarray((self.coefficients[:, used] != 0.0).sum(axis=1), dtype=np.int64)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a strength, one column a coefficient."""
+        import pandas as pd
+
+        index = pd.Index(self.strengths, name="strength")
+        return pd.DataFrame(self.coefficients, index=index, columns=list(self.names))
+
+
+@dataclass(frozen=True, eq=False)
+class _Geometry:
+    """What `Scaling` needs, read off a record."""
+
+    coded_from_user: FloatMatrix
+    penalised: BoolVector
+
+
+def refit(record: Record, penalty: str | Penalty | None, strength: float | None) -> Record:
+    """The fit with another penalty or strength; see :meth:`FitResult.refit`."""
+    chosen = _penalty(record, penalty, strength)
+    found = coefficients(
+        _released(record, "refit"), _scaling(record), chosen, _total(record, chosen), size=_size(record)
+    )
+    return _with(record, chosen.name, found)
+
+
+def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
+    """Coefficients over a grid of strengths; see :meth:`FitResult.path`."""
+    if not record.guarantee.private and not math.isfinite(record.guarantee.epsilon):
+        return _exact(record, penalty)
+    chosen = _penalty(record, "l1" if penalty is None and not _sparse(record) else penalty, None)
+    if chosen.name == "none":
+        raise MethodError("a path of penalty 'none'", expected="a penalty", remedy="Use path('l1').")
+    scaling = _scaling(record)
+    contrasts = _released(record, "path")
+    matrix, right = quadratic(contrasts, scaling)
+    found = sparse_path(matrix, right, chosen, scaling.penalised)
+    users = np.array([on_user_scale(scaled, scaling, contrasts) for scaled in found.coefficients])
+    place = weakest(found, choose_bic(found, matrix, right, size=_size(record)))
+    return CoefficientPath(chosen.name, record.names, found.strengths, users, place)
+
+
+def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
+    """The path that a fit without privacy kept; there are no rows to find another one on."""
+    name = record.penalty if penalty is None else _penalty(record, penalty, None).name
+    known = name == record.penalty
+    if record.exact_path is None or not known:
+        raise MethodError(
+            "a path of a fit without privacy that kept none" if known else "a path of another penalty",
+            expected="the fit's own penalty, with a strength chosen by cross-validation",
+            remedy="Fit again with strength='cv', or with method=dpglm.methods.NonPrivate(path=True).",
+        )
+    kept = record.exact_path
+    rows = _size(record) or 1.0
+    return CoefficientPath(
+        record.penalty,
+        record.names,
+        rows * kept.strengths,
+        kept.coefficients,
+        kept.chosen,
+        f"one standard error, {kept.folds} folds" if kept.folds else "given",
+        kept.losses if kept.folds else None,
+        kept.errors if kept.folds else None,
+    )
+
+
+def select(record: Record, rule: Literal["bic", "fdr"], q: float, penalty: str | Penalty | None) -> Record:
+    """A list of coefficients by BIC or by false discovery rate; see :meth:`FitResult.select`."""
+    if rule == "bic":
+        sparse = "l1" if penalty is None and not _sparse(record) else penalty
+        return refit(record, sparse, None)
+    if rule != "fdr":
+        raise MethodError(
+            f"rule={rule!r}" if isinstance(rule, str) else f"rule of type {type(rule).__name__}",
+            expected="'bic' or 'fdr'",
+            remedy="Use rule='fdr' for a list with few false discoveries.",
+        )
+    if penalty is not None:
+        raise MethodError(
+            "a penalty with rule='fdr'",
+            expected="no penalty: the rule looks at tests of unpenalised estimates",
+            remedy="Leave penalty out, or use rule='bic'.",
+        )
+    scaling = _scaling(record)
+    tests = np.where(scaling.penalised, p_values(record), np.nan)
+    kept = benjamini_hochberg(tests, q) | ~scaling.penalised
+    found = _released(record, "select")
+    scaled = refit_on(*quadratic(found, scaling), kept)
+    return _with(record, f"none; list by FDR at {q:g}", of_scaled(scaled, None, scaling, found))
+
+
+def _sparse(record: FitRecord) -> bool:
+    """Whether the fit's own penalty makes a path; a list by FDR has none."""
+    return record.penalty.split(";")[0] not in ("none", "l2")
+
+
+def _released(record: FitRecord, what: str) -> Contrasts:
+    if record.stack is not None:
+        raise MethodError(
+            f"{what} of a stack of {models_text(record.stack)}, which released no curvature",
+            expected="one model with a released curvature",
+            remedy="Fit again with method='objective' and goal='explain'.",
+        )
+    if record.contrasts is None:
+        raise MethodError(
+            f"{what} of a fit that released no curvature",
+            expected="goal='explain' with a budget that pays for a curvature",
+            remedy="Fit again with family='binomial': a margin loss has no curvature to release."
+            if record.link == "margin"
+            else "Fit again with goal='explain' and penalty='none', or a larger budget; "
+            "dpglm.plan tells what to expect.",
+        )
+    return record.contrasts
+
+
+def _penalty(record: FitRecord, penalty: str | Penalty | None, strength: float | None) -> Penalty:
+    """The penalty object with its strength."""
+    name = record.penalty.split(";")[0] if penalty is None else penalty
+    chosen = penalties[name]() if isinstance(name, str) else name
+    if not isinstance(chosen, Penalty):
+        raise MethodError(
+            f"penalty of type {type(chosen).__name__}",
+            expected="a name or an object of dpglm.penalties",
+            remedy="Use penalty='l1/2'.",
+        )
+    penalised = np.array([term != "Intercept" for term in record.names], dtype=np.bool_)
+    chosen = chosen.for_terms(penalised_terms(record.terms, penalised))
+    chosen.require_size(int(penalised.sum()))
+    if strength is None:
+        return chosen
+    if chosen.strength is not None:
+        raise MethodError(
+            "a strength in the penalty object and in strength=",
+            expected="one of the two",
+            remedy="Leave strength= out.",
+        )
+    return chosen.with_strength(strength)
+
+
+def _total(record: FitRecord, penalty: Penalty) -> float | None:
+    """The strength in sum units: per row where the number of rows is public, else as given."""
+    if penalty.strength is None:
+        return None
+    return penalty.strength * (_size(record) or 1.0)
+
+
+def _size(record: FitRecord) -> float | None:
+    rows = record.schema.get("rows") if record.n_rows is None else record.n_rows
+    return float(rows) if isinstance(rows, int) and rows > 0 else None
+
+
+def _scaling(record: FitRecord) -> Scaling:
+    rows = record.user_from_coded
+    lengths = np.sqrt((rows**2).sum(axis=1))
+    inverse = np.linalg.inv(rows / lengths[:, None]) / lengths
+    penalised = np.array([name != "Intercept" for name in record.names], dtype=np.bool_)
+    return Scaling.of(_Geometry(inverse, penalised))
+
+
+def _with(record: Record, penalty: str, found: Coefficients) -> Record:
+    rows = _size(record)
+    per_row = None if found.strength is None or not rows else found.strength / rows
+    return replace(
+        record,
+        penalty=penalty,
+        strength=per_row,
+        estimates=found.estimates,
+        coded=found.coded,
+        selected_mask=found.selected,
+        mechanism={**record.mechanism, "strength_sum": found.strength, "post_processing": FREE},
+    )

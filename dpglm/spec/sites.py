@@ -1,0 +1,232 @@
+"""One model at several sites: everything is checked before any site is charged, all before any is read."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeGuard
+
+import numpy as np
+
+from dpglm.data.schema.declaration import find_schema
+from dpglm.data.schema.schema import Schema
+from dpglm.errors import SchemaError
+from dpglm.ledger.ledger import Ledger
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.privacy.site_composition import disjoint, overlapping
+from dpglm.results.fit_result import LedgerState
+from dpglm.results.fitted import Fitted
+from dpglm.results.site_fits import SiteFits
+from dpglm.spec.arguments import noise_of
+from dpglm.spec.fitting import Asked, Modelled, Planned, ledger_state, steps
+
+MOST_SITES: Final = 200
+LONGEST_NAME: Final = 100
+_FILES: Final = (".csv", ".csv.gz", ".parquet", ".pq")
+_FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
+
+
+def is_sites(data: object) -> TypeGuard[Mapping[Any, object]]:
+    """Whether data are tables by site: a mapping that is not itself a table."""
+    return isinstance(data, Mapping) and not any(hasattr(data, name) for name in _FRAMES)
+
+
+def fit_sites(
+    asked: Asked,
+    data: Mapping[Any, object],
+    *,
+    schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None,
+    ledger: Ledger | None,
+    seed: int | None,
+    progress: bool | None,
+) -> SiteFits:
+    """Fit one model at every site, under the same budget.
+
+    A site with its own generator of noise is told nothing about another: the fits differ from single ones in
+    when they are charged, and in what they promise together (:mod:`dpglm.privacy.site_composition`).
+
+    Parameters
+    ----------
+    asked : Asked
+        Formula, model, method and budget of every site.
+    data : mapping of str to table
+        Frames, Arrow tables or paths, by site.
+    schema, ledger, seed, progress
+        As :func:`dpglm.fit` takes them; the seed of a site is made of ``seed`` and its place.
+
+    Raises
+    ------
+    SchemaError
+        Names or tables that are none, tables without a column, schemas that differ, or one table given at
+        two sites that are declared to be disjoint. Nothing was charged.
+    FormulaError, MethodError, PrivacyError
+        As for one table. Nothing was charged.
+    BudgetExceeded
+        The ledger does not cover all sites. Nothing was charged or read.
+    """
+    tables = _tables(data)
+    sites = tuple(tables)
+    labels = ["plan", "charge", *(f"site {place} of {len(sites)}" for place in range(1, len(sites) + 1))]
+    with steps(labels, progress) as step:
+        step(0)
+        noises = [noise_of(one) for one in site_seeds(seed, len(sites))]
+        schemas = _schemas(tables, schema)
+        if schemas[0].sites == "disjoint":
+            _refuse_twins(tables)
+        shared = Modelled.of(asked, schemas[0])
+        planned = deque(
+            _planned(shared.under(declared), site, tables[site], seeded=not noises[0].private)
+            for site, declared in zip(sites, schemas, strict=True)
+        )
+        guarantees = [one.guarantee for one in planned]
+        whole = disjoint(guarantees) if schemas[0].sites == "disjoint" else overlapping(guarantees)
+        step(1)
+        # Charge before reading: an interrupt from here on loses budget, never privacy.
+        state = _charge(ledger, planned, sites, whole, once=schemas[0].sites == "disjoint")
+        fits: dict[str, Fitted] = {}
+        for place, (site, noise) in enumerate(zip(sites, noises, strict=True)):
+            step(2 + place)
+            fits[site] = _solved(planned.popleft(), noise, state)  # its rows are let go of with the plan
+        return SiteFits(fits, whole)
+
+
+def site_seeds(seed: int | None, count: int) -> list[int | None]:
+    """A seed for every site, made of the seed and the site's place; None for noise of the operating system.
+
+    Examples
+    --------
+    >>> len(set(site_seeds(7, 3))), site_seeds(7, 3)[:2] == site_seeds(7, 2), site_seeds(None, 2)
+    (3, True, [None, None])
+    """
+    noise_of(seed)  # refuses what is no seed
+    if seed is None:
+        return [None] * count
+    streams = (np.random.SeedSequence(int(seed), spawn_key=(place,)) for place in range(count))
+    return [int.from_bytes(stream.generate_state(4).astype("<u4").tobytes(), "little") for stream in streams]
+
+
+def _tables(data: Mapping[Any, object]) -> dict[str, object]:
+    """The tables by site, names and kinds checked; no table is opened."""
+    if not 1 <= len(data) <= MOST_SITES:
+        raise SchemaError(
+            f"data of {len(data)} sites",
+            expected=f"1 to {MOST_SITES} tables by the name of their site",
+            remedy='Write {"north": frame, "south": "south.csv"}.',
+        )
+    tables = dict(data.items())
+    for site, table in tables.items():
+        _require_name(site)
+        if not _is_table(table):
+            raise SchemaError(
+                f"data as a dict whose {site!r} is of type {type(table).__name__} and no table",
+                expected="one table a site: a DataFrame, an Arrow table, or a path to CSV or Parquet",
+                remedy="For one table given by its columns use pandas.DataFrame(data); for several sites "
+                'write {"north": frame, "south": "south.csv"}.',
+            )
+    looks = [unicodedata.normalize("NFKC", site).casefold() for site in tables]
+    if len(set(looks)) < len(looks):
+        raise SchemaError(
+            "two names of sites that look the same",
+            expected="names that differ in more than capitals or the way their letters are encoded",
+            remedy="Rename one of them.",
+        )
+    return tables
+
+
+def _require_name(site: object) -> None:
+    plain = isinstance(site, str) and site.isprintable() and " ".join(site.split()) == site
+    if not plain or not 1 <= len(str(site)) <= LONGEST_NAME:
+        raise SchemaError(
+            f"a site's name of type {type(site).__name__}, or one that is empty, too long or unprintable",
+            expected=f"1 to {LONGEST_NAME} printable characters, single spaces between words",
+            remedy='Name the sites in public words: {"north": frame, "south": "south.csv"}.',
+        )
+
+
+def _is_table(value: object) -> bool:
+    """Whether this may be a table: a text that names no file of a known kind may be a cell."""
+    import pandas as pd
+
+    if isinstance(value, str):
+        return value.endswith(_FILES)
+    if isinstance(value, pd.DataFrame | os.PathLike):
+        return True
+    return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in _FRAMES)
+
+
+def _schemas(
+    tables: Mapping[str, object], schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None
+) -> list[Schema]:
+    """The schema of every site: the one that was given, or what each table brings, where they agree."""
+    if schema is not None:
+        return [Schema.of(schema)] * len(tables)
+    found = {site: _at(site, lambda table=table: find_schema(table)) for site, table in tables.items()}
+    first, declared = next(iter(found.items()))
+    for site, other in found.items():
+        differing = [
+            name
+            for name in (*declared.variables, *other.variables)
+            if declared.variables.get(name) != other.variables.get(name)
+        ]
+        differing += [name for name in ("unit", "sites") if getattr(declared, name) != getattr(other, name)]
+        if differing:
+            names = ", ".join(dict.fromkeys(differing))
+            raise SchemaError(
+                f"site {site!r} declares {names} differently from site {first!r}",
+                expected="the same columns, unit and sites declared at every site; rows and title may differ",
+                remedy="Pass one schema= for all sites.",
+            )
+    return list(found.values())
+
+
+def _refuse_twins(tables: Mapping[str, object]) -> None:
+    """Refuse one table at two sites where the schema says that nobody is at two sites."""
+    marks: dict[object, str] = {}
+    for site, table in tables.items():
+        mark: object = id(table)
+        if isinstance(table, str | os.PathLike) and os.path.exists(table):
+            status = os.stat(table)
+            mark = ("file", status.st_dev, status.st_ino)
+        if mark in marks:
+            raise SchemaError(
+                f"one table for the sites {marks[mark]!r} and {site!r}, and a schema with sites: disjoint",
+                expected="a table of its own for each site: everybody is declared to be at one site only",
+                remedy="Give each site its own rows, or leave sites: disjoint out of the schema.",
+            )
+        marks[mark] = site
+
+
+def _planned(modelled: Modelled, site: str, table: object, *, seeded: bool) -> Planned:
+    return modelled.plan(_at(site, lambda: modelled.design(table)), seeded=seeded)
+
+
+def _at(site: str, action: Any) -> Any:
+    """Run ``action``, naming the site where it finds fault with a table."""
+    try:
+        return action()
+    except SchemaError as error:
+        raise SchemaError(
+            f"at site {site!r}, {error.found}", expected=error.expected, remedy=error.remedy
+        ) from None
+
+
+def _charge(
+    ledger: Ledger | None, planned: Sequence[Planned], sites: Sequence[str], whole: Guarantee, *, once: bool
+) -> LedgerState | None:
+    """Charge all sites or none, a line a site; one line for all where everybody is at one site only."""
+    if ledger is None:
+        return None
+    if once and len(sites) > 1:
+        charges = [(whole, f"{planned[0].what} at {len(sites)} sites, one a person")]
+    else:
+        charges = [
+            (one.guarantee, f"{one.what} at site {site!r}") for one, site in zip(planned, sites, strict=True)
+        ]
+    return ledger_state(ledger, ledger.charge_all(charges)[-1])
+
+
+def _solved(planned: Planned, noise: NoiseSource, state: LedgerState | None) -> Fitted:
+    return planned.write_up(planned.solve(noise), noise, state)
