@@ -1,1 +1,1 @@
-"""Plans, permits and the curator that runs releases on private rows."""
+"""The curator, the only reader of private rows, and the releases it may run."""

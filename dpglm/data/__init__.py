@@ -1,1 +1,1 @@
-"""Frames and files become bounded rows: schema, formula, coding, design."""
+"""Data: frames and files become bounded rows."""

@@ -1,1 +1,1 @@
-"""Bounded functions of rows plus calibrated noise, each with its proof beside it."""
+"""Mechanisms: bounded functions of rows plus calibrated noise, each with its proof beside it."""

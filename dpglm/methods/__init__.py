@@ -1,4 +1,4 @@
-"""Algorithms: they plan releases and make coefficients of the answers; each is an attribute of this module."""
+"""Methods: they plan releases and make coefficients of the answers. Each is an attribute of this module."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""."""
+"""Post-processing of released numbers: uncertainty, refits, tables and files. It never sees a row."""

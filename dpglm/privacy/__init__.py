@@ -1,1 +1,1 @@
-"""What is asked, what is promised, and the accounting in between."""
+"""Privacy budgets, guarantees, events and their accounting."""

@@ -1,1 +1,1 @@
-"""What a fit gives back, and how it is put into tables, frames and files."""
+"""Results: what a fit gives back."""

@@ -1,1 +1,1 @@
-"""."""
+"""Specifications and plans: what is fitted, its releases and price, and the tables it is run on."""

@@ -161,7 +161,7 @@ def test_two_corners_cost_no_more_than_one_interval() -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("length", [1.0, 0.5])
 def test_claims_are_never_exceeded_at_any_ridge(relation: Relation, length: float) -> None:
-    """Short rows that have all of the leverage, beside releases that always differ by nu, at real epsilons."""
+    """Short rows with all of the leverage, beside releases that always differ by nu, at real epsilons."""
     steps, highest = STEPS[relation], 0.0
     for scale, max_leverage, share in itertools.product((0.7, 4.0), (0.05, 1.0), (0.0, 1.0)):
         mu = 1.0 / scale

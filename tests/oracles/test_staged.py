@@ -96,7 +96,7 @@ def test_the_elementwise_profile_is_the_profile() -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("length", [1.0, 0.5])
 def test_composed_claims_are_never_exceeded(relation: Relation, length: float) -> None:
-    """At any ridge, with short rows that have all of the leverage, beside releases that always differ by nu."""
+    """At any ridge, with short rows with all of the leverage, beside releases that always differ by nu."""
     steps, highest = STEPS[relation], 0.0
     for scale, max_leverage, share in itertools.product((1.5, 4.0), (0.3, 1.0), (0.2, 1.0)):
         mu = 1.0 / scale

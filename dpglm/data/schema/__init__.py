@@ -1,1 +1,1 @@
-"""."""
+"""Schemas: what the statistician declares about a table."""

@@ -1,1 +1,1 @@
-"""."""
+"""Tables: frames and files as chunks of rows."""

@@ -1,1 +1,1 @@
-"""."""
+"""DPSC: sparse classification by ADMM over perturbed minimisers."""

@@ -1,1 +1,1 @@
-"""."""
+"""Stacking and hypothesis transfer: several private models and what combines them."""
