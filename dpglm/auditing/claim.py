@@ -9,9 +9,9 @@ import numpy as np
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.mechanisms.base import Release
-from dpglm.privacy.accounting import gdp_epsilon
-from dpglm.privacy.composition import Event, PureEvent, basic_composition, composed_profile
-from dpglm.privacy.events import gaussian_mu
+from dpglm.privacy.accountant import basic_composition, composed_profile
+from dpglm.privacy.events import Event, PureEvent, gaussian_mu
+from dpglm.privacy.gdp import gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.number import budget
 

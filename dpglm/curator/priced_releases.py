@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from dpglm.errors import PrivacyError
 from dpglm.mechanisms.base import Release
+from dpglm.privacy.accountant import basic_composition
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import Event, basic_composition
-from dpglm.privacy.events import SampledGaussianEvent, gaussian_mu
+from dpglm.privacy.events import Event, SampledGaussianEvent, gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatVector
 
 # What a guarantee takes for granted, in the words that travel with it.

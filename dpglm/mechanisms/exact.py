@@ -17,7 +17,7 @@ from dpglm.mechanisms.folds import fold
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
+from dpglm.privacy.events import Event
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 

@@ -18,8 +18,7 @@ from dpglm.mechanisms.predictor import finite, predictor
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent
-from dpglm.privacy.events import SampledGaussianEvent
+from dpglm.privacy.events import Event, GaussianEvent, SampledGaussianEvent
 from dpglm.typing import BoolVector, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.

@@ -17,7 +17,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.worst_case_rows import FAR
 from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import FloatBlock, FloatVector
 
 # Squared lengths are rounded down to multiples of this, so that their sum has no rounding error.

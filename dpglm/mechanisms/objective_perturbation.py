@@ -18,9 +18,8 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss
-from dpglm.privacy.bounded import bounded_shift
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import (
+from dpglm.privacy.events import (
     ApproximateEvent,
     BoundedSlopeEvent,
     Event,
@@ -28,7 +27,7 @@ from dpglm.privacy.composition import (
     PerturbedEvent,
     PureEvent,
 )
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 _SLACK = 1e-3

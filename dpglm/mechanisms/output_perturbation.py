@@ -20,7 +20,7 @@ from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss, Piece
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # max over t of t * expit(-t), rounded up: how far a ridge lets one row carry the minimiser.

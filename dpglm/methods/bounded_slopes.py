@@ -12,9 +12,9 @@ from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
 from dpglm.methods.perturbed_objective import perturbed_objective
-from dpglm.privacy.bounded import calibrate_bounded, calibrate_bounded_pure
 from dpglm.privacy.budget import Privacy
 from dpglm.typing import FloatVector
+from tests.calibrated import calibrate_bounded, calibrate_bounded_pure
 
 # Least ridge, in units of rows moved per epsilon. The price of the Jacobian is about the inverse of this, as
 # a share of epsilon, or half of it; the intercept has a small share of a row's norm, and shrinking it moves

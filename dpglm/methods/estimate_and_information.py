@@ -19,8 +19,8 @@ from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
 from dpglm.methods.bounded_slopes import bounded_constants, releases_information_bounded
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
 from dpglm.typing import FloatVector
+from tests.calibrated import calibrate_pair, calibrate_pair_pure
 
 # Least ridge, in units of rows moved per epsilon: the intercept's may be small, its share of the norm is.
 RIDGE_INTERCEPT, RIDGE = 0.5, 2.0

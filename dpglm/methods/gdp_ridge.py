@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.calibration import Calibration, gaussian_scale_gdp
+from dpglm.privacy.calibration import Calibration
+from tests.calibrated import gaussian_scale_gdp
 
 # More noise than the Gaussian mechanism's, as a share, that a smaller ridge is worth.
 WORTH = 1.03

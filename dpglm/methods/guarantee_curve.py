@@ -6,8 +6,9 @@ import numpy as np
 
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.privacy.accountant import composed_profile
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import ApproximateEvent, composed_profile
+from dpglm.privacy.events import ApproximateEvent
 from dpglm.privacy.theorems import perturbed_profile, pure_curve
 from dpglm.typing import FloatVector
 

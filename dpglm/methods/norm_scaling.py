@@ -9,8 +9,8 @@ from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivi
 from dpglm.methods.base import Problem
 from dpglm.methods.perturbed_objective import perturbed_objective
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
 from dpglm.typing import FloatVector
+from tests.calibrated import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
 
 # Share of mu squared (pure: of epsilon) that measures how long rows are.
 LENGTH_SHARE = 0.03

@@ -34,8 +34,9 @@ from dpglm.methods.guarantee_curve import curve
 from dpglm.methods.norm_scaling import stretched, stretches, unstretched
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
+from dpglm.privacy.calibration import free_ridge
 from dpglm.typing import FloatVector
+from tests.calibrated import gamma_rate, gaussian_scale
 
 # Released coefficients within this many standard deviations of the blur of zero were zero before it.
 ZERO_WIDTH = 10.0

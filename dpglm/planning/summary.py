@@ -13,7 +13,7 @@ from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.estimate_and_information import MOST
 from dpglm.planning.study import EXPLAINED
-from dpglm.privacy.composition import ApproximateEvent, PerturbedEvent, PureEvent
+from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.tables.content import Column, Fact
 from dpglm.tables.number import ABSENT, budget, coefficient, count, factor, share
 from dpglm.tables.table import Table

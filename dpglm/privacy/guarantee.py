@@ -11,8 +11,8 @@ from typing import Any, Self, get_args
 from scipy.special import ndtr, ndtri
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon
 from dpglm.privacy.budget import Definition, Relation
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon
 
 _NEIGHBOURS: dict[Relation, str] = {
     "replace-one": "replaced by any other (the number of rows is public)",

@@ -23,9 +23,9 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import Piece
-from dpglm.privacy.bounded import calibrate_bounded, calibrate_bounded_pure
 from dpglm.privacy.budget import Relation
 from tests.audits.harness import Case, check, hidden, of_releases
+from tests.calibrated import calibrate_bounded, calibrate_bounded_pure
 
 COUNTS = Poisson(bound=20.0)
 REACH = 0.05

@@ -22,10 +22,10 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import Piece, RowChunk
+from dpglm.privacy.accountant import basic_composition
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import basic_composition
-from dpglm.privacy.pair import calibrate_pair
 from tests.audits.harness import LESS, Case, check, hidden, of_releases
+from tests.calibrated import calibrate_pair
 
 EPSILON, DELTA = 1.0, 0.1
 FAR = 1e3

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpglm.privacy import composition
-from dpglm.privacy.composition import (
+from dpglm.privacy import accountant
+from dpglm.privacy.events import (
     ApproximateEvent,
     BoundedSlopeEvent,
     Event,
@@ -19,9 +19,8 @@ from dpglm.privacy.composition import (
     PureEvent,
     SampledGaussianEvent,
 )
-from dpglm.privacy.loss_sum import LossSum
-from dpglm.privacy.sampled_loss import loss_of
-from dpglm.privacy.subsampled import full_batch_scale, sampled_epsilon, sampled_profile, sampled_scale
+from dpglm.privacy.loss_distribution import LossSum, privacy_loss
+from tests.calibrated import full_batch_scale, sampled_epsilon, sampled_profile, sampled_scale
 from tests.golden.numbers import Case, Section, asked, told
 
 INF, NAN = math.inf, math.nan
@@ -64,20 +63,20 @@ def composed() -> Iterator[Case]:
     for name, events in CLOSED.items():
         for delta in (0.0, 1e-9, 1e-6, 1e-3, 0.6):
             yield told(
-                f"compose {name} at {delta}", lambda e=events, d=delta: composition.compose(e, delta=d)
+                f"compose {name} at {delta}", lambda e=events, d=delta: accountant.compose(e, delta=d)
             )
             yield told(
-                f"basic {name} at {delta}", lambda e=events, d=delta: composition.basic_composition(e, d)
+                f"basic {name} at {delta}", lambda e=events, d=delta: accountant.basic_composition(e, d)
             )
     for bad in (-1e-9, 1.0, NAN):
-        yield told(f"compose at {bad}", lambda d=bad: composition.compose([PureEvent(1.0)], delta=d))
+        yield told(f"compose at {bad}", lambda d=bad: accountant.compose([PureEvent(1.0)], delta=d))
 
 
 def composed_profiles() -> Iterator[Case]:
     for name, events in (CLOSED | MIXED).items():
         for epsilon in (0.0, 0.2, 0.5, 1.0, 3.0):
             yield told(
-                f"{name} at {epsilon}", lambda e=events, at=epsilon: composition.composed_profile(e, [at])
+                f"{name} at {epsilon}", lambda e=events, at=epsilon: accountant.composed_profile(e, [at])
             )
 
 
@@ -85,9 +84,9 @@ def numeric_composition() -> Iterator[Case]:
     for name, events in MIXED.items():
         for delta in (0.0, 1e-6):
             yield told(
-                f"basic {name} at {delta}", lambda e=events, d=delta: composition.basic_composition(e, d)
+                f"basic {name} at {delta}", lambda e=events, d=delta: accountant.basic_composition(e, d)
             )
-        yield told(f"compose {name}", lambda e=events: composition.compose(e, delta=2e-6))
+        yield told(f"compose {name}", lambda e=events: accountant.compose(e, delta=2e-6))
 
 
 def events_in_words() -> Iterator[Case]:
@@ -126,10 +125,10 @@ def losses_of_samples() -> Iterator[Case]:
     epsilons = np.array([-3.0, -0.3, -0.01, -1e-4, 0.0, 1e-4, 0.01, 0.3, 3.0])
     points: list[Event] = [PureEvent(0.3), ApproximateEvent(0.3, 1e-3), GaussianEvent(0.5)]
     for event, added in product((*SAMPLES.values(), *points), (False, True)):
-        loss = loss_of(event, added=added)
+        loss = privacy_loss(event, added=added)
         yield f"{event}, added={added}", (loss.low, loss.high, loss.size, loss.profile(epsilons.copy()))
     for event in (SampledGaussianEvent(2.0, 0.1, "poisson", "add-remove"), SAMPLES["fixed"]):
-        total = LossSum([(loss_of(event, added=False), 2)])
+        total = LossSum([(privacy_loss(event, added=False), 2)])
         yield (
             f"twice {event}",
             (total.chernoff(1e-6), total.chernoff(0.9), total.tail(1e-3).deltas([0.1, 1.0])),
@@ -143,9 +142,9 @@ def sums_of_samples() -> Iterator[Case]:
             yield told(f"epsilon {name} {delta}", lambda e=many, d=delta: sampled_epsilon(e, d))
         yield told(f"profile {name}", lambda e=many: sampled_profile(e, [0.0, 0.1, 0.5]))
         beside = [*many, GaussianEvent(0.1), PureEvent(0.05)]
-        yield told(f"compose {name}", lambda e=beside: composition.compose(e, delta=1e-6))
-        yield told(f"basic {name}", lambda e=beside: composition.basic_composition(e, 1e-6))
-        yield told(f"composed {name}", lambda e=beside: composition.composed_profile(e, [0.0, 0.04, 0.5]))
+        yield told(f"compose {name}", lambda e=beside: accountant.compose(e, delta=1e-6))
+        yield told(f"basic {name}", lambda e=beside: accountant.basic_composition(e, 1e-6))
+        yield told(f"composed {name}", lambda e=beside: accountant.composed_profile(e, [0.0, 0.04, 0.5]))
     large: list[Event] = [SampledGaussianEvent(30.0, 0.5, "fixed", "replace-one")]
     yield told("a large mu", lambda: sampled_epsilon(large, 1e-6))
     yield told("a large mu, profile", lambda: sampled_profile(large, [0.0, 100.0]))

@@ -11,18 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
-from dpglm.privacy.calibration import Calibration, free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.privacy.composition import (
-    ApproximateEvent,
-    Event,
-    GaussianEvent,
-    PureEvent,
-    basic_composition,
-    compose,
-)
+from dpglm.privacy.accountant import basic_composition, compose
+from dpglm.privacy.calibration import Calibration, free_ridge
+from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 Relation = Literal["add-remove", "replace-one"]
 

@@ -22,17 +22,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accounting import gdp_delta, gdp_mu, gdp_profile
-from dpglm.privacy.bounded import bounded_delta, bounded_shift, calibrate_bounded, calibrate_bounded_pure
+from dpglm.privacy.accountant import basic_composition, compose, composed_profile
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import (
-    BoundedSlopeEvent,
-    GaussianEvent,
-    PureEvent,
-    basic_composition,
-    compose,
-    composed_profile,
-)
+from dpglm.privacy.events import BoundedSlopeEvent, GaussianEvent, PureEvent
+from dpglm.privacy.gdp import gdp_delta, gdp_mu, gdp_profile
+from dpglm.privacy.theorems import bounded_delta, bounded_shift
+from tests.calibrated import calibrate_bounded, calibrate_bounded_pure
 
 Array = NDArray[np.float64]
 RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")

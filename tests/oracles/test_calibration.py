@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.privacy.composition import (
-    ApproximateEvent,
-    Event,
-    GaussianEvent,
-    PureEvent,
-    basic_composition,
-    compose,
-)
+from dpglm.privacy.accountant import basic_composition, compose
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
 from dpglm.privacy.theorems import mu_perturbed, perturbed_profile
+from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 from tests.oracles.reference_mu_objpert import mu_objpert
 
 Relation = Literal["add-remove", "replace-one"]

@@ -12,7 +12,7 @@ import statsmodels.formula.api as smf
 
 import dpglm
 from dpglm.data.schema.declaration import declared
-from dpglm.privacy.accounting import gdp_mu
+from dpglm.privacy.gdp import gdp_mu
 from tests.oracles.test_statsmodels import Silence
 
 VISITS = "mdvis ~ lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp"

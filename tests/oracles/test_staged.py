@@ -20,20 +20,13 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.privacy.accounting import gdp_delta, gdp_mu, gdp_profile
-from dpglm.privacy.composition import (
-    ApproximateEvent,
-    GaussianEvent,
-    PerturbedEvent,
-    PureEvent,
-    basic_composition,
-    compose,
-    composed_profile,
-)
-from dpglm.privacy.loss_bound import is_gaussian_at, profile_bound
-from dpglm.privacy.pair import PairCalibration, calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
-from dpglm.privacy.staged import staged_delta
+from dpglm.privacy.accountant import basic_composition, compose, composed_profile
+from dpglm.privacy.calibration import Calibration
+from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PerturbedEvent, PureEvent
+from dpglm.privacy.gdp import gdp_delta, gdp_mu, gdp_profile
+from dpglm.privacy.joint_profile import is_gaussian_at, joint_delta, profile_bound
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed
+from tests.calibrated import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
 from tests.oracles.test_exact_densities import (
     BASES,
     QUADRATURE_ERROR,
@@ -103,7 +96,7 @@ def test_composed_claims_are_never_exceeded(relation: Relation, length: float) -
         nu = share * steps * mu
         ridge = length**2 / max_leverage
         for epsilon in (0.5, 1.0):
-            claimed = staged_delta(epsilon, mu, max_leverage, steps, nu)
+            claimed = joint_delta(epsilon, mu, max_leverage, steps, nu)
             if claimed < 1e-10:
                 continue
             for pair in pairs(relation, ridge, scale, (), length):
@@ -114,7 +107,7 @@ def test_composed_claims_are_never_exceeded(relation: Relation, length: float) -
         assert highest > 0.98
 
 
-def calibrated(relation: Relation, epsilon: float, delta: float, share: float = 0.5) -> PairCalibration:
+def calibrated(relation: Relation, epsilon: float, delta: float, share: float = 0.5) -> Calibration:
     """A ridge of norm^2 = .7 at k / epsilon, so that the reach is .7 epsilon / k."""
     return calibrate_pair(
         epsilon,
@@ -173,7 +166,7 @@ def test_a_small_ridge_breaks_the_plain_gaussian_sum_and_the_claim_sees_it(relat
     mu, nu, epsilon = 1.0 / scale, 0.05, 1.0 * STEPS[relation]
     ridge = 0.25 * steps / epsilon
     plain = gdp_delta(epsilon, math.hypot(steps * mu, nu))
-    claimed = staged_delta(epsilon, mu, 1.0 / ridge, steps, nu, uniform=True)
+    claimed = joint_delta(epsilon, mu, 1.0 / ridge, steps, nu, uniform=True)
     found = 0.0
     for place in np.linspace(0.0, 8.0, 33):
         record = Record(1.0, place * scale / ridge)
@@ -198,7 +191,7 @@ def test_the_integral_agrees_with_a_fine_riemann_sum() -> None:
         bound = profile_bound(np.abs(e), mu, max_leverage, steps, cover)
         profile = np.where(e >= 0, bound, -np.expm1(-np.abs(e)) + np.exp(-np.abs(e)) * bound)
         expected = float(weight @ profile)
-        found = staged_delta(epsilon, mu, max_leverage, steps, nu)
+        found = joint_delta(epsilon, mu, max_leverage, steps, nu)
         assert expected * (1 - 1e-4) <= found <= expected * coarse
         assert found >= gdp_delta(epsilon, math.hypot(steps * mu, nu))
 
@@ -211,7 +204,7 @@ def test_where_theorem_b_holds_the_profile_alone_is_gaussian() -> None:
     assert not is_gaussian_at(0.03, 0.12, 0.001, 2, cover=0.01)
     assert is_gaussian_at(0.5, 0.12, 0.507, 1, cover=0.12)
     assert not is_gaussian_at(0.1, 0.4, 0.15, 1, cover=0.12)
-    assert staged_delta(1.0, 0.12, 0.5, 2, 0.0) == pytest.approx(gdp_delta(1.0, 0.24), rel=1e-12)
+    assert joint_delta(1.0, 0.12, 0.5, 2, 0.0) == pytest.approx(gdp_delta(1.0, 0.24), rel=1e-12)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -278,7 +271,7 @@ def test_a_reach_that_no_noise_helps_is_refused() -> None:
 def test_compositions_with_other_events_hold_together() -> None:
     event = PerturbedEvent(0.2, 0.4, "add-remove")
     alone = basic_composition([event], 1e-6)
-    assert staged_delta(alone, 0.2, 0.4, 1, 0.0) <= 1e-6
+    assert joint_delta(alone, 0.2, 0.4, 1, 0.0) <= 1e-6
     assert basic_composition([event, PureEvent(0.5)], 1e-6) == pytest.approx(alone + 0.5, rel=1e-12)
     both = basic_composition([event, ApproximateEvent(0.5, 5e-7)], 1e-6)
     assert both == pytest.approx(0.5 + basic_composition([event], 5e-7), rel=1e-12)

@@ -33,11 +33,12 @@ from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objectiv
 from dpglm.optim.quadratic import minimise_quadratic
 from dpglm.papers.printed import PrintedDPSC
 from dpglm.papers.printed_plan import Reproduction, printed_card
-from dpglm.privacy.accounting import SAFETY, gdp_mu
-from dpglm.privacy.bounded import bounded_shift
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import free_ridge, gamma_rate
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.gdp import SAFETY, gdp_mu
+from dpglm.privacy.theorems import bounded_shift
 from dpglm.typing import FloatVector
+from tests.calibrated import gamma_rate
 
 # Iterations: pure noise grows with their number, Gaussian noise with its root.
 ITERATIONS, ITERATIONS_PURE = 10, 2

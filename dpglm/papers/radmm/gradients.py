@@ -20,9 +20,9 @@ from dpglm.methods.iterated import (
     require_steps,
 )
 from dpglm.papers.radmm.descent import Run, Schedule, selects
-from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.subsampled import sampled_scale
+from dpglm.privacy.gdp import SAFETY
+from tests.calibrated import sampled_scale
 
 Sampling = Literal["all", "poisson", "fixed"]
 # Steps on all rows; on samples this many passes' worth of rows are drawn, and no more steps than MOST.

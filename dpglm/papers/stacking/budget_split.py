@@ -17,10 +17,11 @@ from dpglm.methods.base import Problem
 from dpglm.methods.gdp_ridge import composable
 from dpglm.methods.iterated import gaussian_total, require_budget
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, tolerance_at
-from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import free_ridge, gamma_rate
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.gdp import SAFETY
 from dpglm.typing import BoolVector
+from tests.calibrated import gamma_rate
 
 # What may go inside the objective of a model, beside its ridge.
 PENALTIES = ("none", "l1", "l2", "elastic_net")

@@ -18,7 +18,7 @@ from dpglm.mechanisms.predictor import finite, predictor
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What stands in the column of the intercept, and the length that is left for the answers.

@@ -19,7 +19,7 @@ from dpglm.mechanisms.predictor import squares
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent
+from dpglm.privacy.events import Event, GaussianEvent
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Squared norm that rows may have before they are cut: what is left takes the rounding to float32.

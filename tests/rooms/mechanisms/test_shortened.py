@@ -20,10 +20,11 @@ from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.rows import Piece
+from dpglm.privacy.accountant import basic_composition
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import GaussianEvent, PerturbedEvent, PureEvent, basic_composition
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
+from dpglm.privacy.events import GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.typing import FloatBlock, FloatVector
+from tests.calibrated import calibrate_pair, calibrate_pair_pure
 
 BINOMIAL = families["binomial"]()
 QUIET = 1e-9

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.privacy.accounting import (
+from dpglm.privacy.accountant import basic_composition, compose
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PureEvent
+from dpglm.privacy.gdp import (
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
@@ -20,10 +23,9 @@ from dpglm.privacy.accounting import (
     pure_delta,
     rho_from_mu,
 )
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.privacy.composition import ApproximateEvent, GaussianEvent, PureEvent, basic_composition, compose
-from dpglm.privacy.loss_bound import is_gaussian_at
+from dpglm.privacy.joint_profile import is_gaussian_at
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile, pure_curve
+from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 
 def test_mu_and_epsilon_are_inverse_over_the_whole_range() -> None:

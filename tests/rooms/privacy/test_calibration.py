@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.privacy.accounting import (
-    gdp_delta,
-    gdp_epsilon,
-    gdp_mu,
-    mu_from_pure,
-    mu_from_rho,
-    rho_from_mu,
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, mu_from_pure, mu_from_rho, rho_from_mu
+from dpglm.privacy.theorems import bounded_delta, gamma_epsilon, mu_perturbed
+from tests.calibrated import (
+    calibrate_bounded,
+    calibrate_bounded_pure,
+    calibrate_pair,
+    calibrate_pair_gdp,
+    calibrate_pair_pure,
+    gamma_rate,
+    gaussian_scale,
+    gaussian_scale_gdp,
 )
-from dpglm.privacy.bounded import bounded_delta, calibrate_bounded, calibrate_bounded_pure
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed
 
 Relation = Literal["add-remove", "replace-one"]
 STEPS: dict[Relation, int] = {"add-remove": 1, "replace-one": 2}

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu
-from dpglm.privacy.calibration import free_ridge, gaussian_scale
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.theorems import perturbed_profile
+from tests.calibrated import gaussian_scale
 
 
 def pure(epsilon: float = 1.0) -> Guarantee:

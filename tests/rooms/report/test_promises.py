@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from dpglm.privacy.accounting import gdp_delta
+from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.curves import cumulative, privacy_profile, trade_off
 from dpglm.report.page import render
