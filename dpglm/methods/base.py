@@ -14,7 +14,7 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.exact_path import ExactPath
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
 from dpglm.papers.stacking.stack import Stack
 from dpglm.privacy.budget import Privacy
@@ -121,7 +121,7 @@ class Estimate:
     estimates: FloatVector
     selected: BoolVector
     facts: Mapping[str, Any] = field(default_factory=dict)
-    released: Released | None = None
+    released: ScoreAndInformation | None = None
     exact_path: ExactPath | None = None
     stack: Stack | None = None
 

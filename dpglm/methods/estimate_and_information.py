@@ -12,7 +12,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expected import expected_curvature, expected_model
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
@@ -179,7 +179,7 @@ def information_release(problem: Problem, found: Constants) -> Information:
     )
 
 
-def released_by(problem: Problem, plan: PricedReleases, ask: Ask) -> Released:
+def released_by(problem: Problem, plan: PricedReleases, ask: Ask) -> ScoreAndInformation:
     """Ask for both releases."""
     minimiser, curvature = plan.releases
     assert isinstance(minimiser, PerturbedMinimiser)
@@ -190,15 +190,15 @@ def released_by(problem: Problem, plan: PricedReleases, ask: Ask) -> Released:
     ridge = np.broadcast_to(np.asarray(minimiser.ridge, dtype=np.float64), (size,))
     found = Constants(ridge, 0.0, minimiser.scale, curvature.scale, 0.0, minimiser.law, "")
     score_scale, information_scale = deviations(found, curvature.span)
-    return Released(
+    return ScoreAndInformation(
         term_columns=problem.geometry.term_columns,
         centre=centre,
         score=ridge * centre,
-        curvature=ask(curvature, centre).reshape(size, size),
+        information=ask(curvature, centre).reshape(size, size),
         score_scale=score_scale,
         information_scale=information_scale,
         dispersion=problem.family.dispersion,
-        spread=score_scale**2 / ridge**2,
+        initial_variance=score_scale**2 / ridge**2,
         third_derivative_bound=problem.family.third_derivative_bound,
     )
 

@@ -154,7 +154,7 @@ class Truth:
             assert estimate.released is not None
             found = Contrasts(interval_model(estimate.released), coding.user_from_coded)
             covered = np.abs(found.estimates - unit * self.beta) <= 1.96 * found.deviations
-            printed = np.array([verdict.printed for verdict in interval_decisions(found)])
+            printed = np.array([verdict.reported for verdict in interval_decisions(found)])
             fits.append((printed, covered, found.deviations / (unit * self.errors)))
         keep = np.asarray(coding.penalised)
         given, hit, width = (np.array([fit[part][keep] for fit in fits]) for part in range(3))
