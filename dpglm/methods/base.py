@@ -16,7 +16,7 @@ from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
-from dpglm.papers.stacking.stack import Stack
+from dpglm.postprocessing.parts import ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -114,7 +114,7 @@ class Estimate:
     """What a method found: coded and user's coefficients, and which were selected.
 
     ``released`` is what intervals are made of, where there is a curvature; ``exact_path`` what a fit without
-    privacy found at other strengths. Coefficients beside a ``stack`` approximate it.
+    privacy found at other strengths. ``part`` is what a paper adds.
     """
 
     coded: FloatVector
@@ -123,7 +123,7 @@ class Estimate:
     facts: Mapping[str, Any] = field(default_factory=dict)
     released: ScoreAndInformation | None = None
     exact_path: ExactPath | None = None
-    stack: Stack | None = None
+    part: ResultPart | None = None
 
 
 class Method(ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dpglm.privacy.description import FactValue
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.content import one_line
 from dpglm.tables.number import ABSENT, budget, coefficient
@@ -93,3 +94,18 @@ def no_promise(guarantee: Guarantee) -> str:
     if guarantee.reason == "seeded":
         return "the noise came from a known seed, and whoever knows the seed can take it away"
     return shown(guarantee.reason)
+
+
+def fact_text(value: FactValue) -> str:
+    """A public fact as it is read.
+
+    Examples
+    --------
+    >>> fact_text(("lipids: 2", "history: 1")), fact_text(12345)
+    ('lipids: 2, history: 1', '12,345')
+    """
+    if isinstance(value, tuple):
+        return shown(", ".join(fact_text(item) for item in value) or ABSENT, 600)
+    if isinstance(value, float):
+        return number(value)
+    return shown(ABSENT if value is None else f"{value:,}" if isinstance(value, int) else value, 3000)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, Self, cast, get_args
 
 import numpy as np
 
@@ -26,16 +27,17 @@ from dpglm.ledger.ledger import Entry, Ledger
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.methods.base import Estimate, Method, Problem
 from dpglm.methods.response_scale import to_response_scale
-from dpglm.postprocessing.spending import parallel_lines
+from dpglm.postprocessing.record import FitRecord, ResponseFacts
+from dpglm.postprocessing.specification import Choice, Goal, SpecificationDocument
+from dpglm.postprocessing.spending import LedgerLine, LedgerState, parallel_lines
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import options_text
-from dpglm.results.fit_result import LedgerState
-from dpglm.results.fitted import Fitted
+from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import family_of, method_of, naming_unit, penalty_of, require_choice, strength_of
 
-Goal = Literal["explain", "predict", "select"]
 Response = BinaryResponse | NumericResponse | CountResponse
 STEPS: Final = ("plan", "charge", "read and solve", "write up")
 
@@ -47,7 +49,6 @@ class Asked:
     formula: str
     family: str | Family
     penalty: Penalty
-    penalty_options: str
     strength: object
     goal: Goal
     method: str | Method
@@ -73,9 +74,8 @@ class Asked:
             A penalty, strength or goal that means nothing.
         """
         chosen = penalty_of(penalty, strength)
-        options = options_text(chosen, without=["strength"])
         require_choice("goal", goal, get_args(Goal))
-        return cls(formula, family, chosen, options, strength, goal, method, budget)
+        return cls(formula, family, chosen, strength, goal, method, budget)
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,20 @@ class Modelled:
         if isinstance(response, CountResponse):
             family = family.with_bound(response.high)
         return cls(asked, declared, model, coding, encoder, response, family, method)
+
+    def document(self) -> SpecificationDocument:
+        """All that was asked for, as plain values."""
+        asked = self.asked
+        return SpecificationDocument(
+            formula=asked.formula,
+            schema=self.schema.to_dict(),
+            family=_choice(family_of(asked.family)),
+            penalty=_choice(asked.penalty, without=["strength"]),
+            method=_choice(self.method),
+            strength=cast("float | Literal['cv'] | None", strength_of(asked.strength, asked.penalty)),
+            goal=asked.goal,
+            privacy=naming_unit(asked.budget, self.schema),
+        )
 
     def under(self, declared: Schema) -> Modelled:
         """The same model under a schema that declares the same columns, as another site's may."""
@@ -184,49 +198,40 @@ class Planned:
             shift=modelled.response.shift,
         )
 
-    def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> Fitted:
+    def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitResult:
         """The result: released numbers and public facts."""
         modelled, problem, plan, guarantee = self.modelled, self.problem, self.plan, self.guarantee
-        asked, coding, chosen = modelled.asked, modelled.coding, modelled.method
+        coding, chosen = modelled.coding, modelled.method
         public_rows = self.design.row_count() if self.public else None
         card = {**chosen.card(problem, plan), **estimate.facts}
-        return Fitted(
-            formula=asked.formula,
-            family=problem.family.name,
+        record = FitRecord(
+            specification=modelled.document(),
+            names=coding.names,
             link=problem.family.link,
             penalty=problem.penalty.name,
             strength=estimate.facts.get("strength", strength_per_row(problem, card, public_rows)),
-            method=chosen.name,
-            goal=asked.goal,
-            names=coding.names,
+            strength_sum=card.get("strength_sum"),
             estimates=estimate.estimates,
             selected_mask=estimate.selected,
             coded=estimate.coded,
             user_from_coded=coding.user_from_coded,
+            row_norm=coding.row_norm,
+            norm_factor=card.get("row_stretch"),
             terms=coding.terms,
+            response=_response_facts(modelled.response),
             guarantee=guarantee,
             spend_lines=parallel_lines(plan.parallel(), guarantee),
-            schema=modelled.schema.to_dict(),
-            mechanism={
-                **card,
-                "method_options": options_text(chosen),
-                "penalty_options": asked.penalty_options,
-                "row_norm": coding.row_norm,
-                "coding": coding.kind,
-                "rows_clipped": coding.clipping,
-                "random_source": "operating system" if noise.private else "seeded generator: NOT PRIVATE",
-                "response": modelled.model.response,
-                **_response_facts(modelled.response),
-                **modelled.family.facts,
-            },
+            description=_described(card),
+            random_source="operating system" if noise.private else "seeded generator: NOT PRIVATE",
             n_rows=public_rows,
             ledger=state,
             version=__version__,
             released=estimate.released,
             exact_path=estimate.exact_path,
-            stack=estimate.stack,
+            part=estimate.part,
             row_map=RowMap(modelled.schema, modelled.encoder),
         )
+        return FitResult(record)
 
 
 class RowMap:
@@ -258,7 +263,7 @@ def charge(ledger: Ledger | None, guarantee: Guarantee, what: str) -> LedgerStat
 def ledger_state(ledger: Ledger, entry: Entry) -> LedgerState:
     """The ledger as it stood right after an entry."""
     state = ledger.state(at=entry)
-    return LedgerState(**{**state, "entries": tuple(state["entries"])})
+    return LedgerState(**{**state, "entries": tuple(LedgerLine(**entry) for entry in state["entries"])})
 
 
 def strength_per_row(problem: Problem, card: Mapping[str, Any], rows: int | None) -> float | None:
@@ -300,8 +305,85 @@ def _response(declared: Schema, name: str, family: Family, coding: Coding) -> Re
     return NumericResponse.of(declared, name, centred=not coding.penalised.all())
 
 
-def _response_facts(response: Response) -> dict[str, Any]:
-    """What the report says of the response."""
+def _response_facts(response: Response) -> ResponseFacts:
+    """What the result says of the response."""
     if isinstance(response, BinaryResponse):
-        return {"response_levels": list(response.levels)}
-    return {"response_bounds": [response.low, response.high]}
+        return ResponseFacts(response.name, levels=response.levels)
+    return ResponseFacts(response.name, bounds=(response.low, response.high))
+
+
+def _choice(piece: Family | Penalty | Method, *, without: Sequence[str] = ()) -> Choice:
+    """The piece by name, with its options."""
+    return Choice(piece.name, json.loads(options_text(piece, without=without)))
+
+
+LABELS = {
+    "algorithm": "Algorithm",
+    "theorem": "Theorem",
+    "released": "What was released",
+    "released_too": "Released too",
+    "information_sensitivity": "Sensitivity of the curvature, Frobenius",
+    "curvature_noise_scale": "Noise scale of the curvature",
+    "interval_method": "Intervals by",
+    "post_processing": "Computed afterwards",
+    "sensitivity": "Sensitivity, Euclidean",
+    "noise": "Law of the noise b",
+    "noise_scale": "Noise scale",
+    "ridge": "Ridge, sum units",
+    "row_norm": "Norm bound of a coded row, divided out",
+    "rows_clipped": "Rows clipped",
+    "strength_sum": "Penalty strength, sum units",
+    "strength_chosen_by": "Penalty strength chosen by",
+    "solver_residual": "Certified solver residual",
+    "residual_noise_scale": "Noise that hides the residual",
+    "response_levels": "Levels of the response",
+    "response_bounds": "Bounds of the response, beyond which it is clipped",
+    "loss_width": "Width of the smooth corner of the hinge, in units of the margin",
+    "gram_deviation": "Noise of X'X, standard deviation on the diagonal",
+    "cross_deviation": "Noise of X'y, standard deviation",
+    "prior_scale": "Scale of the prior that shrinks",
+    "random_source": "Source of randomness",
+    "coding": "Coding of categories",
+    "models": "Models",
+    "combine": "Answers combined by",
+    "groups": "Groups of columns",
+    "groups_chosen": "Origin of the groups",
+    "group_epsilon": "Epsilon of each group",
+    "meta_ridge": "Ridge of the meta model, sum units",
+    "meta_noise_scale": "Noise scale of the meta model",
+    "meta_pulled_to": "Weight of each model to which that ridge pulls",
+    "parallel_parts": "Parts of the rows",
+    "stacking": "Options of the source's stack",
+    "importance": "Importance, public weights",
+    "importance_provenance": "Where the importance comes from",
+    "source": "Source of the coefficients that the fit is pulled to",
+    "source_privacy": "Price of that source, a budget of its own",
+    "source_note": "On that source",
+}
+
+
+def _described(card: Mapping[str, Any]) -> MethodDescription:
+    """What a method says of itself, as labelled facts."""
+    named = {"algorithm": "", "interval_method": "", "penalty_applied": "", "proof_sketch": ""}
+    named |= {name: str(card[name]) for name in named if name in card}
+    facts = tuple(
+        Fact(LABELS.get(name, name.replace("_", " ").capitalize()), _fact(value))
+        for name, value in card.items()
+        if name not in named and value is not None
+    )
+    return MethodDescription(
+        algorithm=named["algorithm"],
+        releases=(),
+        penalty_applied=named["penalty_applied"],
+        why=named["proof_sketch"],
+        interval_method=named["interval_method"],
+        facts=facts,
+    )
+
+
+def _fact(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return tuple(f"{name}: {_fact(item)}" for name, item in value.items())
+    return tuple(value) if isinstance(value, list) else value
