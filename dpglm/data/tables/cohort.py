@@ -78,10 +78,12 @@ def cohort() -> pd.DataFrame:
     latent, answers = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     ones = latent > -ndtri(_shares(table))
     columns = {
-        feature.Index: ones[:, place].astype(np.int64)
-        if feature.deviation == 0.0
-        else np.round(feature.mean + feature.deviation * latent[:, place], feature.digits)
-        for place, feature in enumerate(table.itertuples())
+        name: ones[:, place].astype(np.int64)
+        if deviation == 0.0
+        else np.round(mean + deviation * latent[:, place], digits)
+        for place, (name, mean, deviation, digits) in enumerate(
+            zip(table.index, table["mean"], table["deviation"], table["digits"], strict=True)
+        )
     }
     site = np.repeat(list(SITES), list(SITES.values()))
     return pd.DataFrame({"site": site, **columns, "diabetes": np.where(answers, "yes", "no")})
