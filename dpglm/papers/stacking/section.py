@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dpglm.papers.stacking.figure import stack_figure
 from dpglm.papers.stacking.submodels import Stack, combined_text, model_terms, model_weights
 from dpglm.report.section import Rows, Section
-from dpglm.report.sections.mechanism import fact_words
-from dpglm.report.wording import shown
+from dpglm.report.wording import fact_words, shown
 from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import coefficient
 

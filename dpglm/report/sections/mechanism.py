@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.report.section import Section
-from dpglm.report.wording import number, shown
+from dpglm.report.wording import LONGEST_FACT, fact_words, number, shown
 from dpglm.results.fit_result import FitResult
-from dpglm.tables.number import ABSENT
 
 # Facts of the coding and the response, which stand beside the method's description.
 BESIDE = {
@@ -28,8 +27,6 @@ BESIDE = {
     "penalty_options": "Options of the penalty",
 }
 MOST_FACTS = 60
-# A guarantee in words, whose end may say that there is none.
-LONGEST = 3000
 
 
 def mechanism_card(result: FitResult, choices: Mapping[str, str]) -> Section:
@@ -41,8 +38,8 @@ def mechanism_card(result: FitResult, choices: Mapping[str, str]) -> Section:
     lines += [("Penalty", description.penalty_applied), ("Intervals by", description.interval_method)]
     facts = [*description.facts, *_beside(result)]
     lines += [(fact.label, fact_words(fact)) for fact in facts if fact.value is not None]
-    shown_lines = [(shown(label, 80), shown(words, LONGEST)) for label, words in lines if words]
-    steps = [shown(step, LONGEST) for step in description.why.splitlines()] if private else []
+    shown_lines = [(shown(label, 80), shown(words, LONGEST_FACT)) for label, words in lines if words]
+    steps = [shown(step, LONGEST_FACT) for step in description.why.splitlines()] if private else []
     content = {"private": private, "facts": shown_lines[:MOST_FACTS], "steps": steps}
     return Section("mechanism", "Mechanism card", content)
 
@@ -65,25 +62,3 @@ def _beside(result: FitResult) -> Iterator[Fact]:
     for name, label in BESIDE.items():
         value = result.mechanism.get(name)
         yield Fact(label, tuple(value) if isinstance(value, list) else value)
-
-
-def fact_words(fact: Fact) -> str:
-    """A public fact as it is read.
-
-    Examples
-    --------
-    >>> fact_words(Fact("Importance, public weights", ("lipids: 2", "history: 1")))
-    'lipids: 2, history: 1'
-    """
-    value = fact.value
-    if isinstance(value, tuple):
-        return shown(", ".join(_one(item) for item in value) or ABSENT, 600)
-    return _one(value)
-
-
-def _one(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return number(value) if isinstance(value, float) else str(value)
