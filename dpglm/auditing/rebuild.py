@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse, CountResponse, NumericResponse
+from dpglm.data.coding.response import response_of
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
@@ -19,7 +20,6 @@ from dpglm.methods.base import Method, Problem, methods
 from dpglm.planning.study_plan import StudyPlan
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.specification import Choice
-from dpglm.postprocessing.spending import parallel_lines
 from dpglm.postprocessing.store import read
 from dpglm.registry import with_options
 from dpglm.results.fit_result import FitResult
@@ -99,10 +99,10 @@ def _of_fit(record: FitRecord) -> Subject:
         offset=bool(model.offsets),
     )
     plan = method.plan(problem, asked.privacy)
-    if parallel_lines(plan.parallel(), guarantee) != record.spend_lines:
+    if not _agree(method.describe(problem, plan).releases, record.description.releases):
         raise MethodError(
             f"a fit whose plan does not follow from its specification: method {asked.method.name!r}",
-            expected="the prices that the fit was run with",
+            expected="the releases that the fit was run with",
             remedy="Audit dpglm.plan(...) with the same arguments, method object included.",
         )
     return Subject(asked.formula, plan, problem, method, schema, RowEncoder(model, coding))
@@ -110,10 +110,17 @@ def _of_fit(record: FitRecord) -> Subject:
 
 def _family(asked: Choice, schema: Schema, response: str, coding: Coding) -> Family:
     family = with_options(families[asked.name], json.dumps(asked.options))
-    if family.counts:
-        return family.with_bound(CountResponse.of(schema, response).high)
-    if family.binary:
-        BinaryResponse.of(schema, response)
-    else:
-        NumericResponse.of(schema, response, centred=not coding.penalised.all())
-    return family
+    declared = response_of(schema, response, family, centred=not coding.penalised.all())
+    return family.with_bound(declared.high)
+
+
+def _agree(described: object, saved: object) -> bool:
+    """Whether two descriptions are equal, numbers to rounding."""
+    if isinstance(described, float) and isinstance(saved, int | float):
+        return described == saved or math.isclose(described, saved, rel_tol=1e-9)
+    if isinstance(described, tuple) and isinstance(saved, tuple):
+        return len(described) == len(saved) and all(map(_agree, described, saved))
+    if dataclasses.is_dataclass(described) and type(described) is type(saved):
+        names = [field.name for field in fields(described)]
+        return all(_agree(getattr(described, name), getattr(saved, name)) for name in names)
+    return described == saved

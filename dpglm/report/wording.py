@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from dpglm.privacy.description import FactValue
+from dpglm.privacy.description import Fact
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.content import one_line
 from dpglm.tables.number import ABSENT, budget, coefficient
 
+LONGEST_FACT = 3000  # a guarantee in words, whose end may say that there is none
 LONGEST = 240  # characters of a user's text that the page shows at one place
 TINIEST = 2.0**-60  # chances below are not told apart: their reciprocals may not even be finite
 
@@ -96,16 +97,23 @@ def no_promise(guarantee: Guarantee) -> str:
     return shown(guarantee.reason)
 
 
-def fact_text(value: FactValue) -> str:
+def fact_words(fact: Fact) -> str:
     """A public fact as it is read.
 
     Examples
     --------
-    >>> fact_text(("lipids: 2", "history: 1")), fact_text(12345)
-    ('lipids: 2, history: 1', '12,345')
+    >>> fact_words(Fact("Importance, public weights", ("lipids: 2", "history: 1")))
+    'lipids: 2, history: 1'
     """
-    if isinstance(value, tuple):
-        return shown(", ".join(fact_text(item) for item in value) or ABSENT, 600)
-    if isinstance(value, float):
-        return number(value)
-    return shown(ABSENT if value is None else f"{value:,}" if isinstance(value, int) else value, 3000)
+    values = fact.value if isinstance(fact.value, tuple) else (fact.value,)
+    return shown(
+        ", ".join(map(_words, values)) or ABSENT, 600 if isinstance(fact.value, tuple) else LONGEST_FACT
+    )
+
+
+def _words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return number(value) if isinstance(value, float) else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, cast, get_args
@@ -16,7 +16,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse, CountResponse, NumericResponse
+from dpglm.data.coding.response import BinaryResponse, Response, response_of
 from dpglm.data.formula.model import Model
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
@@ -32,13 +32,11 @@ from dpglm.postprocessing.specification import Choice, Goal, SpecificationDocume
 from dpglm.postprocessing.spending import LedgerLine, LedgerState, parallel_lines
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import options_text
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import family_of, method_of, naming_unit, penalty_of, require_choice, strength_of
 
-Response = BinaryResponse | NumericResponse | CountResponse
 STEPS: Final = ("plan", "charge", "read and solve", "write up")
 
 
@@ -105,9 +103,8 @@ class Modelled:
         model = parse(asked.formula, declared)
         coding = Coding.of(model, kind=method.coding)
         encoder = RowEncoder(model, coding)
-        response = _response(declared, model.response, family, coding)
-        if isinstance(response, CountResponse):
-            family = family.with_bound(response.high)
+        response = response_of(declared, model.response, family, centred=model.intercept)
+        family = family.with_bound(response.high)
         return cls(asked, declared, model, coding, encoder, response, family, method)
 
     def document(self) -> SpecificationDocument:
@@ -203,25 +200,26 @@ class Planned:
         modelled, problem, plan, guarantee = self.modelled, self.problem, self.plan, self.guarantee
         coding, chosen = modelled.coding, modelled.method
         public_rows = self.design.row_count() if self.public else None
-        card = {**chosen.card(problem, plan), **estimate.facts}
         record = FitRecord(
             specification=modelled.document(),
             names=coding.names,
             link=problem.family.link,
             penalty=problem.penalty.name,
-            strength=estimate.facts.get("strength", strength_per_row(problem, card, public_rows)),
-            strength_sum=card.get("strength_sum"),
+            strength=strength_per_row(problem, estimate, public_rows),
+            strength_sum=estimate.strength_sum,
             estimates=estimate.estimates,
             selected_mask=estimate.selected,
             coded=estimate.coded,
             user_from_coded=coding.user_from_coded,
             row_norm=coding.row_norm,
-            norm_factor=card.get("row_stretch"),
+            rows_clipped=coding.clipping,
+            norm_factor=estimate.norm_factor,
+            residual=estimate.residual,
             terms=coding.terms,
             response=_response_facts(modelled.response),
             guarantee=guarantee,
             spend_lines=parallel_lines(plan.parallel(), guarantee),
-            description=_described(card),
+            description=chosen.describe(problem, plan),
             random_source="operating system" if noise.private else "seeded generator: NOT PRIVATE",
             n_rows=public_rows,
             ledger=state,
@@ -266,11 +264,13 @@ def ledger_state(ledger: Ledger, entry: Entry) -> LedgerState:
     return LedgerState(**{**state, "entries": tuple(LedgerLine(**entry) for entry in state["entries"])})
 
 
-def strength_per_row(problem: Problem, card: Mapping[str, Any], rows: int | None) -> float | None:
+def strength_per_row(problem: Problem, estimate: Estimate, rows: int | None) -> float | None:
     """The strength per row: as given, or the default's, which is set in sum units, where rows are public."""
+    if estimate.strength is not None:
+        return estimate.strength
     if isinstance(problem.strength, float):
         return problem.strength
-    total = card.get("strength_sum")
+    total = estimate.strength_sum
     return None if total is None or not rows else total / rows
 
 
@@ -296,15 +296,6 @@ def steps(labels: Sequence[str], progress: bool | None) -> Iterator[Callable[[in
         yield step
 
 
-def _response(declared: Schema, name: str, family: Family, coding: Coding) -> Response:
-    """The response that the family asks for; without an intercept nothing gives back a shift."""
-    if family.counts:
-        return CountResponse.of(declared, name)
-    if family.binary:
-        return BinaryResponse.of(declared, name)
-    return NumericResponse.of(declared, name, centred=not coding.penalised.all())
-
-
 def _response_facts(response: Response) -> ResponseFacts:
     """What the result says of the response."""
     if isinstance(response, BinaryResponse):
@@ -315,75 +306,3 @@ def _response_facts(response: Response) -> ResponseFacts:
 def _choice(piece: Family | Penalty | Method, *, without: Sequence[str] = ()) -> Choice:
     """The piece by name, with its options."""
     return Choice(piece.name, json.loads(options_text(piece, without=without)))
-
-
-LABELS = {
-    "algorithm": "Algorithm",
-    "theorem": "Theorem",
-    "released": "What was released",
-    "released_too": "Released too",
-    "information_sensitivity": "Sensitivity of the curvature, Frobenius",
-    "curvature_noise_scale": "Noise scale of the curvature",
-    "interval_method": "Intervals by",
-    "post_processing": "Computed afterwards",
-    "sensitivity": "Sensitivity, Euclidean",
-    "noise": "Law of the noise b",
-    "noise_scale": "Noise scale",
-    "ridge": "Ridge, sum units",
-    "row_norm": "Norm bound of a coded row, divided out",
-    "rows_clipped": "Rows clipped",
-    "strength_sum": "Penalty strength, sum units",
-    "strength_chosen_by": "Penalty strength chosen by",
-    "solver_residual": "Certified solver residual",
-    "residual_noise_scale": "Noise that hides the residual",
-    "response_levels": "Levels of the response",
-    "response_bounds": "Bounds of the response, beyond which it is clipped",
-    "loss_width": "Width of the smooth corner of the hinge, in units of the margin",
-    "gram_deviation": "Noise of X'X, standard deviation on the diagonal",
-    "cross_deviation": "Noise of X'y, standard deviation",
-    "prior_scale": "Scale of the prior that shrinks",
-    "random_source": "Source of randomness",
-    "coding": "Coding of categories",
-    "models": "Models",
-    "combine": "Answers combined by",
-    "groups": "Groups of columns",
-    "groups_chosen": "Origin of the groups",
-    "group_epsilon": "Epsilon of each group",
-    "meta_ridge": "Ridge of the meta model, sum units",
-    "meta_noise_scale": "Noise scale of the meta model",
-    "meta_pulled_to": "Weight of each model to which that ridge pulls",
-    "parallel_parts": "Parts of the rows",
-    "stacking": "Options of the source's stack",
-    "importance": "Importance, public weights",
-    "importance_provenance": "Where the importance comes from",
-    "source": "Source of the coefficients that the fit is pulled to",
-    "source_privacy": "Price of that source, a budget of its own",
-    "source_note": "On that source",
-}
-
-
-def _described(card: Mapping[str, Any]) -> MethodDescription:
-    """What a method says of itself, as labelled facts."""
-    named = {"algorithm": "", "interval_method": "", "penalty_applied": "", "proof_sketch": ""}
-    named |= {name: str(card[name]) for name in named if name in card}
-    facts = tuple(
-        Fact(LABELS.get(name, name.replace("_", " ").capitalize()), _fact(value))
-        for name, value in card.items()
-        if name not in named and value is not None
-    )
-    return MethodDescription(
-        algorithm=named["algorithm"],
-        releases=(),
-        penalty_applied=named["penalty_applied"],
-        why=named["proof_sketch"],
-        interval_method=named["interval_method"],
-        facts=facts,
-    )
-
-
-def _fact(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return tuple(f"{name}: {_fact(item)}" for name, item in value.items())
-    return tuple(value) if isinstance(value, list) else value

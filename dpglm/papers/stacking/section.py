@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.section import Figure, Rows, Section
 from dpglm.report.svg import Drawing, shortened
-from dpglm.report.wording import fact_text, shown
+from dpglm.report.wording import fact_words, shown
 from dpglm.tables.number import coefficient
 
 if TYPE_CHECKING:
@@ -49,15 +49,12 @@ def counted(number: int, what: str) -> str:
 def stack_section(stack: Stack, record: FitRecord) -> Section:
     """Diagram, models with their terms and weights, and what the method says of groups and source."""
     facts = [("Models", str(len(stack.names))), ("Put together by", stack.combined_by)]
-    facts += [(shown(fact.label, 80), fact_text(fact.value)) for fact in record.description.facts]
+    facts += [(shown(fact.label, 80), fact_words(fact)) for fact in record.description.facts]
     content = {
         "private": record.private,
         "count": len(stack.names),
         "combine": stack.combine,
-        "facts": [
-            *facts,
-            *((shown(fact.label, 80), fact_text(fact.value)) for fact in record.description.facts),
-        ],
+        "facts": facts,
         "figure": _figure(stack, record),
         "models": _models(stack, record),
         "left_out": max(0, len(stack.names) - MOST_ROWS),
