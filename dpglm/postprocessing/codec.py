@@ -9,7 +9,6 @@ Errors name the field and never repeat its content.
 
 from __future__ import annotations
 
-import base64
 import datetime
 import math
 import types
@@ -20,23 +19,21 @@ from functools import cache
 from typing import Any, Final, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpglm.errors import DpglmError, StoreError
+from dpglm.postprocessing.json_values import (
+    NOT_FINITE,
+    MatrixReader,
+    encoded_array,
+    store_error,
+    type_error,
+    vector,
+    whole_text,
+)
 
 Decoded = TypeVar("Decoded")
-Array = NDArray[Any]
 
 MAX_DEPTH: Final = 32  # of nested lists and mappings in a schema, which needs 4
-MAX_COEFFICIENTS: Final = 8192
-MAX_CELLS: Final = MAX_COEFFICIENTS**2  # of all matrices of a file: a few bytes must not ask for terabytes
-NOT_FINITE: Final = "$float"  # JSON has no NaN: {"$float": "nan"}
-PACKED: Final = "$doubles"  # {"$doubles": base64 of little-endian doubles}, half as long as digits
-PLACES: Final = "places"  # which of them stands where, if few numbers come again and again
-LEAST_PACKED: Final = 12
-REMEDY: Final = (
-    "Use a file as save() wrote it; if it was changed by hand or cut short, save the result again."
-)
 
 
 class SelfCoded(ABC):
@@ -50,16 +47,6 @@ class SelfCoded(ABC):
     @abstractmethod
     def of_fields(cls, values: Mapping[str, Any], name: str) -> Self:
         """The object whose encoded fields these are."""
-
-
-def store_error(found: str, expected: str) -> StoreError:
-    """The error about a file; it names a field, never its content."""
-    return StoreError(f"{found} in the saved result", expected=expected, remedy=REMEDY)
-
-
-def type_error(value: object, name: str, expected: str) -> StoreError:
-    """The error about a value of another type."""
-    return store_error(f"{name} with a value of type {type(value).__name__}", expected)
 
 
 def encode(value: object, *, packed: bool = False, depth: int = 0) -> Any:
@@ -91,7 +78,7 @@ def encode(value: object, *, packed: bool = False, depth: int = 0) -> Any:
         return float(value) if math.isfinite(value) else {NOT_FINITE: str(float(value))}
     if depth < MAX_DEPTH:
         if isinstance(value, np.ndarray):
-            return _encoded_array(value, packed)
+            return encoded_array(value, packed)
         if isinstance(value, SelfCoded):
             value = value.to_fields()
         elif is_dataclass(value) and not isinstance(value, type):
@@ -110,36 +97,6 @@ def _unsaved_error(value: object, name: str, depth: int) -> StoreError:
         expected=f"text, numbers, lists and mappings of them whose only key is not {NOT_FINITE!r}",
         remedy=f"Describe it in {name} in words or numbers.",
     )
-
-
-def _encoded_array(array: Array, packed: bool) -> Any:
-    if array.ndim == 1:
-        return _encoded_vector(array, packed)
-    rows, columns = array.shape
-    used = (array != 0.0) | np.signbit(array)
-    body: dict[str, Array]
-    if 3 * used.sum() < array.size:  # the public map of a wide model is mostly zeros
-        places = np.nonzero(used)
-        body = {"row": places[0], "column": places[1], "value": array[used]}
-    elif rows == columns and array.tobytes() == np.ascontiguousarray(array.T).tobytes():
-        body = {"triangle": array[np.tril_indices(rows)]}
-    else:
-        body = {"values": array.ravel()}
-    return {"shape": [rows, columns]} | {name: _encoded_vector(part, packed) for name, part in body.items()}
-
-
-def _encoded_vector(array: Array, packed: bool) -> Any:
-    if array.dtype != np.float64:
-        return array.tolist()
-    if not np.isfinite(array).all():  # `decode` refuses it: what is not finite is shown, and never saved
-        return [encode(number) for number in array.tolist()]
-    if not packed or len(array) < LEAST_PACKED:
-        return array.tolist()
-    # As bits, so that -0.0 and 0.0 stay apart.
-    distinct, places = np.unique(array.astype("<f8").view("<u8"), return_inverse=True)
-    if 4 * len(distinct) > len(array):
-        return {PACKED: base64.b64encode(array.astype("<f8").tobytes()).decode("ascii")}
-    return {PACKED: base64.b64encode(distinct.tobytes()).decode("ascii"), PLACES: places.tolist()}
 
 
 def decode(kind: type[Decoded], value: object, name: str = "") -> Decoded:
@@ -174,10 +131,10 @@ def _annotations(kind: type) -> dict[str, Any]:
 
 
 class _Decoder:
-    """One pass over one document, which counts the cells of its matrices."""
+    """One pass over one document."""
 
     def __init__(self) -> None:
-        self.cells = 0
+        self.matrices = MatrixReader()
 
     def decode(self, kind: Any, value: Any, name: str) -> Any:
         """``value`` as the annotated type ``kind``."""
@@ -191,7 +148,10 @@ class _Decoder:
         if origin is tuple:
             return self._tuple(arguments, value, name)
         if origin is np.ndarray:
-            return self._array(get_args(arguments[1])[0], value, name)
+            if get_args(arguments[1])[0] is np.bool_:
+                return np.array(self._tuple((bool, ...), value, name), dtype=np.bool_)
+            is_matrix = isinstance(value, dict) and "shape" in value
+            return self.matrices.matrix(value, name) if is_matrix else vector(value, name)
         if kind is object or (isinstance(origin, type) and issubclass(origin, Mapping)):
             tree = plain_tree(value, name)
             if kind is not object and not isinstance(tree, dict):
@@ -248,47 +208,6 @@ class _Decoder:
             raise store_error(f"{name} of another length", f"{len(kinds)} entries")
         return tuple(self.decode(kind, item, name) for kind, item in zip(kinds, value, strict=True))
 
-    def _array(self, dtype: Any, value: object, name: str) -> Array:
-        if dtype is np.bool_:
-            flags = self._tuple((bool, ...), value, name)
-            return np.array(flags, dtype=np.bool_)
-        if isinstance(value, dict) and "shape" in value:
-            return self._matrix(value, name)
-        return np.array(_numbers(value, name), dtype=np.float64)
-
-    def _matrix(self, value: dict[str, Any], name: str) -> Array:
-        shape = self._tuple((int, int), value["shape"], f"{name}.shape")
-        rows, columns = shape
-        self.cells += rows * columns if min(shape) >= 0 else MAX_CELLS + 1
-        if self.cells > MAX_CELLS:
-            raise store_error(f"{name} of too many cells", f"at most {MAX_CELLS} cells in all matrices")
-        form = set(value) - {"shape"}
-        if form == {"row", "column", "value"}:
-            return self._sparse(shape, value, name)
-        triangle = form == {"triangle"} and rows == columns
-        if not triangle and form != {"values"}:
-            raise store_error(f"{name} of another form", "a matrix as save() writes it")
-        numbers = _numbers(value["triangle" if triangle else "values"], name)
-        if len(numbers) != (rows * (rows + 1) // 2 if triangle else rows * columns):
-            raise store_error(f"{name} of another length", "the numbers that its shape needs")
-        if not triangle:
-            return np.array(numbers, dtype=np.float64).reshape(shape)
-        matrix = np.zeros(shape)
-        lower, left = np.tril_indices(rows)
-        matrix[lower, left] = matrix[left, lower] = numbers
-        return matrix
-
-    def _sparse(self, shape: tuple[int, ...], value: dict[str, Any], name: str) -> Array:
-        places = [self._tuple((int, ...), value[key], f"{name}.{key}") for key in ("row", "column")]
-        numbers = _numbers(value["value"], f"{name}.value")
-        if not len(places[0]) == len(places[1]) == len(numbers):
-            raise store_error(f"{name} with lists of different lengths", "a row, a column and a value each")
-        if any(not 0 <= place < size for size, part in zip(shape, places, strict=True) for place in part):
-            raise store_error(f"an entry of {name} outside the matrix", "positions below its shape")
-        matrix = np.zeros(shape)
-        matrix[np.array(places[0], dtype=np.int64), np.array(places[1], dtype=np.int64)] = numbers
-        return matrix
-
 
 def plain_copy(value: object, name: str, depth: int = 0) -> Any:
     """A copy made of dicts with text keys, lists and scalars, so that nothing can hold on to a frame.
@@ -329,60 +248,12 @@ def plain_tree(value: object, name: str, depth: int = 0) -> Any:
     if isinstance(value, dict):
         if set(value) == {NOT_FINITE}:
             return _not_finite(value[NOT_FINITE], name)
-        return {_text(key, name): plain_tree(item, name, depth + 1) for key, item in value.items()}
+        return {whole_text(key, name): plain_tree(item, name, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
         return [plain_tree(item, name, depth + 1) for item in value]
     if isinstance(value, str):
-        return _text(value, name)
+        return whole_text(value, name)
     return value if value is None or isinstance(value, bool | float) else _whole(value, name)
-
-
-def _numbers(value: object, name: str) -> list[float]:
-    """Finite numbers: a list, or a mapping that packs their doubles."""
-    if isinstance(value, dict) and PACKED in value and set(value) <= {PACKED, PLACES}:
-        return _unpacked(value, name)
-    if not isinstance(value, list):
-        raise type_error(value, name, "a list of finite numbers")
-    if any(type(number) not in (float, int) for number in value):
-        raise store_error(f"{name} with an entry that is no finite number", "finite numbers")
-    try:
-        numbers = [float(number) for number in value]
-    except OverflowError:
-        raise store_error(f"{name} with a number that is too large", "finite numbers") from None
-    return numbers
-
-
-def _unpacked(value: dict[str, Any], name: str) -> list[float]:
-    """Numbers from base64 of little-endian doubles."""
-    try:
-        content = base64.b64decode(_text(value[PACKED], name), validate=True)
-    except ValueError:
-        raise store_error(f"{name} with packed numbers that are not base64", "base64 of doubles") from None
-    if len(content) % 8:
-        raise store_error(f"{name} with packed numbers cut short", "8 bytes per number")
-    doubles = np.frombuffer(content, dtype="<f8")
-    if not np.isfinite(doubles).all():
-        raise store_error(f"{name} with a packed number that is not finite", "finite numbers")
-    distinct: list[float] = doubles.tolist()
-    if PLACES not in value:
-        return distinct
-    places = value[PLACES]
-    if not isinstance(places, list) or any(type(place) is not int for place in places):
-        raise type_error(places, f"{name}.{PLACES}", "a list of whole numbers")
-    if any(not 0 <= place < len(distinct) for place in places):
-        raise store_error(
-            f"{name} with a place of a packed number that is not there", "places below their number"
-        )
-    return [distinct[place] for place in places]
-
-
-def _text(value: object, name: str) -> str:
-    if not isinstance(value, str):
-        raise type_error(value, name, "text")
-    # JSON can name half of a character, which no file or page can hold.
-    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise store_error(f"{name} with half a character (a lone surrogate)", "text of whole characters")
-    return value
 
 
 def _truth(value: object, name: str) -> bool:
@@ -414,4 +285,4 @@ def _not_finite(word: object, name: str) -> float:
     return float(str(word))
 
 
-_SCALARS: Final = {str: _text, bool: _truth, int: _whole, float: _real}
+_SCALARS: Final = {str: whole_text, bool: _truth, int: _whole, float: _real}

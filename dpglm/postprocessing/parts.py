@@ -12,7 +12,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.codec import SelfCoded, decode_fields, store_error
+from dpglm.postprocessing.codec import SelfCoded, decode_fields
+from dpglm.postprocessing.json_values import store_error
 from dpglm.registry import Registry
 from dpglm.typing import FloatMatrix, FloatVector
 

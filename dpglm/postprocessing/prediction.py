@@ -38,7 +38,34 @@ ROWS = 2048  # contrasts at once: a few matrices of p by this many doubles
 
 
 def predict(record: FitRecord, new: object, *, what: str, interval: float | None) -> Prediction:
-    """One prediction per row of ``new``; see :meth:`FitResult.predict`."""
+    """One prediction per row of ``new``.
+
+    Parameters
+    ----------
+    record : FitRecord
+    new : DataFrame, Arrow table or path
+        Rows with the formula's variables; the response is not needed.
+    what : {"mean", "link", "class"}
+        Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
+        support vector machine has levels, by the sign of its linear predictor, and no expected response.
+    interval : float, optional
+        Coverage of intervals of the expected response or linear predictor, such as 0.95: noise of all
+        releases included, the spread of single responses not.
+
+    Returns
+    -------
+    Series or ndarray, shape (k,)
+        With the frame's index where it has one. NaN where a row cannot be predicted, never an error.
+    DataFrame
+        With ``interval``: columns prediction, conf_low and conf_high. The interval is around the debiased
+        prediction, which no penalty shrinks; NaN where it fails the rule by which intervals are given.
+
+    Raises
+    ------
+    MethodError
+        An unknown ``what``, an interval of a fit without a released information matrix, levels of a fit whose
+        response has none, an expected response of a margin loss, or a result that lost its row map.
+    """
     critical = None if interval is None else quantile(interval)
     if what not in ("mean", "link", "class"):
         raise MethodError(
@@ -147,7 +174,30 @@ def _framed(values: NDArray[Any], ends: list[FloatVector], new: object) -> pd.Da
 
 
 def auc(record: FitRecord, new: object) -> float:
-    """Area under the ROC curve on rows with their response; see :meth:`FitResult.auc`."""
+    """Area under the ROC curve: the chance that a row of the second level has the larger linear predictor.
+
+    Ties count half (Mann and Whitney). The rows must not be those of the fit, but of people who agreed to
+    this use, or public: the number is exact, without noise, and no guarantee covers it. On rows of the fit it
+    would tell of these rows what the budget did not pay for, and be too large besides.
+
+    Parameters
+    ----------
+    record : FitRecord
+    new : DataFrame or Arrow table
+        Rows with the formula's variables and the response. Rows that cannot be predicted, and those whose
+        response is neither of the two levels, are left out.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; NaN where one of the levels has no row.
+
+    Raises
+    ------
+    MethodError
+        A fit whose response has no two levels, rows without the response or in a file, or a result that lost
+        its row map.
+    """
     from scipy.stats import rankdata
 
     if record.link not in ("logit", MARGIN):

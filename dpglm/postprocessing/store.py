@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from dpglm.errors import StoreError
-from dpglm.postprocessing.codec import MAX_COEFFICIENTS, decode_fields, encode, store_error
+from dpglm.postprocessing.codec import decode_fields, encode
 from dpglm.postprocessing.consistency import check_consistency
+from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 
 FORMAT, FORMAT_VERSION = "dpglm-fit", 3

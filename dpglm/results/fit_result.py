@@ -37,22 +37,40 @@ class FitResult:
     Everything here follows from released numbers and public facts, so it may be printed, copied, saved and
     used for predictions at no further cost. It holds no data and never did.
 
+    Standard errors, tests and intervals belong to the *debiased* estimates, which no penalty or prior shrinks,
+    and include the noise of all releases. They are NaN where the released numbers carry no useful interval;
+    the foot of :meth:`summary` says why, and what repairs it. Without a released information matrix there are
+    none, and no paths and refits either.
+
     Examples
     --------
     >>> import dpglm
     >>> women = dpglm.load_data("fair")
-    >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="l2", privacy=1.0, seed=1)
-    >>> list(fit.params.index)
-    ['Intercept', 'age', 'religious']
-    >>> fit.tidy()["term"].tolist(), fit.glance()["private"].item()
+    >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="none", privacy=(4.0, 1e-6), seed=1)
+    >>> list(fit.params.index), fit.private
     (['Intercept', 'age', 'religious'], False)
-    >>> fit.summary().alarm
-    'NOT PRIVATE: seeded'
-    >>> len(fit.predict(women.head(3)))
-    3
+    >>> fit.wald_test("age = 0, religious = 0").df, fit.predict(women.head(3)).shape
+    (2, (3,))
+    >>> fit.refit("l1/2").privacy == fit.privacy  # free, and so is all the rest
+    True
+    >>> 0.5 < fit.auc(women) < 0.8
+    True
+    >>> fit.submodels()
+    Traceback (most recent call last):
+    dpglm.errors.MethodError: Found: submodels of a fit by method 'objective', which is one model
+    Expected: a stack of models
+    Remedy: Use tidy(), or fit with method='pst-f'.
     """
 
     _record: FitRecord
+
+    @property
+    def specification(self) -> SpecificationDocument:
+        """All that was asked for: formula, schema, family, penalty, strength, goal, method and privacy.
+
+        A refit keeps it; the penalty of its own estimates stands in :meth:`glance`.
+        """
+        return self._record.specification
 
     @property
     def formula(self) -> str:
@@ -60,37 +78,9 @@ class FitResult:
         return self._record.specification.formula
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the coefficients, formula order."""
-        return self._record.names
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows where the relation makes it public, else None."""
-        return self._record.n_rows
-
-    @property
-    def version(self) -> str:
-        """Version of dpglm that made the fit."""
-        return self._record.version
-
-    @property
-    def specification(self) -> SpecificationDocument:
-        """All that was asked for: formula, schema, family, penalty, strength, goal, method and privacy.
-
-        A refit keeps it: the penalty of its own estimates stands in :meth:`glance`.
-        """
-        return self._record.specification
-
-    @property
     def description(self) -> MethodDescription:
         """The algorithm and its releases: sensitivity, noise and theorem of each."""
         return self._record.description
-
-    @property
-    def plan_fingerprint(self) -> str:
-        """By which the plan is known that was charged and run; empty where there was none."""
-        return self._record.plan_fingerprint
 
     @property
     def privacy(self) -> Guarantee:
@@ -113,20 +103,33 @@ class FitResult:
         return self._record.ledger
 
     @property
-    def params(self) -> pd.Series[float]:
-        """Coefficients on the original scale of the variables, labelled in formula order.
+    def plan_fingerprint(self) -> str:
+        """What identifies the plan that was charged and run; empty where there was none."""
+        return self._record.plan_fingerprint
 
-        Of a stack of models: a linear approximation of its log odds, where no model says anything.
-        """
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows where the relation makes it public, else None."""
+        return self._record.n_rows
+
+    @property
+    def version(self) -> str:
+        """Version of dpglm that made the fit."""
+        return self._record.version
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coefficients, formula order."""
+        return self._record.names
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Coefficients on the original scale; of a stack, a linear approximation of its log odds."""
         return self._series(self._record.estimates, "params")
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors of the debiased coefficients, noise of both releases included.
-
-        They belong to the estimates that no penalty or prior shrinks (column ``debiased`` of :meth:`tidy`),
-        for ``penalty="none"`` the coefficients themselves. NaN where a coefficient has no interval.
-        """
+        """Standard errors of the debiased estimates (column ``debiased`` of :meth:`tidy`)."""
         return self._series(uncertainty.standard_errors(self._record), "bse")
 
     @property
@@ -137,8 +140,7 @@ class FitResult:
     def conf_int(self, level: float = 0.95, *, adjust: Literal["fcr"] | None = None) -> pd.DataFrame:
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
 
-        Valid whatever was selected: the estimates exist before anything is. NaN where the released numbers
-        carry no useful interval; the foot of :meth:`summary` says why, and what repairs it.
+        Valid whatever was selected: the estimates exist before anything is.
 
         Parameters
         ----------
@@ -146,17 +148,12 @@ class FitResult:
             Coverage, between 0 and 1 (statsmodels asks for ``alpha = 1 - level`` instead).
         adjust : {None, "fcr"}
             ``"fcr"``: intervals for the selected coefficients alone, wide enough that the expected share of
-            them that miss is at most ``1 - level``; the others are NaN.
+            them that miss is at most ``1 - level`` (Benjamini and Yekutieli 2005, JASA 100(469)).
 
         Raises
         ------
         MethodError
             ``level`` is not between 0 and 1, or an unknown ``adjust``.
-
-        References
-        ----------
-        .. [1] Benjamini and Yekutieli (2005), "False discovery rate-adjusted multiple confidence intervals
-           for selected parameters", JASA 100(469).
         """
         import pandas as pd
 
@@ -164,14 +161,14 @@ class FitResult:
         return summary.marked(pd.DataFrame(ends, index=list(self.names)), self._record)
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of the debiased coefficients; NaN in rows and columns of those without an interval."""
+        """Covariance of the debiased estimates, shape (p, p)."""
         import pandas as pd
 
         names, covariance = list(self.names), uncertainty.covariance(self._record)
         return summary.marked(pd.DataFrame(covariance, index=names, columns=names), self._record)
 
     def wald_test(self, restriction: Restriction) -> WaldResult:
-        """Test of linear restrictions on the coefficients, from released numbers: free, like everything here.
+        """Test of linear restrictions on the coefficients.
 
         Parameters
         ----------
@@ -189,14 +186,6 @@ class FitResult:
         ------
         MethodError
             What cannot be read, an unknown name, or restrictions that follow from each other.
-
-        Examples
-        --------
-        >>> import dpglm
-        >>> women = dpglm.load_data("fair")
-        >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="none", privacy=(4.0, 1e-6), seed=1)
-        >>> fit.wald_test("age = 0, religious = 0").df
-        2
         """
         return wald.wald_test(self._record, restriction)
 
@@ -213,16 +202,10 @@ class FitResult:
         return tuple(name for name, value in zip(self.names, estimates, strict=True) if value != 0.0)
 
     def summary(self) -> Table:
-        """Model, price, coefficients and the guarantee in one table.
+        """Model, price, coefficients and the guarantee in one table; ``-`` marks what was not released.
 
-        Returns
-        -------
-        Table
-            ``print()`` writes text, a notebook shows HTML; ``to_html()``, ``to_latex()``, ``to_markdown()``.
-            For a penalised fit the column ``debiased`` holds the estimates that standard errors and intervals
-            belong to. ``-`` marks what was not released; the foot says why, and what repairs it. That of a
-            stack lists its models, and says that its coefficients are an approximation. The first line of a
-            fit without a guarantee says NOT PRIVATE.
+        ``print()`` writes text, a notebook shows HTML; ``to_html()``, ``to_latex()``, ``to_markdown()``. The
+        first line of a fit without a guarantee says NOT PRIVATE.
         """
         return summary.summary(self._record)
 
@@ -244,19 +227,35 @@ class FitResult:
         return summary.tidy(self._record, exponentiate=exponentiate)
 
     def glance(self) -> pd.DataFrame:
-        """One row for the fit: model, size, price.
+        """One row: family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, ...
 
-        Returns
-        -------
-        DataFrame
-            family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, relation,
-            unit, nobs (NaN where the number of rows is private) and private. Without a guarantee, epsilon,
-            delta and mu are NaN.
+        ... relation, unit, nobs (NaN where the number of rows is private) and private. Without a guarantee,
+        epsilon, delta and mu are NaN.
         """
         return summary.glance(self._record)
 
+    def odds_ratios(self) -> pd.DataFrame:
+        """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected.
+
+        Raises
+        ------
+        MethodError
+            The link is not the logit, or the fit is a stack, whose odds change by another factor at each row.
+        """
+        return summary.odds_ratios(self._record)
+
+    def submodels(self) -> pd.DataFrame:
+        """The models of a stack, one row per model and coefficient: model, term, estimate, weight.
+
+        Raises
+        ------
+        MethodError
+            The fit is one model.
+        """
+        return summary.submodels(self._record)
+
     def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> FitResult:
-        """The same fit with another penalty or strength, from what was released: free, as often as you like.
+        """The same fit with another penalty or strength, and the same guarantee, spend and intervals.
 
         Parameters
         ----------
@@ -265,28 +264,15 @@ class FitResult:
         strength : float, optional
             Per row where the number of rows is public, of the whole sum otherwise; None chooses by BIC.
 
-        Returns
-        -------
-        FitResult
-            With the same guarantee and spend; intervals stay, since they belong to unpenalised estimates.
-
         Raises
         ------
         MethodError
             The fit released no information matrix, or an unknown penalty.
-
-        Examples
-        --------
-        >>> import dpglm
-        >>> women = dpglm.load_data("fair")
-        >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="none", privacy=(4.0, 1e-6), seed=1)
-        >>> fit.refit("l1/2").privacy == fit.privacy
-        True
         """
         return FitResult(refits.refit(self._record, penalty, strength))
 
     def path(self, penalty: str | Penalty | None = None) -> CoefficientPath:
-        """Coefficients over 100 strengths of a penalty, from what was released: free.
+        """Coefficients over 100 strengths of a penalty.
 
         A fit without privacy gives the exact path that it kept when its strength was cross-validated, with
         the held-out losses; NOT PRIVATE like the fit.
@@ -295,12 +281,6 @@ class FitResult:
         ----------
         penalty : str or Penalty, optional
             None is the fit's own, or "l1" if that does not select. Without privacy the fit's own only.
-
-        Returns
-        -------
-        CoefficientPath
-            ``strengths``, ``coefficients`` on the original scale, ``counts``, ``chosen`` by ``rule``,
-            ``losses`` and ``errors`` of a cross-validation, ``to_frame()``.
 
         Raises
         ------
@@ -312,7 +292,7 @@ class FitResult:
     def select(
         self, rule: Literal["bic", "fdr"] = "bic", *, q: float = 0.1, penalty: str | Penalty | None = None
     ) -> FitResult:
-        """A list of coefficients, from what was released: free.
+        """A list of coefficients.
 
         Parameters
         ----------
@@ -331,123 +311,24 @@ class FitResult:
         """
         return FitResult(refits.select(self._record, rule, q, penalty))
 
-    def odds_ratios(self) -> pd.DataFrame:
-        """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected.
-
-        The interval is around ``debiased``, which no penalty shrinks.
-
-        Raises
-        ------
-        MethodError
-            The link is not the logit, or the fit is a stack, whose odds change by another factor at each row.
-        """
-        return summary.odds_ratios(self._record)
-
     def predict(
         self, new: object, what: Literal["mean", "link", "class"] = "mean", *, interval: float | None = None
     ) -> Prediction:
-        """One prediction per row of ``new``.
+        """One prediction per row of new data; see :func:`dpglm.postprocessing.prediction.predict`.
 
-        Parameters
-        ----------
-        new : DataFrame, Arrow table or path
-            Rows with the formula's variables; the response is not needed.
-        what : {"mean", "link", "class"}
-            Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
-            support vector machine has levels, by the sign of its linear predictor, and no expected response.
-        interval : float, optional
-            Coverage of intervals of the expected response or linear predictor, such as 0.95: noise of both
-            releases included, the spread of single responses not.
-
-        Returns
-        -------
-        Series or ndarray, shape (k,)
-            With the frame's index where it has one. NaN where a row cannot be predicted, never an error.
-        DataFrame
-            With ``interval``: columns prediction, conf_low and conf_high. The interval is around the debiased
-            prediction, which no penalty shrinks; NaN where it fails the rule by which intervals are given.
-
-        Raises
-        ------
-        MethodError
-            An unknown ``what``, an interval of a fit without a released information matrix, as a stack is,
-            levels of a fit whose response has none, an expected response of a margin loss, or a result that
-            lost its map from rows to columns.
-
-        Examples
-        --------
-        >>> import dpglm
-        >>> women = dpglm.load_data("fair")
-        >>> fit = dpglm.fit("affair ~ age", women, penalty="none", privacy=None)
-        >>> fit.predict(women.head(2), what="class").isin(["no", "yes"]).all().item()
-        True
+        ``what`` is the expected response (a probability for a binomial fit), the linear predictor, or the
+        more probable level. ``interval`` is the coverage of intervals, such as 0.95. The answer is a Series
+        with the frame's index, or with ``interval`` a frame: prediction, conf_low, conf_high. NaN where a row
+        cannot be predicted, never an error.
         """
         return predict(self._record, new, what=what, interval=interval)
 
     def auc(self, new: object) -> float:
-        """Area under the ROC curve on rows of the user's own: how well the fit ranks them.
+        """Area under the ROC curve on rows of the user's own, which no guarantee of this result covers.
 
-        The chance that a row of the second level has the larger linear predictor than one of the first, ties
-        counted half (Mann and Whitney).
-
-        The rows must not be those of the fit, but of people who agreed to this use, or public. The number is
-        computed from them exactly and without noise: no guarantee of this result covers it. On rows of the
-        fit it would tell of these rows what the budget did not pay for, and be too large besides.
-
-        Parameters
-        ----------
-        new : DataFrame or Arrow table
-            Rows with the formula's variables and the response. Rows that cannot be predicted, and those whose
-            response is neither of the two levels, are left out.
-
-        Returns
-        -------
-        float
-            Between 0 and 1; NaN where one of the levels has no row.
-
-        Raises
-        ------
-        MethodError
-            A fit whose response has no two levels, rows without the response or in a file, or a result that
-            lost its map from rows to columns.
-
-        Examples
-        --------
-        >>> import dpglm
-        >>> women = dpglm.load_data("fair")
-        >>> half, other = women.iloc[::2], women.iloc[1::2]
-        >>> fit = dpglm.fit("affair ~ age + religious", half, penalty="l2", privacy=1.0, seed=1)
-        >>> 0.5 < fit.auc(other) < 0.8
-        True
+        The rows must not be those of the fit; see :func:`dpglm.postprocessing.prediction.auc`.
         """
         return auc(self._record, new)
-
-    def submodels(self) -> pd.DataFrame:
-        """The models of a stack, one row per model and coefficient that it reads.
-
-        Returns
-        -------
-        DataFrame
-            model; term; estimate, on the original scale of the variables; weight, the model's coefficient in
-            the meta model, or its vote.
-
-        Raises
-        ------
-        MethodError
-            The fit is one model.
-
-        Examples
-        --------
-        >>> import dpglm
-        >>> women = dpglm.load_data("fair")
-        >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="l2", privacy=1.0, seed=1)
-        >>> fit.submodels()
-        Traceback (most recent call last):
-        dpglm.errors.MethodError: Found: submodels of a fit by method 'objective', which is one model
-        Expected: a stack of models
-        Remedy: Use tidy(), or fit with method='pst-f'.
-        """
-        return summary.submodels(self._record)
 
     def plot(
         self,
@@ -456,50 +337,24 @@ class FitResult:
         ax: Axes | None = None,
         path: CoefficientPath | None = None,
     ) -> Axes:
-        """Draw a figure of the fit with matplotlib.
+        """Draw a figure with matplotlib; see :func:`dpglm.report.plots.plot`.
 
-        Parameters
-        ----------
-        kind : {"coef", "variance", "path", "spend", "tradeoff"}
-            Coefficients with their intervals; what makes these wide; coefficients along a path of penalty
-            strengths; the spend by release; the trade-off curve of the guarantee.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure if not given.
-        path : CoefficientPath, optional
-            What ``"path"`` draws, if not ``fit.path()``.
-
-        Raises
-        ------
-        MethodError
-            An unknown kind, an ``ax`` that is not one of matplotlib's, variances of a fit without standard
-            errors, or a path of a fit without a information matrix.
+        Coefficients with their intervals; what makes these wide; coefficients along a path (``path``, or that
+        of :meth:`path`); the spend by release; the trade-off curve of the guarantee.
         """
         return plot(self._record, kind, ax=ax, path=path)
 
     def to_html(self, *, choices: Mapping[str, str] | None = None) -> str:
-        """The privacy report: one self-contained HTML page.
-
-        Parameters
-        ----------
-        choices : mapping of str to str, optional
-            The analyst's answers to the checklist of choices made outside the software.
-
-        Raises
-        ------
-        MethodError
-            Answers that are not a mapping of text to text.
-        """
+        """The privacy report: one self-contained HTML page; see :func:`dpglm.report.page.render`."""
         return render(self._record, choices=choices)
 
     def report(self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None) -> Path:
-        """Write the privacy report to a file, whole or not at all, and return its path.
+        """Write :meth:`to_html` to a file, whole or not at all, and return its path.
 
         Raises
         ------
         StoreError
             The file cannot be written.
-        MethodError
-            Answers that are not a mapping of text to text.
         """
         return store.write_atomically(path, self.to_html(choices=choices))
 

@@ -192,8 +192,7 @@ def ledger(**changes: Any) -> LedgerState:
         "remaining_epsilon": 1.0,
         "remaining_delta": 0.0,
         "entries": tuple(
-            LedgerLine(what, status, epsilon, 0.0, None, when)
-            for when, what, status, epsilon in lines
+            LedgerLine(what, status, epsilon, 0.0, None, when) for when, what, status, epsilon in lines
         ),
     }
     return LedgerState(**(fields | changes))
@@ -325,7 +324,7 @@ GROUPS = {
 
 def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "model") -> Stack:
     """Models on groups of terms, whose coefficients are shares of the specimen's."""
-    places = dict(fit().terms)
+    places = dict(fit()._record.terms)
     coefficients = np.zeros((len(groups), len(NAMES)))
     for k, terms in enumerate(groups.values()):
         read = [0, *(place for term in terms or places for place in places.get(term, ()))]
