@@ -116,8 +116,24 @@ def all_studies() -> Iterator[Study]:
         )
 
 
+def few_studies() -> list[Study]:
+    """Every registered method, penalty and family, and every budget and formula, at least once."""
+    every = list(families), list(BUDGETS), SIDES, ("replace-one", "add-remove")
+    return [
+        Study(*(family, method, penalty, ("explain", "select", "predict")[place % 3], budget), relation, side)  # type: ignore[arg-type]
+        for place, (method, penalty, family, budget, side, relation) in enumerate(
+            zip(
+                (*METHODS, *["auto"] * len(penalties)),
+                (*["l1"] * len(METHODS), *penalties),
+                *(itertools.cycle(choices) for choices in every),
+                strict=False,
+            )
+        )
+    ]
+
+
 def some_studies() -> Iterator[Study]:
-    """Every registered name at least once, in few fits."""
+    """Every registered name with every family."""
     for place, penalty in enumerate(penalties):
         for family, relation in itertools.product(families, ("replace-one", "add-remove")):
             budget = ("pure", "approximate")[(place + len(family)) % 2]
