@@ -118,17 +118,20 @@ def all_studies() -> Iterator[Study]:
 
 def few_studies() -> list[Study]:
     """Every registered method, penalty and family, and every budget and formula, at least once."""
-    every = list(families), list(BUDGETS), SIDES, ("replace-one", "add-remove")
+    chosen = [*((method, "l1") for method in METHODS), *(("auto", penalty) for penalty in penalties)]
+    rest = zip(itertools.cycle(families), itertools.cycle(BUDGETS), itertools.cycle(SIDES), strict=False)
     return [
-        Study(*(family, method, penalty, ("explain", "select", "predict")[place % 3], budget), relation, side)  # type: ignore[arg-type]
-        for place, (method, penalty, family, budget, side, relation) in enumerate(
-            zip(
-                (*METHODS, *["auto"] * len(penalties)),
-                (*["l1"] * len(METHODS), *penalties),
-                *(itertools.cycle(choices) for choices in every),
-                strict=False,
-            )
+        Study(
+            family,
+            method,
+            penalty,
+            GOALS[place % 3],
+            budget,
+            # Without a budget the number of rows is told, as it is under replace-one.
+            "add-remove" if place % 2 and budget != "none" else "replace-one",
+            side,
         )
+        for place, ((method, penalty), (family, budget, side)) in enumerate(zip(chosen, rest, strict=False))
     ]
 
 
