@@ -19,7 +19,7 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.leverage import WithinLeverage
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Up to this many columns the Jacobian is worth its cost.
@@ -86,7 +86,7 @@ def _likelier(first: FloatMatrix, second: FloatMatrix, law: str, scale: float) -
 
 
 def _score(
-    family: Family, theta: FloatMatrix, rows: Piece, ridge: FloatVector, factor: FloatVector | None
+    family: Family, theta: FloatMatrix, rows: ArrayChunk, ridge: FloatVector, factor: FloatVector | None
 ) -> tuple[FloatMatrix, FloatVector]:
     """The tilt with its sign turned at each theta, shape (k, p), and the log of its Jacobian, shape (k,).
 
@@ -137,14 +137,14 @@ def _shortened(release: NormClippedMinimiser, answer: FloatMatrix, first: Rows, 
     return lengths + _minimiser(release.minimiser, answer[:, 1:], first, second, factor)
 
 
-def _rows(table: Rows, release: PerturbedMinimiser | None) -> Piece:
+def _rows(table: Rows, release: PerturbedMinimiser | None) -> ArrayChunk:
     """All rows of a small table as one piece, within the reach of the release."""
     if release is not None and np.ndim(release.ridge):
         assert release.max_leverage is not None, "checked on construction"
         table = WithinLeverage(table, np.asarray(release.ridge), release.max_leverage)
     blocks = list(table.chunks())
     offsets = [np.zeros(len(block.y)) if block.offset is None else block.offset for block in blocks]
-    return Piece(
+    return ArrayChunk(
         np.concatenate([block.X for block in blocks], axis=1),
         np.concatenate([block.y for block in blocks]),
         np.concatenate(offsets),

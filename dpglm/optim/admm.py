@@ -38,8 +38,8 @@ def lipschitz(loss: ChunkLoss, mixing: FloatMatrix | None, penalised: BoolVector
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
-    >>> from dpglm.optim.rows import Piece
-    >>> block = Piece(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
+    >>> from dpglm.optim.rows import ArrayChunk
+    >>> block = ArrayChunk(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
     >>> lipschitz(ChunkLoss(lambda: [block], Binomial(), 2), None, None)
     0.25
     """
@@ -139,9 +139,9 @@ def minimise_by_admm(
     --------
     >>> from dpglm.glm.families.binomial import Binomial
     >>> from dpglm.glm.penalties.l_half import LHalf
-    >>> from dpglm.optim.rows import Piece
+    >>> from dpglm.optim.rows import ArrayChunk
     >>> rows = np.array([[1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, -1.0]], dtype=np.float32)
-    >>> block = Piece(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
+    >>> block = ArrayChunk(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
     >>> loss = ChunkLoss(lambda: [block], Binomial(), 2)
     >>> minimise_by_admm(loss, LHalf(strength=0.3), start=np.ones(2)).gamma.round(3)
     array([0.897, 0.   ])

@@ -111,8 +111,8 @@ def minimise(
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
-    >>> from dpglm.optim.rows import Piece, ChunkLoss
-    >>> block = Piece(np.ones((1, 4), dtype=np.float32), np.array([0.0, 1.0, 1.0, 1.0]), None)
+    >>> from dpglm.optim.rows import ArrayChunk, ChunkLoss
+    >>> block = ArrayChunk(np.ones((1, 4), dtype=np.float32), np.array([0.0, 1.0, 1.0, 1.0]), None)
     >>> loss = ChunkLoss(lambda: [block], Binomial(), 1)
     >>> minimise(loss, linear=np.zeros(1), ridge=0.0).theta.round(6)  # log 3
     array([1.098612])

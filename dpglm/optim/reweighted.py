@@ -66,9 +66,9 @@ def minimise_reweighted(
     --------
     >>> from dpglm.glm.families.binomial import Binomial
     >>> from dpglm.glm.penalties.l_half import LHalf
-    >>> from dpglm.optim.rows import Piece
+    >>> from dpglm.optim.rows import ArrayChunk
     >>> rows = np.array([[1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, -1.0]], dtype=np.float32)
-    >>> block = Piece(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
+    >>> block = ArrayChunk(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
     >>> loss = ChunkLoss(lambda: [block], Binomial(), 2)
     >>> minimise_reweighted(loss, LHalf(strength=0.3)).gamma.round(3)
     array([0.897, 0.   ])

@@ -25,7 +25,7 @@ from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows,
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.printed import PrintedDPSC, PrintedMPADMM
 from dpglm.privacy.budget import Relation
 from tests.golden.numbers import Case, Section, told
@@ -53,9 +53,9 @@ class Table:
             offset = np.cos(place) / 2.0
             unusable = place % 6 == 5
             X[:, unusable], y[unusable], offset[unusable] = 0.0, 0.0, 0.0
-            self._blocks.append(Piece(X.astype(np.float32), y, offset if offsets else None))
+            self._blocks.append(ArrayChunk(X.astype(np.float32), y, offset if offsets else None))
 
-    def blocks(self) -> list[Piece]:
+    def blocks(self) -> list[ArrayChunk]:
         return self._blocks
 
     def row_count(self) -> int:

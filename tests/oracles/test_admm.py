@@ -21,7 +21,7 @@ from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.optim.admm import default_augmentation, lipschitz, minimise_by_admm
 from dpglm.optim.minimise import minimise
 from dpglm.optim.reweighted import minimise_reweighted
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 CONVEX = [name for name in penalties if penalties[name].convex]
@@ -52,10 +52,10 @@ class Table:
         chosen.X, chosen.y, chosen.size = self.X[rows], self.y[rows], self.size
         return chosen
 
-    def blocks(self) -> list[Piece]:
+    def blocks(self) -> list[ArrayChunk]:
         firsts = range(0, len(self.y), 1000)
         return [
-            Piece(np.ascontiguousarray(self.X[one : one + 1000].T), self.y[one : one + 1000], None)
+            ArrayChunk(np.ascontiguousarray(self.X[one : one + 1000].T), self.y[one : one + 1000], None)
             for one in firsts
         ]
 

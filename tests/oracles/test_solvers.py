@@ -7,7 +7,7 @@ from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.elastic_net import ElasticNet
 from dpglm.glm.penalties.l1 import L1
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 
 
 def table(seed, n, p):
@@ -21,7 +21,7 @@ def table(seed, n, p):
 
 def block_loss(X, y, offset=None):
     blocks = [
-        Piece(
+        ArrayChunk(
             np.ascontiguousarray(X[first : first + 1000].T),
             y[first : first + 1000],
             None if offset is None else offset[first : first + 1000],

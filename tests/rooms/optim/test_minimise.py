@@ -13,7 +13,7 @@ from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.elastic_net import ElasticNet
 from dpglm.glm.penalties.l1 import L1
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 
 FAMILY = Binomial()
 
@@ -27,7 +27,7 @@ def rows(seed, n, p):
 
 def block_loss(X, y, offset=None, size=512):
     blocks = [
-        Piece(
+        ArrayChunk(
             np.ascontiguousarray(X[first : first + size].T),
             y[first : first + size],
             None if offset is None else offset[first : first + size],
