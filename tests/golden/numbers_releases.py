@@ -203,7 +203,7 @@ def run_exact() -> Iterator[Case]:
         ("plain", ExactMinimiser(penalty=lasso, **shared)),
         ("path", ExactMinimiser(penalty=lasso, path=True, strengths=4, **shared)),
         ("folds", ExactMinimiser(penalty=penalties["l2"](None), folds=3, strengths=4, **shared)),
-        ("stationary", ExactMinimiser(penalty=scad, solver="admm", strengths=3, **shared)),
+        ("stationary", ExactMinimiser(penalty=scad, strengths=3, **shared)),
     ):
         yield name, _run(release)
 

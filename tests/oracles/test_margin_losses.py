@@ -15,6 +15,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.families.huber_svm import HuberSvm
 from dpglm.glm.families.softplus_hinge import SoftplusHinge
+from dpglm.glm.penalties.l1 import L1
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
@@ -140,7 +141,7 @@ def test_the_solver_certifies_where_no_row_has_curvature(kind, case, ridge, l1):
             offset = 100.0 * generator.normal(size=n)
         block = ArrayChunk(X, y, offset)
         loss = ChunkLoss(lambda block=block: [block], kind(), len(X))
-        found = minimise(loss, linear=np.zeros(4), ridge=ridge, l1=l1, tolerance=1e-8)
+        found = minimise(loss, linear=np.zeros(4), ridge=ridge, penalty=L1(l1), tolerance=1e-8)
         assert found.certified
 
 
