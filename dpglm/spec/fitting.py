@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, get_args
@@ -15,7 +15,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse, CountResponse, NumericResponse
+from dpglm.data.coding.response import BinaryResponse, Response, response_of
 from dpglm.data.formula.model import Model
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
@@ -36,7 +36,6 @@ from dpglm.results.fitted import Fitted
 from dpglm.spec.arguments import family_of, method_of, naming_unit, penalty_of, require_choice, strength_of
 
 Goal = Literal["explain", "predict", "select"]
-Response = BinaryResponse | NumericResponse | CountResponse
 STEPS: Final = ("plan", "charge", "read and solve", "write up")
 
 
@@ -105,9 +104,8 @@ class Modelled:
         model = parse(asked.formula, declared)
         coding = Coding.of(model, kind=method.coding)
         encoder = RowEncoder(model, coding)
-        response = _response(declared, model.response, family, coding)
-        if isinstance(response, CountResponse):
-            family = family.with_bound(response.high)
+        response = response_of(declared, model.response, family, centred=model.intercept)
+        family = family.with_bound(response.high)
         return cls(asked, declared, model, coding, encoder, response, family, method)
 
     def under(self, declared: Schema) -> Modelled:
@@ -189,13 +187,12 @@ class Planned:
         modelled, problem, plan, guarantee = self.modelled, self.problem, self.plan, self.guarantee
         asked, coding, chosen = modelled.asked, modelled.coding, modelled.method
         public_rows = self.design.row_count() if self.public else None
-        card = {**chosen.card(problem, plan), **estimate.facts}
         return Fitted(
             formula=asked.formula,
             family=problem.family.name,
             link=problem.family.link,
             penalty=problem.penalty.name,
-            strength=estimate.facts.get("strength", strength_per_row(problem, card, public_rows)),
+            strength=strength_per_row(problem, estimate, public_rows),
             method=chosen.name,
             goal=asked.goal,
             names=coding.names,
@@ -208,7 +205,8 @@ class Planned:
             spend_lines=parallel_lines(plan.parallel(), guarantee),
             schema=modelled.schema.to_dict(),
             mechanism={
-                **card,
+                "strength_sum": estimate.strength_sum,
+                **_released_facts(estimate),
                 "method_options": options_text(chosen),
                 "penalty_options": asked.penalty_options,
                 "row_norm": coding.row_norm,
@@ -219,6 +217,7 @@ class Planned:
                 **_response_facts(modelled.response),
                 **modelled.family.facts,
             },
+            description=chosen.describe(problem, plan),
             n_rows=public_rows,
             ledger=state,
             version=__version__,
@@ -261,12 +260,20 @@ def ledger_state(ledger: Ledger, entry: Entry) -> LedgerState:
     return LedgerState(**{**state, "entries": tuple(state["entries"])})
 
 
-def strength_per_row(problem: Problem, card: Mapping[str, Any], rows: int | None) -> float | None:
+def strength_per_row(problem: Problem, estimate: Estimate, rows: int | None) -> float | None:
     """The strength per row: as given, or the default's, which is set in sum units, where rows are public."""
+    if estimate.strength is not None:
+        return estimate.strength
     if isinstance(problem.strength, float):
         return problem.strength
-    total = card.get("strength_sum")
+    total = estimate.strength_sum
     return None if total is None or not rows else total / rows
+
+
+def _released_facts(estimate: Estimate) -> dict[str, float]:
+    """Released numbers about the fit, where there are any."""
+    facts = {"norm_factor": estimate.norm_factor, "residual": estimate.residual}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 @contextmanager
@@ -289,15 +296,6 @@ def steps(labels: Sequence[str], progress: bool | None) -> Iterator[Callable[[in
             bar.update(index + 1 - bar.n)
 
         yield step
-
-
-def _response(declared: Schema, name: str, family: Family, coding: Coding) -> Response:
-    """The response that the family asks for; without an intercept nothing gives back a shift."""
-    if family.counts:
-        return CountResponse.of(declared, name)
-    if family.binary:
-        return BinaryResponse.of(declared, name)
-    return NumericResponse.of(declared, name, centred=not coding.penalised.all())
 
 
 def _response_facts(response: Response) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Rows:
         """Number of rows."""
         return len(self.y)
 
-    def blocks(self) -> tuple[ArrayChunk, ...]:
+    def chunks(self) -> tuple[ArrayChunk, ...]:
         """The rows in blocks."""
         return self.pieces
 

@@ -60,7 +60,7 @@ class StudyRows:
         """Number of rows n."""
         return sum(piece.y.shape[0] for piece in self.pieces)
 
-    def blocks(self) -> Iterator[ArrayChunk]:
+    def chunks(self) -> Iterator[ArrayChunk]:
         """The rows, block by block."""
         return iter(self.pieces)
 

@@ -24,7 +24,7 @@ class Table:
     def __init__(self, X: FloatMatrix, y: FloatVector) -> None:
         self.X, self.y = X, y
 
-    def blocks(self) -> list[ArrayChunk]:
+    def chunks(self) -> list[ArrayChunk]:
         parts = (slice(0, 100), slice(100, None))
         return [
             ArrayChunk(np.ascontiguousarray(self.X[:, part], dtype=np.float32), self.y[part], None)
