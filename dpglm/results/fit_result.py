@@ -37,10 +37,10 @@ class FitResult:
     Everything here follows from released numbers and public facts, so it may be printed, copied, saved and
     used for predictions at no further cost. It holds no data and never did.
 
-    Standard errors, tests and intervals belong to the *debiased* estimates, which no penalty or prior shrinks,
-    and include the noise of all releases. They are NaN where the released numbers carry no useful interval;
-    the foot of :meth:`summary` says why, and what repairs it. Without a released information matrix there are
-    none, and no paths and refits either.
+    Standard errors, tests and intervals belong to the *debiased* estimates, which no penalty or prior
+    shrinks, and include the noise of all releases. They are NaN where the released numbers carry no useful
+    interval; the foot of :meth:`summary` says why, and what repairs it. Without a released information matrix
+    there are none, and no paths and refits either.
 
     Examples
     --------
@@ -227,10 +227,10 @@ class FitResult:
         return summary.tidy(self._record, exponentiate=exponentiate)
 
     def glance(self) -> pd.DataFrame:
-        """One row: family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, ...
+        """One row for the fit: model, size, price; epsilon, delta and mu are NaN without a guarantee.
 
-        ... relation, unit, nobs (NaN where the number of rows is private) and private. Without a guarantee,
-        epsilon, delta and mu are NaN.
+        family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, relation,
+        unit, nobs (NaN where the number of rows is private) and private.
         """
         return summary.glance(self._record)
 

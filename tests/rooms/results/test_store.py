@@ -474,7 +474,7 @@ def block(place, **changes):
         (block(2, table=[1.0, 2.0]), "another shape"),
         (block(2, prior=[0.0]), "prior"),
         (block(2, prior=[]), "prior"),
-        (block(2, kind="intercept"), "two intercepts"),
+        (block(2, kind="intercept"), "two terms of an intercept"),
         (block(0, label=3), "label"),
         (block(0, bound=-1.0), "bound"),
         ({"score": [*MODEL["score"][:-1], 1.0]}, "ridge times the centre"),
