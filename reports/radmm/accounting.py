@@ -9,13 +9,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
-from UNKNOWN import sampled_epsilon
-
 from dpglm.privacy.events import SampledGaussianEvent
 from dpglm.privacy.gdp import gdp_epsilon, gdp_mu
 from reports.radmm.cells import DELTA, PAPER_NOISE, PAPER_ROWS, PAPER_SAMPLE, PAPER_STEPS, ROUNDS_PRINTED
 from reports.studies.runner import Result
-from tests.calibrated import full_batch_scale, sampled_scale
+from tests.calibrated import full_batch_scale, sampled_epsilon, sampled_scale
 
 RATE = PAPER_SAMPLE / PAPER_ROWS
 # One row replaced moves the sum of a sample by 2 C; noise is PAPER_NOISE times C.

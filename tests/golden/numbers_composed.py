@@ -62,9 +62,7 @@ MIXED: dict[str, list[Event]] = {
 def composed() -> Iterator[Case]:
     for name, events in CLOSED.items():
         for delta in (0.0, 1e-9, 1e-6, 1e-3, 0.6):
-            yield told(
-                f"compose {name} at {delta}", lambda e=events, d=delta: accountant.compose(e, delta=d)
-            )
+            yield told(f"compose {name} at {delta}", lambda e=events, d=delta: accountant.compose(e, delta=d))
             yield told(
                 f"basic {name} at {delta}", lambda e=events, d=delta: accountant.basic_composition(e, d)
             )

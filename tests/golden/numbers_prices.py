@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpglm.privacy import calibration, gdp, joint_profile, theorems
-from tests import calibrated
 from dpglm.privacy.budget import Relation
+from tests import calibrated
 from tests.golden.numbers import Case, Section, asked, told
 
 INF, NAN = math.inf, math.nan
@@ -52,7 +52,9 @@ def conversions() -> Iterator[Case]:
     for value, goal in ((0.0, 1e-6), (1e-6, 1e-6), (2e-300, 1e-300), (0.5, 0.25)):
         yield asked(gdp.log_ratio, value, goal)
     yield told("the root of 2", lambda: gdp.conservative_root(lambda x: x * x - 2.0, 1.0, 2.0))
-    yield told("the root of 2, roughly", lambda: gdp.conservative_root(lambda x: x * x - 2.0, 1.0, 2.0, close=1e-3))
+    yield told(
+        "the root of 2, roughly", lambda: gdp.conservative_root(lambda x: x * x - 2.0, 1.0, 2.0, close=1e-3)
+    )
     yield told("from above", lambda: gdp.conservative_root(lambda x: 2.0 - x * x, 2.0, 1.0))
     yield told("none is broken", lambda: gdp.conservative_root(lambda x: x - 2.0, 1.0, 2.0))
     yield told("a jump", lambda: gdp.conservative_root(lambda x: math.copysign(1.0, x - 1.5), 1.0, 2.0))
@@ -152,8 +154,12 @@ def noise_for_pairs() -> Iterator[Case]:
     for max_leverage, relation, uniform in product((0.02, 0.4, 1.5), BOTH, (False, True)):
         more: dict[str, Any] = {"relation": relation, "uniform": uniform, "information_sensitivity": 0.25}
         yield _pair(calibrated.calibrate_pair, 1.0, 1e-6, max_leverage, **more)
-    yield _pair(calibrated.calibrate_pair, 0.2, 1e-6, 0.5, relation="replace-one", information_sensitivity=0.36)
-    yield _pair(calibrated.calibrate_pair, 0.2, 1e-6, 3.0, relation="replace-one", information_sensitivity=0.36)
+    yield _pair(
+        calibrated.calibrate_pair, 0.2, 1e-6, 0.5, relation="replace-one", information_sensitivity=0.36
+    )
+    yield _pair(
+        calibrated.calibrate_pair, 0.2, 1e-6, 3.0, relation="replace-one", information_sensitivity=0.36
+    )
     for share, blur in ((0.3, 0.02), (0.7, 0.3), (0.0, 0.1), (1.0, 0.1), (0.5, 0.0), (0.5, 1.0)):
         more = {
             "relation": "add-remove",
