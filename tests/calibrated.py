@@ -9,6 +9,9 @@ from dpglm.privacy.accountant import compose, composed_profile
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.calibration import Calibration, Minimisers, NoisySums, Target, calibrate
 from dpglm.privacy.events import Event, Sampling
+from dpglm.privacy.gdp import gdp_delta
+from dpglm.privacy.joint_profile import is_gaussian_at
+from dpglm.privacy.theorems import STEPS
 from dpglm.typing import FloatVector
 
 # A share for the solver's residual that no test can feel.
@@ -142,3 +145,12 @@ def sampled_epsilon(events: Sequence[Event], delta: float) -> float:
 def sampled_profile(events: Sequence[Event], epsilons: Sequence[float]) -> FloatVector:
     """The same at many epsilons."""
     return composed_profile(events, epsilons)
+
+
+def theorem(epsilon: float, delta: float, ridge: float, relation: Relation) -> str:
+    """Which theorem decides about `gaussian_scale`."""
+    scale, steps = gaussian_scale(epsilon, delta, ridge, relation=relation).score_scale, STEPS[relation]
+    if is_gaussian_at(epsilon, 1.0 / scale, 1.0 / ridge, steps):
+        return "B"
+    shifted = gdp_delta(epsilon - math.log1p(0.25 / ridge), steps / scale)
+    return "A2'" if shifted <= delta * (1.0 + 1e-9) else "A2"

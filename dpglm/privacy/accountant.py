@@ -198,7 +198,7 @@ def _point_epsilon(event: PureEvent | ApproximateEvent, delta: float) -> float:
 def _counted(events: Sequence[Event]) -> Counted:
     """Distinct events and their numbers, Gaussian ones as one, in an order of their own."""
     mus = [event.mu for event in events if isinstance(event, GaussianEvent)]
-    others = Counter(event for event in events if not isinstance(event, GaussianEvent))
+    others: Counter[Event] = Counter(event for event in events if not isinstance(event, GaussianEvent))
     for event in others:
         known = isinstance(event, SampledGaussianEvent | PureEvent | ApproximateEvent)
         require(known, f"a {type(event).__name__} beside releases on samples", "Gaussian or point events")

@@ -11,18 +11,22 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
+from typing import Literal, Self
 
 from dpglm.errors import MethodError
-from dpglm.privacy import theorems
-from dpglm.privacy.accountant import sampled_delta
-from dpglm.privacy.budget import Relation
-from dpglm.privacy.events import SampledGaussianEvent, Sampling, require
-from dpglm.privacy.gdp import SAFETY, conservative_root, gdp_delta, gdp_mu, log_ratio
-from dpglm.privacy.joint_profile import is_gaussian_at, joint_delta, profile_bound
-from dpglm.privacy.theorems import bounded_delta, bounded_shift, gamma_epsilon, mu_perturbed, steps_of
+from dpglm.privacy.accountant import composed_profile, sampled_delta
+from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.events import (
+    BoundedSlopeEvent,
+    Event,
+    GaussianEvent,
+    PerturbedEvent,
+    SampledGaussianEvent,
+    Sampling,
+    require,
+)
+from dpglm.privacy.gdp import SAFETY, conservative_root, gdp_mu, log_ratio
+from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, steps_of
 
 # More than this many times the noise of a larger ridge is refused: nobody can want it.
 MOST_NOISE = 1000.0
@@ -48,6 +52,13 @@ class Target:
         good = self.epsilon > 0.0 and (self.mu is None or 0.0 < self.mu < math.inf)
         require(good, repr(self), "epsilon > 0, mu > 0 and finite")
 
+    @classmethod
+    def of(cls, privacy: Privacy) -> Self:
+        """All of a budget."""
+        if privacy.mu is not None:
+            return cls(privacy.relation, mu=privacy.mu)
+        return cls(privacy.relation, privacy.epsilon, privacy.delta)
+
     @property
     def pure(self) -> bool:
         """Whether delta is 0."""
@@ -61,21 +72,20 @@ class Target:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Noise scales that keep a budget, and the theorem that says so.
+    """Noise scales that keep a budget.
 
     Parameters
     ----------
     score_scale : float
-        Standard deviation of each coordinate of the noise, or with a pure epsilon the scale of the norm of
-        noise of density exp(-norm / scale).
-    theorem : str
-        What the claim leans on, as it is printed.
+        Standard deviation of each coordinate of the noise; where ``law`` is "gamma", the scale of noise of
+        density exp(-norm / scale).
+    law : {"gaussian", "gamma"}
     information_scale : float
         The same of the diagonal of the information's noise; infinite where none is released.
     residual_price : float
         What the solver's residual may cost, in mu, or in epsilon where the law is "gamma" or ``claimed``.
     max_leverage : float
-        x' P^-1 x at most, at this noise; the release must be given a ridge of no larger leverage.
+        x' P^-1 x at most, at this noise, before ``ridge_factor``; no ridge may have a larger leverage.
     ridge_factor : float
         At least 1; every ridge is to be multiplied by it (Theorem A1).
     least_ridge : float
@@ -85,12 +95,12 @@ class Calibration:
 
     Examples
     --------
-    >>> Calibration(3.0, theorems.B).information_scale
+    >>> Calibration(3.0).information_scale
     inf
     """
 
     score_scale: float
-    theorem: str
+    law: Literal["gaussian", "gamma"] = "gaussian"
     information_scale: float = math.inf
     residual_price: float = 0.0
     max_leverage: float = 0.0
@@ -102,7 +112,7 @@ class Calibration:
 class Mechanism(ABC):
     """What a calibration needs to know; "noise" is the scale of the noise of the score, or of the sum."""
 
-    close: float = 1e-9  # relative distance to the least noise
+    close: float = 1e-9  # relative distance to the least noise at which the search may end
 
     @abstractmethod
     def least(self, target: Target) -> float:
@@ -116,9 +126,9 @@ class Mechanism(ABC):
     def calibration(self, noise: float, target: Target) -> Calibration:
         """The scales that this noise means."""
 
-    @abstractmethod
-    def refusal(self, target: Target) -> MethodError:
-        """Why no useful noise is enough."""
+    def sufficient_ridge(self, target: Target) -> float | None:
+        """A ridge at which nothing is lost, where one number says it."""
+        return None
 
 
 def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
@@ -141,8 +151,6 @@ def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
     >>> scales = calibrate(released, Target("add-remove", epsilon=1.0, delta=1e-6))
     >>> round(scales.score_scale, 2), round(scales.information_scale, 2)  # Gaussian: 6.00, 1.50
     (6.01, 1.5)
-    >>> scales.theorem
-    'objective perturbation, (epsilon, delta) (Theorem B, objective_perturbation.md)'
     """
     least = mechanism.least(target)
 
@@ -153,7 +161,7 @@ def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
     while excess(noise) > 0.0:
         exceeding, noise = noise, 1.3 * noise
         if noise > MOST_NOISE * least:
-            raise mechanism.refusal(target)
+            raise _ridge_too_small(target, mechanism.sufficient_ridge(target))
     if noise > least:
         noise = conservative_root(excess, noise, exceeding, close=mechanism.close)
     rounded = noise * (1.0 + SAFETY)  # there may be no room for it: a ridge of 2 scale^2 to the last digit
@@ -215,10 +223,11 @@ class Minimisers(Mechanism):
         """Of what the residual leaves."""
         return 1.0 - self.share if self.information_sensitivity else 1.0
 
-    def _claims_one_epsilon(self, target: Target) -> bool:
-        """Whether a minimiser is claimed at one epsilon, its residual hidden by a pure release."""
-        alone = self.losses == "logistic" and not self.information_sensitivity
-        return alone and target.mu is None and not target.pure
+    def _claimed(self, target: Target) -> float | None:
+        """The epsilon at which a minimiser is claimed; a pure release hides its residual there."""
+        if self.losses == "bounded" or self.information_sensitivity or target.mu is not None or target.pure:
+            return None
+        return target.epsilon * (1.0 - self.residual_share)
 
     def _leverage(self, noise: float) -> float:
         if self.max_leverage_of is None:
@@ -235,8 +244,8 @@ class Minimisers(Mechanism):
         if target.pure:
             steps_of(target.relation, epsilon=target.epsilon)
             return steps / self._pure_share(target)
-        if self._claims_one_epsilon(target):
-            return steps / gdp_mu(target.epsilon * (1.0 - self.residual_share), target.delta)
+        if (claimed := self._claimed(target)) is not None:
+            return steps / gdp_mu(claimed, target.delta)
         part = (1.0 - self.residual_share) * self._score_share / self.times
         return steps / (target.ideal_mu * math.sqrt(part))
 
@@ -254,26 +263,16 @@ class Minimisers(Mechanism):
             part = math.sqrt((1.0 - self.residual_share) * self._score_share / self.times)
             spent = mu_perturbed(noise, 1.0 / max_leverage, relation=target.relation)
             return spent / (target.mu * part) - 1.0 - 1e-14
-        if self._claims_one_epsilon(target):
-            claimed = np.array([target.epsilon * (1.0 - self.residual_share)])
-            delta = float(profile_bound(claimed, 1.0 / noise, max_leverage, steps)[0])
-        elif self.losses == "bounded":
-            delta = self._bounded_delta(noise, max_leverage, steps, target.epsilon)
+        release: Event
+        if self.losses == "bounded":
+            release = BoundedSlopeEvent(1.0 / noise, max_leverage, target.relation)
         else:
-            _, beside = self._mus(noise, steps)
-            delta = joint_delta(
-                target.epsilon, 1.0 / noise, max_leverage, steps, beside, uniform=self.uniform
-            )
-        return log_ratio(delta, target.delta)
-
-    def _bounded_delta(self, noise: float, max_leverage: float, steps: int, epsilon: float) -> float:
-        """Of all minimisers: shifts and factors of the later ones add to those of the first (Theorem C)."""
-        total, _ = self._mus(noise, steps)
-        later = self.times - 1
-        factor = (1.0 + max_leverage) ** later if steps == 2 else 1.0
-        beside = math.sqrt(self.times * total**2 - (steps / noise) ** 2)
-        left = epsilon - later * bounded_shift(max_leverage)
-        return factor * bounded_delta(left, 1.0 / noise, max_leverage, steps, beside)
+            release = PerturbedEvent(1.0 / noise, max_leverage, target.relation, self.uniform)
+        epsilon, beside = self._claimed(target), 0.0
+        if epsilon is None:
+            epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
+        events = [release] * self.times + [GaussianEvent(beside)]
+        return log_ratio(float(composed_profile(events, [epsilon])[0]), target.delta)
 
     def _mus(self, noise: float, steps: int) -> tuple[float, float]:
         """The mu of one minimiser with what is released beside it, and of the latter alone."""
@@ -289,55 +288,30 @@ class Minimisers(Mechanism):
         if target.pure:
             price = target.epsilon / self.times * self.residual_share * (1.0 - SAFETY)
             second = self._pure_share(target) / self._score_share * self.share
-        elif self._claims_one_epsilon(target):
+        elif self._claimed(target) is not None:
             price, second = target.epsilon * self.residual_share, 0.0
         else:
             total, _ = self._mus(noise, steps)
             price = total * math.sqrt(self.residual_share)
             second = total * math.sqrt((1.0 - self.residual_share) * self.share)
         sensitivity = self.information_sensitivity
-        claimed = self._claims_one_epsilon(target)
         return Calibration(
             score_scale=noise,
-            theorem=self._theorem(noise, target),
+            law="gamma" if target.pure else "gaussian",
             information_scale=sensitivity / second if sensitivity else math.inf,
             residual_price=price,
             max_leverage=self._leverage(noise),
             ridge_factor=self._ridge_factor(noise) if target.pure else 1.0,
             least_ridge=0.0 if self.max_leverage_of else 1.0 / self._leverage(noise),
-            claimed_epsilon=target.epsilon * (1.0 - self.residual_share) if claimed else None,
+            claimed_epsilon=self._claimed(target),
         )
 
-    def _theorem(self, noise: float, target: Target) -> str:
-        if self.losses == "bounded":
-            return theorems.C
-        if target.pure:
-            return theorems.A1
-        if target.mu is not None:
-            return theorems.A2
-        steps, max_leverage = steps_of(target.relation), self._leverage(noise)
-        shift = math.log1p(max_leverage / 4.0)
-        if self._claims_one_epsilon(target):
-            claimed = target.epsilon * (1.0 - self.residual_share)
-            if is_gaussian_at(claimed, 1.0 / noise, max_leverage, steps):
-                return theorems.B
-            by_shift = gdp_delta(claimed - shift, steps / noise) <= target.delta * (1.0 + SAFETY)
-            return theorems.A2_SHIFTED if by_shift else theorems.A2_LOSS
-        total, _ = self._mus(noise, steps)
-        return theorems.A2_SHIFTED if gdp_delta(target.epsilon - shift, total) <= target.delta else theorems.B
-
-    def refusal(self, target: Target) -> MethodError:
-        name, value = ("epsilon", target.epsilon) if target.mu is None else ("mu", target.mu)
-        remedy = "Use a larger ridge, or leave ridge out."
-        if self.losses == "logistic" and self.uniform:
-            steps = steps_of(target.relation)
-            enough = steps / value if target.mu is None else 2.0 * (steps / value) ** 2
-            enough *= 1.001 / (1.0 - self.residual_share)
-            remedy = f"Use ridge={enough:.4g} (nothing is lost at that ridge), or leave ridge out."
-        return MethodError(
-            f"a ridge too small for {name}={value:g}: at no useful noise is the claim kept",
-            expected="a ridge that bounds how far one row can move the minimiser",
-            remedy=remedy,
+    def sufficient_ridge(self, target: Target) -> float | None:
+        if self.losses == "bounded" or not self.uniform:
+            return None
+        steps, left = steps_of(target.relation), 1.0 - self.residual_share
+        return (
+            1.001 / left * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)
         )
 
 
@@ -357,7 +331,7 @@ class NoisySums(Mechanism):
 
     Examples
     --------
-    >>> sampled, full = NoisySums(1.0, 1000, 0.01), NoisySums(1.0, 1000)  # on all rows: a hundred times the sum
+    >>> sampled, full = NoisySums(1.0, 1000, 0.01), NoisySums(1.0, 1000)  # full: a hundred times the sum
     >>> target = Target("add-remove", epsilon=1.0, delta=1e-6)
     >>> round(calibrate(sampled, target).score_scale, 2), round(calibrate(full, target).score_scale, 1)
     (1.56, 133.6)
@@ -396,13 +370,18 @@ class NoisySums(Mechanism):
     def calibration(self, noise: float, target: Target) -> Calibration:
         all_rows = self._on_all_rows(target)
         if self.rate == 1.0:
-            return Calibration(all_rows, "the Gaussian mechanism")
-        rows = "Poisson samples" if self.sampling == "poisson" else "samples without replacement"
-        theorem = f"the Gaussian mechanism on {rows}, composed numerically"
-        return Calibration(min(noise * (1.0 + SAFETY), all_rows), theorem)
+            return Calibration(all_rows)
+        return Calibration(min(noise, all_rows))
 
-    def refusal(self, target: Target) -> MethodError:
-        raise AssertionError("noise for all rows is always enough")
+
+def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
+    amount = f"epsilon={target.epsilon:g}" if target.mu is None else f"mu={target.mu:g}"
+    larger = "a larger ridge" if sufficient is None else f"ridge={sufficient:.4g} (nothing is lost there)"
+    return MethodError(
+        f"a ridge too small for {amount}: at no useful noise is the claim kept",
+        expected="a ridge that bounds how far one row can move the minimiser",
+        remedy=f"Use {larger}, or leave ridge out.",
+    )
 
 
 def free_ridge(epsilon: float, *, relation: Relation) -> float:

@@ -40,14 +40,6 @@ from dpglm.typing import FloatVector
 
 STEPS: dict[Relation, int] = {"add-remove": 1, "replace-one": 2}
 
-# What a guarantee leans on, in the words that are printed.
-A1 = "objective perturbation, pure epsilon (Theorem A1, objective_perturbation.md)"
-A2 = "objective perturbation, Gaussian differential privacy (Theorem A2, objective_perturbation.md)"
-A2_LOSS = "objective perturbation, bounded privacy loss (Theorem A2, objective_perturbation.md)"
-A2_SHIFTED = "objective perturbation, shifted privacy profile (Theorem A2', objective_perturbation.md)"
-B = "objective perturbation, (epsilon, delta) (Theorem B, objective_perturbation.md)"
-C = "objective perturbation, bounded slopes (Theorem C, objective_perturbation.md)"
-
 
 def gamma_epsilon(rate: float, ridge: float, *, relation: Relation) -> float:
     """The pure epsilon of noise with density exp(-rate |b|), exactly: Theorem A1.

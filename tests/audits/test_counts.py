@@ -43,7 +43,7 @@ def calibrated(privacy: dpglm.Privacy, share: float = 0.0) -> tuple[PerturbedMin
             information_sensitivity=step,
             share=share,
         )
-        scale, other, price = pure.score_scale, pure.information_scale, pure.residual_epsilon
+        scale, other, price = pure.score_scale, pure.information_scale, pure.residual_price
     else:
         found = calibrate_bounded(
             privacy.epsilon,
@@ -53,7 +53,7 @@ def calibrated(privacy: dpglm.Privacy, share: float = 0.0) -> tuple[PerturbedMin
             information_sensitivity=step,
             share=share,
         )
-        scale, other, price = found.score_scale, found.information_scale, found.residual_mu
+        scale, other, price = found.score_scale, found.information_scale, found.residual_price
     release = PerturbedMinimiser(
         family=COUNTS,
         ridge=1.0 / REACH,

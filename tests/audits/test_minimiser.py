@@ -32,11 +32,11 @@ def calibrated(privacy: dpglm.Privacy, size: int = 1) -> PerturbedMinimiser:
         price = privacy.mu * np.sqrt(BLUR)
         mu = privacy.mu * np.sqrt(1.0 - BLUR)
         ridge = 2.0 * ((1.0 + (relation == "replace-one")) / mu) ** 2 * (1.0 + 1e-6)
-        scale = gaussian_scale_gdp(mu, ridge, relation=relation).scale
+        scale = gaussian_scale_gdp(mu, ridge, relation=relation).score_scale
     elif privacy.delta == 0.0:
         scale = 1.0 / gamma_rate(epsilon, ridge, relation=relation)
     else:
-        scale = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation).scale
+        scale = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation).score_scale
         claimed = epsilon
     release = PerturbedMinimiser(
         family=families["binomial"](),

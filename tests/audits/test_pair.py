@@ -58,7 +58,7 @@ def planned(
         penalised=np.ones(size, dtype=np.bool_),
         max_leverage=1.0 / ridge,
     )
-    minimiser = hidden(minimiser, found.residual_mu)
+    minimiser = hidden(minimiser, found.residual_price)
     curvature = replace(curvature, scale=found.information_scale)
     events = [*minimiser.events(relation), *curvature.events(relation)]
     assert basic_composition([event for _, event in events], DELTA) == pytest.approx(EPSILON, rel=1e-4)

@@ -43,11 +43,11 @@ def planned(privacy: dpglm.Privacy, share: float) -> NormClippedMinimiser:
     }
     if privacy.delta == 0.0:
         pure = calibrate_pair_pure(privacy.epsilon, **common)
-        scales, price = (pure.score_scale, pure.information_scale), pure.residual_epsilon
+        scales, price = (pure.score_scale, pure.information_scale), pure.residual_price
         ridge *= pure.ridge_factor
     else:
         pair = calibrate_pair(privacy.epsilon, privacy.delta, uniform=True, **common)
-        scales, price = (pair.score_scale, pair.information_scale), pair.residual_mu
+        scales, price = (pair.score_scale, pair.information_scale), pair.residual_price
     minimiser = PerturbedMinimiser(
         family=families["binomial"](),
         ridge=ridge,

@@ -103,7 +103,7 @@ def losses_of_minimisers() -> Iterator[Case]:
             words = "".join(
                 "GX"[not joint_profile.is_gaussian_at(epsilon, mu, s, steps, cover)] for epsilon in epsilons
             )
-            yield f"Gaussian at mu={mu}, s={s}, steps={steps}, cover={cover:.6g}", words
+            yield f"Gaussian at mu={mu}, s={s}, steps={steps}, exact_from={cover:.6g}", words
 
 
 def certificates() -> Iterator[Case]:

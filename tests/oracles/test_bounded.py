@@ -313,7 +313,7 @@ def test_calibrated_releases_spend_what_was_asked(relation: Relation) -> None:
         events = [
             BoundedSlopeEvent(1.0 / found.score_scale, found.max_leverage, relation),
             GaussianEvent(SENSITIVITY[relation] / found.information_scale),
-            GaussianEvent(found.residual_mu),
+            GaussianEvent(found.residual_price),
         ]
         spent = basic_composition(events, delta)
         assert epsilon * (1.0 - 1e-4) <= spent <= epsilon

@@ -203,11 +203,11 @@ def test_the_integral_agrees_with_a_fine_riemann_sum() -> None:
 def test_where_theorem_b_holds_the_profile_alone_is_gaussian() -> None:
     # Not only at max_leverage / 2 and below with room for the noise: 2 s and 2 log(1 + s / 4) + mu^2 are
     # enough.
-    assert is_gaussian_at(1.0, 0.12, 0.5, 2, cover=math.log1p(0.5 / 4))
-    assert not is_gaussian_at(0.99, 0.12, 0.5, 2, cover=math.log1p(0.5 / 4))
-    assert not is_gaussian_at(0.03, 0.12, 0.001, 2, cover=0.01)
-    assert is_gaussian_at(0.5, 0.12, 0.507, 1, cover=0.12)
-    assert not is_gaussian_at(0.1, 0.4, 0.15, 1, cover=0.12)
+    assert is_gaussian_at(1.0, 0.12, 0.5, 2, exact_from=math.log1p(0.5 / 4))
+    assert not is_gaussian_at(0.99, 0.12, 0.5, 2, exact_from=math.log1p(0.5 / 4))
+    assert not is_gaussian_at(0.03, 0.12, 0.001, 2, exact_from=0.01)
+    assert is_gaussian_at(0.5, 0.12, 0.507, 1, exact_from=0.12)
+    assert not is_gaussian_at(0.1, 0.4, 0.15, 1, exact_from=0.12)
     assert joint_delta(1.0, 0.12, 0.5, 2, 0.0) == pytest.approx(gdp_delta(1.0, 0.24), rel=1e-12)
 
 
@@ -230,7 +230,7 @@ def test_calibrated_pairs_spend_what_was_asked(relation: Relation) -> None:
         events = [
             PerturbedEvent(1.0 / found.score_scale, found.max_leverage, relation),
             GaussianEvent(SENSITIVITY[relation] / found.information_scale),
-            GaussianEvent(found.residual_mu),
+            GaussianEvent(found.residual_price),
         ]
         spent = basic_composition(events, delta)
         assert epsilon * (1.0 - 1e-4) <= spent <= epsilon
@@ -243,7 +243,7 @@ def test_gdp_pairs_follow_theorem_a2() -> None:
         found = calibrate_pair_gdp(mu, relation=relation, information_sensitivity=SENSITIVITY[relation])
         tilt = mu_perturbed(found.score_scale, found.least_ridge, relation=relation)
         assert tilt == STEPS[relation] / found.score_scale
-        total = math.hypot(tilt, SENSITIVITY[relation] / found.information_scale, found.residual_mu)
+        total = math.hypot(tilt, SENSITIVITY[relation] / found.information_scale, found.residual_price)
         assert mu * (1.0 - 1e-8) <= total <= mu
 
 
@@ -256,7 +256,7 @@ def test_pure_pairs_follow_theorem_a1() -> None:
             information_sensitivity=SENSITIVITY[relation],
         )
         tilt = gamma_epsilon(1.0 / found.score_scale, found.ridge_factor / max_leverage, relation=relation)
-        total = tilt + SENSITIVITY[relation] / found.information_scale + found.residual_epsilon
+        total = tilt + SENSITIVITY[relation] / found.information_scale + found.residual_price
         assert epsilon * (1.0 - 1e-8) <= total <= epsilon
         assert found.ridge_factor >= 1.0
 

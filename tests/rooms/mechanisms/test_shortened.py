@@ -321,7 +321,7 @@ def test_the_staged_calibration_pays_for_both(relation: Relation, epsilon: float
         ridge=ridge,
         max_leverage=1.0 / ridge,
     )
-    inner = replace(inner, residual_noise_scale=inner.residual_noise_for(found.residual_mu))
+    inner = replace(inner, residual_noise_scale=inner.residual_noise_for(found.residual_price))
     release = NormClippedMinimiser(inner, found.information_scale, relation == "add-remove")
     labels, events = zip(*release.events(relation), strict=True)
     assert labels == ("row length", "perturbed minimiser", "solver residual")
@@ -340,7 +340,7 @@ def test_the_pure_calibration_pays_for_both(relation: Relation) -> None:
     )
     ridge = 2.0 * found.ridge_factor
     inner = minimiser(3, "gamma", found.score_scale, ridge=ridge)
-    inner = replace(inner, residual_noise_scale=inner.residual_noise_for(found.residual_epsilon))
+    inner = replace(inner, residual_noise_scale=inner.residual_noise_for(found.residual_price))
     events = [
         event for _, event in NormClippedMinimiser(inner, found.information_scale, True).events(relation)
     ]

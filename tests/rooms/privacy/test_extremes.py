@@ -92,7 +92,7 @@ def test_a_search_ends_where_nothing_is_exceeded_however_rough_the_price_is() ->
 def test_a_loss_too_large_for_sums_is_accounted_without_its_sample() -> None:
     event = SampledGaussianEvent(30.0, 0.5, "fixed", "replace-one")
     assert sampled_epsilon([event], 1e-6) == gdp_epsilon(30.0, 1e-6)
-    assert sampled_epsilon([event, PureEvent(1.0)], 1e-6) == math.inf
+    assert sampled_epsilon([event, PureEvent(1.0)], 1e-6) == 1.0 + gdp_epsilon(30.0, 1e-6)
 
 
 def test_a_pure_amount_is_told_without_delta() -> None:

@@ -26,7 +26,7 @@ def gaussian(epsilon: float, delta: float = 1e-5) -> Guarantee:
 
 def approximate() -> Guarantee:
     ridge = free_ridge(1.0, relation="replace-one")
-    scale = gaussian_scale(1.0, 1e-6, ridge, relation="replace-one").scale
+    scale = gaussian_scale(1.0, 1e-6, ridge, relation="replace-one").score_scale
     grid = np.linspace(0.0, 1.5, 16)
     deltas = perturbed_profile(grid, scale, ridge, relation="replace-one")
     return Guarantee(
