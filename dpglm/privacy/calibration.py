@@ -1,8 +1,7 @@
 """Calibration: the least noise at which what a mechanism releases costs no more than a budget.
 
-A mechanism says which privacy events its releases have at a given noise, the least noise it could do with,
-and which scales that means. One search, `calibrate`, finds the noise for all of them by the accountant, and
-rounds it to the safe side.
+A mechanism says what its releases cost at a given noise, by the accountant, the least noise it could do with,
+and which scales that means. One search, `calibrate`, finds the noise for all of them, on the safe side.
 """
 
 from __future__ import annotations
@@ -34,13 +33,7 @@ MOST_NOISE = 1000.0
 
 @dataclass(frozen=True)
 class Target:
-    """What a mechanism may cost: a pure epsilon, an (epsilon, delta), or a mu.
-
-    Examples
-    --------
-    >>> Target("add-remove", epsilon=1.0).pure
-    True
-    """
+    """What a mechanism may cost: a pure epsilon, an (epsilon, delta), or a mu."""
 
     relation: Relation
     epsilon: float = math.inf
@@ -92,11 +85,6 @@ class Calibration:
         The claim holds for ridges of at least this; 0 where the leverage alone decides.
     claimed_epsilon : float or None
         The epsilon at which a minimiser is claimed as (epsilon, delta) by itself.
-
-    Examples
-    --------
-    >>> Calibration(3.0).information_scale
-    inf
     """
 
     score_scale: float
@@ -133,12 +121,6 @@ class Mechanism(ABC):
 
 def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
     """The least noise at which ``mechanism`` costs no more than ``target``, rounded to the safe side.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        `Minimisers` or `NoisySums`.
-    target : Target
 
     Raises
     ------
