@@ -25,8 +25,8 @@ audit: $(VENV)/.tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --durations=10 tests
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed
-	$(BIN)/python -m benchmarks.speed --peer-python $(PEERS)/bin/python
-	$(BIN)/python -m benchmarks.accuracy --peer-python $(PEERS)/bin/python
+	$(BIN)/python -m studies.speed.peers --peer-python $(PEERS)/bin/python
+	$(BIN)/python -m studies.accuracy.adult --peer-python $(PEERS)/bin/python
 
 golden: $(VENV)/.tests
 	$(BIN)/python -m tests.golden.regenerate
@@ -34,10 +34,10 @@ golden: $(VENV)/.tests
 	$(BIN)/python -m vignettes.pages
 
 studies: $(VENV)/.package
-	$(BIN)/python -m reports.dpsc --jobs 2
-	$(BIN)/python -m reports.radmm --jobs 2
-	$(BIN)/python -m reports.stack --jobs 2
-	$(BIN)/python -m reports.hospitals --jobs 2
+	$(BIN)/python -m studies.dpsc --jobs 2
+	$(BIN)/python -m studies.radmm --jobs 2
+	$(BIN)/python -m studies.stacking --jobs 2
+	$(BIN)/python -m studies.hospitals --jobs 2
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -49,7 +49,7 @@ $(VENV)/.tests: $(VENV)/.package
 	$(BIN)/python -m pip install --quiet --editable ".[test]" --config-settings editable_mode=compat
 	touch $@
 
-$(PEERS)/.installed: benchmarks/requirements-peers.txt
+$(PEERS)/.installed: studies/requirements-peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --requirement $<
 	touch $@

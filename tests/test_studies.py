@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import real_tables
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
-from reports.coverage import page, private_step, study
-from reports.coverage.cells import Cell, parse_cells, seed_of
-from reports.coverage.nonprivate import nonprivate_fit
-from reports.coverage.recipes import naive, plain
-from reports.coverage.store import cells_in, done, missing_chunks, read_cell, write_chunk
-from reports.coverage.summary import Summary, clustered_error
-from reports.coverage.tables import TABLES
-from reports.coverage.truth import Prepared, Truth, TruthError, fingerprint
+from studies import real_tables
+from studies.coverage import page, private_step, study
+from studies.coverage.cells import Cell, parse_cells, seed_of
+from studies.coverage.nonprivate import nonprivate_fit
+from studies.coverage.recipes import naive, plain
+from studies.coverage.store import cells_in, done, missing_chunks, read_cell, write_chunk
+from studies.coverage.summary import Summary, clustered_error
+from studies.coverage.tables import TABLES
+from studies.coverage.truth import Prepared, Truth, TruthError, fingerprint
 
 FAIR = Cell.parse("fair:1:add-remove")
 # A study of 60 responses needs no other seed to pass: at .95 a coefficient covers 48 of 60 or fewer with

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import real_tables
-from reports.dpsc import __main__ as command
-from reports.dpsc import claims, fits, study, tables
-from reports.dpsc.findings import bars
-from reports.dpsc.grids import FULL, QUICK
-from reports.dpsc.summary import Found, value
-from reports.studies.runner import Job, Result, key_of
+from studies import real_tables
+from studies.dpsc import __main__ as command
+from studies.dpsc import claims, fits, study, tables
+from studies.dpsc.findings import bars
+from studies.dpsc.grid import FULL, QUICK
+from studies.dpsc.summary import Found, value
+from studies.jobs import Job, Result, key_of
 
 SIMULATED = ("simulation by epsilon", "simulation by rows")
 
@@ -202,7 +202,7 @@ def test_bars_are_missed_when_accuracy_or_sparsity_is() -> None:
 
 def test_sayings_follow_the_numbers() -> None:
     """The same sayings with errors that fall and that rise with epsilon."""
-    interval_decisions = {}
+    verdicts = {}
     for direction in (1.0, -1.0):
         results = [
             {**_fit(0.2 + direction * 0.01 * place, 9, penalty), "kind": kind, "epsilon": epsilon}
@@ -215,8 +215,8 @@ def test_sayings_follow_the_numbers() -> None:
         (row,) = (
             row for row in table.rows if row[0] == "Simulation: classification error falls with epsilon"
         )
-        interval_decisions[direction] = {cell.split(":")[0] for cell in row[1:]}
-    assert interval_decisions == {1.0: {"no"}, -1.0: {"yes"}}
+        verdicts[direction] = {cell.split(":")[0] for cell in row[1:]}
+    assert verdicts == {1.0: {"no"}, -1.0: {"yes"}}
 
 
 def test_full_study_is_the_paper_s_design() -> None:
@@ -237,10 +237,10 @@ def test_full_study_is_the_paper_s_design() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["claims", "figures", "findings", "fits", "grids", "study", "summary", "tables"]
+    "name", ["claims", "figures", "findings", "fits", "grid", "study", "summary", "tables"]
 )
 def test_examples_run(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"reports.dpsc.{name}")).failed == 0
+    assert doctest.testmod(importlib.import_module(f"studies.dpsc.{name}")).failed == 0
 
 
 def _fit(error: float, kept: int, penalty: str) -> dict[str, Any]:

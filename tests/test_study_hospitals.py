@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import dpglm
-from benchmarks import real_tables
-from reports.hospitals import __main__ as study
-from reports.hospitals import claims
-from reports.hospitals.cells import ALONE, METHODS, QUICK, WHOLE, jobs, seed_of
-from reports.hospitals.summary import Areas
-from reports.hospitals.tables import GUSTO_CHI_SQUARES, SOURCES, missing, network, sizes
-from reports.hospitals.work import work
-from reports.studies.runner import Result, key_of, read
+from studies import real_tables
+from studies.hospitals import __main__ as study
+from studies.hospitals import claims
+from studies.hospitals.fits import work
+from studies.hospitals.grid import ALONE, METHODS, QUICK, WHOLE, jobs, seed_of
+from studies.hospitals.summary import Areas
+from studies.hospitals.tables import GUSTO_CHI_SQUARES, SOURCES, missing, network, sizes
+from studies.jobs import Result, key_of, read
 
 everywhere = pytest.mark.parametrize("name", list(SOURCES))
 
@@ -171,15 +171,10 @@ def _stand_in(job: Any) -> Result:
 
 def test_verdicts_and_stars_follow_from_the_intervals() -> None:
     areas = Areas([{**job, **_stand_in(job)} for job in jobs(WHOLE, ["cohort"])])
-    interval_decisions = {
-        claim.said: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))
-    }
-    assert interval_decisions["PST-H(W) is better than PST-H(U)"] == "holds"
-    assert interval_decisions["PPHTL is no better than PLR(target)"] == "not seen"
-    assert (
-        interval_decisions["PLR of all rows together, which nobody may run, is better than PST-H(W)"]
-        == "fails"
-    )
+    verdicts = {claim.said: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))}
+    assert verdicts["PST-H(W) is better than PST-H(U)"] == "holds"
+    assert verdicts["PPHTL is no better than PLR(target)"] == "not seen"
+    assert verdicts["PLR of all rows together, which nobody may run, is better than PST-H(W)"] == "fails"
     assert areas.best("cohort", "pure", ["pst-h-w", "pphtl", "plr-target"]) == {"pst-h-w"}
     assert areas.best("cohort", "pure", ["pphtl", "plr-target"]) == {"pphtl", "plr-target"}
     assert claims.branches(areas, "pst-h-w", "pphtl", "cohort", "pure") == "2 / 0 / 0"

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import dpglm
-from benchmarks import real_tables
 from dpglm.papers.radmm.mpadmm import MPADMM
-from reports.radmm import __main__ as study
-from reports.radmm import accounting, findings, page
-from reports.radmm.cells import METHODS, QUICK, RHO_PRINTED, ROUNDS_PRINTED, WHOLE, jobs, seed_of
-from reports.radmm.designs import REAL, RELEVANT, TITLES, missing, split
-from reports.radmm.summary import Cell, Fits, Share
-from reports.radmm.work import TOPS, work, xi
-from reports.studies.runner import Result, key_of, read
+from studies import real_tables
+from studies.jobs import Result, key_of, read
+from studies.radmm import __main__ as study
+from studies.radmm import accounting, claims, page
+from studies.radmm.fits import TOPS, work, xi
+from studies.radmm.grid import METHODS, QUICK, RHO_PRINTED, ROUNDS_PRINTED, WHOLE, jobs, seed_of
+from studies.radmm.summary import Cell, Fits, Share
+from studies.radmm.tables import REAL, RELEVANT, TITLES, missing, split
 
 
 @pytest.fixture(scope="module")
@@ -202,14 +202,12 @@ def test_verdicts_and_bars_follow_from_the_numbers() -> None:
     planned = jobs(WHOLE, list(TITLES))
     made: list[Result] = [{**job, **_stand_in(job)} for job in planned if job["study"] == "fit"]
     fits = Fits(made)
-    said = {
-        claim.said: claim.verdict for claim in findings.on_real_tables(fits) + findings.on_simulation(fits)
-    }
+    said = {claim.said: claim.verdict for claim in claims.on_real_tables(fits) + claims.on_simulation(fits)}
     assert said["ssADMM has the best accuracy of all private methods in most cases"] == "reproduces"
     assert said["DP-ADMM and ADMM-objP are behind the best of ssADMM, mpADMM and DP-SGD"] == "reproduces"
     assert said["mpADMM finds more relevant columns, at low epsilon above all"] == "reproduces"
     assert said["ssADMM, mpADMM and DP-SGD have similar accuracy on the simulation"] == "does not"
-    (bar, *_) = findings.bars(fits)
+    (bar, *_) = claims.bars(fits)
     assert bar.setting == "default"
     assert (bar.method, bar.xi.value) == ("mpadmm", 1.0)
     assert bar.xi_met
@@ -226,8 +224,8 @@ def test_verdicts_and_bars_follow_from_the_numbers() -> None:
     values = 0.9 + 0.001 * (np.arange(draws) % 2)
     assert (accuracy.value, accuracy.error) == pytest.approx((values.mean(), values.std(ddof=1) / draws**0.5))
     assert Share(1, 2).most is False
-    assert findings.share(0.95) == ".950"
-    assert findings.share(-0.25) == "-.250"
+    assert claims.share(0.95) == ".950"
+    assert claims.share(-0.25) == "-.250"
 
 
 def test_a_refusal_is_on_the_page(tmp_path: Path) -> None:

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import dpglm
-from benchmarks import real_tables
-from reports.stack import __main__ as study
-from reports.stack import claims
-from reports.stack.cells import EPSILON, METHODS, QUICK, WHOLE, K, cell, jobs, method_of, seed_of
-from reports.stack.summary import Areas
-from reports.stack.tables import COHORT, DESIGNS, REACH, missing, projected, sample
-from reports.stack.work import work
-from reports.studies.paired import Claim, auc
-from reports.studies.runner import Result, key_of, read
+from studies import real_tables
+from studies.jobs import Result, key_of, read
+from studies.paired import Claim, auc
+from studies.stacking import __main__ as study
+from studies.stacking import claims
+from studies.stacking.fits import work
+from studies.stacking.grid import EPSILON, METHODS, QUICK, WHOLE, K, cell, jobs, method_of, seed_of
+from studies.stacking.summary import Areas
+from studies.stacking.tables import COHORT, DESIGNS, REACH, missing, projected, sample
 
 REAL = [name for name in DESIGNS if name != COHORT]
 
@@ -201,14 +201,14 @@ def test_verdicts_follow_from_the_intervals() -> None:
         *claims.figure_4(areas),
         *claims.beyond(areas, WHOLE),
     ]
-    interval_decisions = {claim.said: claim.verdict for claim in asked}
-    assert interval_decisions["PST-F(W) is better than PST-F(U)"] == "holds"
-    assert interval_decisions["PST-F(W) is better than one look"] == "fails"
-    assert interval_decisions["The area of PLR grows with epsilon"] == "holds"
-    assert interval_decisions["Weights the wrong way round lower the area"] == "holds"
-    assert interval_decisions["The high-level model is better than majority voting"] == "holds"
-    assert interval_decisions["The high-level model is better than weighted voting"] == "not seen"
-    assert interval_decisions["C-0, with the most important columns, is the best single model"] == "holds"
+    verdicts = {claim.said: claim.verdict for claim in asked}
+    assert verdicts["PST-F(W) is better than PST-F(U)"] == "holds"
+    assert verdicts["PST-F(W) is better than one look"] == "fails"
+    assert verdicts["The area of PLR grows with epsilon"] == "holds"
+    assert verdicts["Weights the wrong way round lower the area"] == "holds"
+    assert verdicts["The high-level model is better than majority voting"] == "holds"
+    assert verdicts["The high-level model is better than weighted voting"] == "not seen"
+    assert verdicts["C-0, with the most important columns, is the best single model"] == "holds"
     gap = areas.gap(COHORT, cell("pst-f-w", "pure", EPSILON), cell("plr", "pure", EPSILON))
     assert gap is not None
     assert (gap.count, gap.mean) == (WHOLE.repeats, pytest.approx(0.2))
@@ -225,10 +225,10 @@ def test_the_area_is_the_share_of_pairs_in_order() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["stack.cells", "stack.tables", "stack.claims", "studies.paired", "studies.centred", "hospitals.claims"],
+    ["stacking.grid", "stacking.tables", "stacking.claims", "paired", "centred", "hospitals.claims"],
 )
 def test_examples_run(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"reports.{name}")).failed == 0
+    assert doctest.testmod(importlib.import_module(f"studies.{name}")).failed == 0
 
 
 def test_every_method_is_in_a_legend_or_a_table() -> None:

@@ -1,0 +1,177 @@
+"""The paper's four figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from studies.page import Picture, picture
+from studies.radmm.fits import TOPS
+from studies.radmm.grid import METHODS, STRENGTHS
+from studies.radmm.summary import Cell, Fits
+from studies.radmm.tables import REAL, TITLES
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which colour-blind readers tell apart; variants of a method share one.
+STYLES = {
+    "ssadmm": ("#0072B2", "-", "o"),
+    "long": ("#0072B2", "--", "D"),
+    "samples": ("#0072B2", ":", "s"),
+    "mpadmm": ("#D55E00", "-", "o"),
+    "printed-1": ("#D55E00", "--", "v"),
+    "printed-5": ("#D55E00", ":", "^"),
+    "dpsgd": ("#009E73", "-", "o"),
+    "dp-admm": ("#CC79A7", "-", "o"),
+    "dpsc": ("#E69F00", "-", "o"),
+    "auto": ("#000000", "-", "o"),
+    "select": ("#000000", "--", "D"),
+    "ssadmm-select": ("#0072B2", "-.", "P"),
+    "mpadmm-select": ("#D55E00", "-.", "P"),
+    "dpsgd-select": ("#009E73", "-.", "P"),
+}
+MEASURES = {"accuracy": "accuracy", "objective": "objective"}
+
+
+def real_tables(fits: Fits, family: str, number: int, title: str) -> list[Picture]:
+    """Figure 1 or 2: accuracy and objective at both strengths, and accuracy at default strengths."""
+    tables = [name for name in REAL if name in fits.tables()]
+    if not tables:
+        return []
+    columns = [(name, strength) for name in tables for strength in STRENGTHS]
+    drawing, axes = _grid(2, len(columns))
+    for row, measure in enumerate(MEASURES):
+        for place, (name, strength) in enumerate(columns):
+            ax = axes[row][place]
+            _lines(ax, fits, Cell(name, family, strength, None), measure)
+            if row == 0:
+                ax.set_title(f"{TITLES[name]}, strength {strength:g}", fontsize=9)
+            else:
+                _logarithmic(ax)
+            if place == 0:
+                ax.set_ylabel(MEASURES[measure])
+    _legend(drawing, axes)
+    given = picture(
+        drawing,
+        f"Figure {number}, {title}: accuracy and objective on test rows against epsilon at the paper's two "
+        "strengths. Grey dashes: the fit without privacy. Objectives are on a logarithmic axis.",
+    )
+    drawing, axes = _grid(1, len(tables))
+    for place, name in enumerate(tables):
+        ax = axes[0][place]
+        _lines(ax, fits, Cell(name, family, None, None), "accuracy")
+        ax.set_title(f"{TITLES[name]}, default strengths", fontsize=9)
+    axes[0][0].set_ylabel("accuracy")
+    _legend(drawing, axes)
+    own = picture(
+        drawing,
+        f"Figure {number} with every method's own default strength, {title}: accuracy against epsilon. Grey "
+        f"dashes: no privacy, strength {STRENGTHS[0]:g}; grey dots: the majority class.",
+    )
+    return [given, own]
+
+
+def simulated(fits: Fits) -> list[Picture]:
+    """Figures 3 and 4: accuracy, and shares of relevant columns among the k largest."""
+    if "simulated" not in fits.tables():
+        return []
+    strengths: Sequence[float | None] = (None, *STRENGTHS)
+    drawing, axes = _grid(1, len(strengths))
+    for place, strength in enumerate(strengths):
+        _lines(axes[0][place], fits, Cell("simulated", "binomial", strength, None), "accuracy")
+        axes[0][place].set_title(_strength(strength), fontsize=9)
+    axes[0][0].set_ylabel("accuracy")
+    _legend(drawing, axes)
+    third = picture(
+        drawing,
+        "Figure 3, simulation: accuracy on test rows against epsilon, at default strengths and at the two of "
+        "the paper. Grey dashes: the fit without privacy.",
+    )
+    drawing, axes = _grid(len(strengths), len(TOPS))
+    for row, strength in enumerate(strengths):
+        for place, k in enumerate(TOPS):
+            ax = axes[row][place]
+            _lines(ax, fits, Cell("simulated", "binomial", strength, None), f"xi{k}")
+            if row == 0:
+                ax.set_title(f"k = {k}", fontsize=9)
+            if place == 0:
+                ax.set_ylabel(f"xi_k, {_strength(strength)}", fontsize=8)
+    _legend(drawing, axes)
+    fourth = picture(
+        drawing,
+        "Figure 4, simulation: xi_k against epsilon, the share of the 20 relevant columns among the k "
+        "largest coefficients that are not zero. Grey dashes: the fit without privacy.",
+    )
+    return [third, fourth]
+
+
+def _strength(strength: float | None) -> str:
+    return "default strengths" if strength is None else f"strength {strength:g}"
+
+
+def _grid(rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(max(2.6 * columns, 6.0), 2.4 * rows + 0.7), layout="constrained")
+    axes = drawing.subplots(rows, columns, squeeze=False)
+    return drawing, [list(row) for row in axes]
+
+
+def _lines(ax: Axes, fits: Fits, where: Cell, measure: str) -> None:
+    """A line a method, with bars of one standard error."""
+    cells = fits.cells(tables=[where.table], strengths=[where.strength])
+    epsilons = sorted({cell.epsilon for cell in cells if cell.epsilon is not None})
+    for method, (colour, line, marker) in STYLES.items():
+        found = [
+            (epsilon, mean)
+            for epsilon in epsilons
+            if (mean := fits.mean(method, Cell(where.table, where.family, where.strength, epsilon), measure))
+        ]
+        if not found:
+            continue
+        ax.errorbar(
+            [epsilon for epsilon, _ in found],
+            [mean.value for _, mean in found],
+            yerr=[0.0 if mean.error != mean.error else mean.error for _, mean in found],
+            color=colour,
+            linestyle=line,
+            marker=marker,
+            markersize=3.5,
+            linewidth=1.2,
+            label=METHODS[method].label,
+        )
+    ceiling = fits.ceiling(where, measure)
+    if ceiling is not None:
+        ax.axhline(ceiling.value, color="grey", linestyle="--", linewidth=0.9)
+    majority = fits.ceiling(where, "majority")
+    if measure == "accuracy" and majority is not None and where.table in REAL:
+        ax.axhline(majority.value, color="grey", linestyle=":", linewidth=0.9)
+    ax.set_xscale("log")
+    ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons], fontsize=7)
+    ax.set_xticks([], minor=True)
+    ax.tick_params(axis="y", labelsize=7)
+    ax.set_xlabel("epsilon", fontsize=8)
+    ax.grid(alpha=0.25)
+
+
+def _logarithmic(ax: Axes) -> None:
+    from matplotlib.ticker import StrMethodFormatter
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.yaxis.set_minor_formatter(StrMethodFormatter("{x:.2g}"))
+    ax.tick_params(axis="y", which="both", labelsize=6)
+
+
+def _legend(drawing: Figure, axes: Sequence[Sequence[Axes]]) -> None:
+    """One legend below all panels."""
+    found: dict[str, Artist] = {}
+    for ax in (ax for row in axes for ax in row):
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    drawing.legend(
+        list(found.values()), list(found), loc="outside lower center", ncols=4, fontsize=8, frameon=False
+    )
