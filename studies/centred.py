@@ -28,11 +28,13 @@ def centred(frame: pd.DataFrame, schema: dpglm.Schema) -> tuple[pd.DataFrame, dp
     ([-1.0, 0.0], -1.0)
     """
     columns, variables = {}, dict(schema.variables)
-    for name, one in schema.variables.items():
-        if not isinstance(one, dpglm.Numeric):
+    for name, variable in schema.variables.items():
+        if not isinstance(variable, dpglm.Numeric):
             continue
-        middle, half = (one.low + one.high) / 2.0, (one.high - one.low) / 2.0
+        middle, half = (variable.low + variable.high) / 2.0, (variable.high - variable.low) / 2.0
         columns[name] = (frame[name] - middle) / half
-        missing = one.missing if isinstance(one.missing, str) else (one.missing - middle) / half
-        variables[name] = replace(one, low=-1.0, high=1.0, missing=missing)
+        missing = variable.missing
+        if not isinstance(missing, str):
+            missing = (missing - middle) / half
+        variables[name] = replace(variable, low=-1.0, high=1.0, missing=missing)
     return frame.assign(**columns), replace(schema, variables=variables)

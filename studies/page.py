@@ -1,20 +1,24 @@
-"""A study's page: one HTML file with its figures inside, that says what reproduces and what does not."""
+"""HTML pages: one self-contained file with text, tables and figures, made by a template."""
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jinja2
+from markupsafe import Markup, escape
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-PAGE = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+def _code(text: str) -> Markup:
+    """Escaped text in which `words` between backquotes are code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+_TEMPLATES = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+_TEMPLATES.filters["code"] = _code
+PAGE = _TEMPLATES.from_string(
     """\
 <!doctype html>
 <html lang="en">
@@ -42,8 +46,15 @@ svg { max-width: 100%; height: auto; }
 <h2>{{ section.heading }}</h2>
 {% endif %}
 {% for text in section.texts %}
-<p>{{ text }}</p>
+<p>{{ text | code }}</p>
 {% endfor %}
+{% if section.links %}
+<ul>
+{% for link in section.links %}
+<li><a href="{{ link.file }}">{{ link.title }}</a>{{ ": " if link.about }}{{ link.about }}</li>
+{% endfor %}
+</ul>
+{% endif %}
 {% for figure in section.figures %}
 <figure role="img" aria-label="{{ figure.caption }}">
 {{ figure.svg | safe }}
@@ -56,7 +67,7 @@ svg { max-width: 100%; height: auto; }
 <thead><tr>{% for name in table.columns %}<th>{{ name }}</th>{% endfor %}</tr></thead>
 <tbody>
 {% for row in table.rows %}
-<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
+<tr>{% for cell in row %}<td>{{ cell | code }}</td>{% endfor %}</tr>
 {% endfor %}
 </tbody>
 </table>
@@ -86,24 +97,23 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Link:
+    """Another page, and a sentence about it."""
+
+    file: str
+    title: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs of plain text, figures and tables, in this order."""
+    """A heading, paragraphs, links, figures and tables, in this order; `code` stands between backquotes."""
 
     heading: str
     texts: Sequence[str] = ()
-    figures: Sequence[Picture] = field(default_factory=tuple)
-    tables: Sequence[Table] = field(default_factory=tuple)
-
-
-def picture(figure: Figure, caption: str) -> Picture:
-    """The figure as SVG, the same bytes for the same numbers."""
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.hashsalt": caption, "svg.fonttype": "none"}):
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
-    svg = buffer.getvalue()
-    return Picture(re.sub(r"^.*?(?=<svg)", "", svg, flags=re.DOTALL), caption)
+    figures: Sequence[Picture] = ()
+    tables: Sequence[Table] = ()
+    links: Sequence[Link] = ()
 
 
 def write(path: Path, title: str, sections: Sequence[Section]) -> None:

@@ -1,14 +1,15 @@
-"""Rankings and paired comparisons: areas under ROC curves, differences over repeats with their intervals."""
+"""Paired comparisons: areas under ROC curves, differences over repeats with their intervals, verdicts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpglm.typing import BoolVector, FloatVector
+from studies.jobs import Result
 from studies.page import Table
 
 LEVEL = 0.95
@@ -29,12 +30,12 @@ def auc(positive: BoolVector, scores: FloatVector) -> float:
     known = np.isfinite(scores)
     if known.any() and not known.all():
         scores = np.where(known, scores, np.median(scores[known]))
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts - 1) / 2.0
     ones, zeros = int(positive.sum()), int((~positive).sum())
     if not ones or not zeros:
         return math.nan
-    ranks = middle[place]
+    ranks = middle[places]
     return float((ranks[positive].sum() - ones * (ones + 1) / 2.0) / (ones * zeros))
 
 
@@ -66,20 +67,31 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
     >>> print(difference([0.9, 0.8, 0.85], [0.7, 0.7, 0.7]))
     +0.150 [+0.026, +0.274]
     """
-    gaps = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    mean = float(gaps.mean())
-    half_width = _half_width(gaps)
-    return Difference(mean, mean - half_width, mean + half_width, len(gaps))
+    mean = mean_of([float(one) - float(other) for one, other in zip(first, second, strict=True)])
+    return Difference(mean.value, mean.value - mean.half_width, mean.value + mean.half_width, mean.count)
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over repeats, its standard deviation, and half the width of its 95 % interval."""
+    """A mean over repeats and their standard deviation, NaN for a single one."""
 
     value: float
     deviation: float
-    half_width: float
     count: int
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean."""
+        return self.deviation / math.sqrt(self.count)
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the mean's 95 % interval by Student's t."""
+        if self.count < 2:
+            return math.nan
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.count - 1, 0.5 + LEVEL / 2.0)) * self.error
 
 
 def mean_of(values: Sequence[float]) -> Mean:
@@ -87,22 +99,65 @@ def mean_of(values: Sequence[float]) -> Mean:
 
     Examples
     --------
-    >>> found = mean_of([0.7, 0.8, 0.9])
-    >>> round(found.value, 3), round(found.deviation, 3), round(found.half_width, 3)
+    >>> mean = mean_of([0.7, 0.8, 0.9])
+    >>> round(mean.value, 3), round(mean.deviation, 3), round(mean.half_width, 3)
     (0.8, 0.1, 0.248)
     """
-    numbers = np.asarray(values, dtype=np.float64)
-    deviation = float(numbers.std(ddof=1)) if len(numbers) > 1 else math.nan
-    return Mean(float(numbers.mean()), deviation, _half_width(numbers), len(numbers))
+    count = len(values)
+    value = math.fsum(values) / count
+    if count < 2:
+        return Mean(value, math.nan, count)
+    return Mean(value, math.sqrt(math.fsum((one - value) ** 2 for one in values) / (count - 1)), count)
 
 
-def _half_width(numbers: FloatVector) -> float:
-    if len(numbers) < 2:
-        return math.nan
-    from scipy.special import stdtrit
+Value = Callable[[Result], float]
 
-    quantile = float(stdtrit(len(numbers) - 1, 0.5 + LEVEL / 2.0))
-    return quantile * float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
+
+class Repeats:
+    """Results by cell and repeat.
+
+    Parameters
+    ----------
+    results : sequence of mapping
+        Of one study; those without an area, which dpglm refused, are in no cell.
+    cells : callable
+        The cells that a result belongs to.
+    """
+
+    def __init__(self, results: Sequence[Result], cells: Callable[[Result], Iterable[Hashable]]) -> None:
+        self.results = results
+        self._by: dict[Hashable, dict[int, Result]] = {}
+        for result in results:
+            if "auc" in result:
+                for cell in cells(result):
+                    self._by.setdefault(cell, {})[int(result["repeat"])] = result
+
+    def tables(self) -> list[str]:
+        """Names of the tables, in the order of the study."""
+        return list(dict.fromkeys(result["table"] for result in self.results))
+
+    def count(self) -> int:
+        """The most repeats of a cell."""
+        return max((len(runs) for runs in self._by.values()), default=0)
+
+    def cell_runs(self, cell: Hashable) -> dict[int, Result]:
+        """Results of a cell by repeat."""
+        return self._by.get(cell, {})
+
+    def cell_mean(self, cell: Hashable, value: Value) -> Mean | None:
+        """Mean of a cell over repeats; None without any."""
+        runs = self.cell_runs(cell)
+        return mean_of([value(runs[repeat]) for repeat in sorted(runs)]) if runs else None
+
+    def cell_difference(
+        self, first: Hashable, second: Hashable, values: tuple[Value, Value]
+    ) -> Difference | None:
+        """``first`` less ``second`` over the repeats that both have; None without any."""
+        one, other = self.cell_runs(first), self.cell_runs(second)
+        both = sorted(one.keys() & other.keys())
+        if not both:
+            return None
+        return difference([values[0](one[at]) for at in both], [values[1](other[at]) for at in both])
 
 
 def verdict(signs: Sequence[int]) -> str:
@@ -156,9 +211,9 @@ class Claim:
     def table(self) -> Table:
         """All differences."""
         heads = list(dict.fromkeys(head for _, head, _ in self.cells))
-        found = {(line, head): str(one) for line, head, one in self.cells}
+        texts = {(line, head): str(gap) for line, head, gap in self.cells}
         lines = dict.fromkeys(line for line, _, _ in self.cells)
-        rows = [(line, *(found.get((line, head), "-") for head in heads)) for line in lines]
+        rows = [(line, *(texts.get((line, head), "-") for head in heads)) for line in lines]
         return Table(f"{self.said}? {self.what}.", ("", *heads), rows)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,11 +59,11 @@ def own_accuracies(privacy: dpglm.Privacy, *, penalty: str = "l2") -> list[float
     return shares
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Print the table; 1 when a bar is missed, 0 when all are met or there is no data."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies accuracy", description=__doc__)
     parser.add_argument("--peer-python", help="interpreter of the environment with diffprivlib")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if not available("adult"):
         print(f"skipped: {absence('adult')}")
         return 0

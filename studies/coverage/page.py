@@ -1,78 +1,68 @@
-"""Write the page of the coverage study: ``python -m studies.coverage.page``."""
+"""Sections of the page: coverage and width of every cell, and what the variance is made of."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from studies.coverage import gaussian
-from studies.coverage.cells import Cell
-from studies.coverage.store import cells_in, read_cell
-from studies.coverage.study import OUT, ROOT
-from studies.coverage.summary import PARTS, POOLED_BAR, SINGLE_BAR, Summary
+from studies.coverage.grid import LINEAR, TRUTH, Cell, Grid
+from studies.coverage.summary import PARTS, POOLED_BAR, SINGLE_BAR, Summary, summaries
 from studies.coverage.tables import TABLES
 from studies.coverage.truth import Truth
+from studies.jobs import Result
+from studies.page import Section, Table
+from studies.study import Findings
 
-PAGE = ROOT / "reports" / "coverage.md"
 SHORT = {"add-remove": "ar", "replace-one": "rep"}
+TITLES = {"approximate": "(epsilon, 1e-6)", "pure": "Pure epsilon"}
 
-INTRODUCTION = """\
-# Coverage of printed intervals
-
-Real rows, responses drawn again in every replication from a logistic model with known coefficients:
-those of a non-private fit, with |z| < 2 set to exactly zero (the simulated tables say their own).
-Zeros move the rate of successes, since the intercept stays. Nominal level 95 %; delta is 10^-6 where it
-is not 0. The intercept is in the model and in no figure. `{command}` runs
-the study: every response and every draw of noise has a seed that belongs to table,
-replication and cell.
-
-The bars are a pooled coverage of {pooled} or more of what is printed, and {single} or more of every
-coefficient that is printed in 30 % of the replications or more. Constants of the procedure were chosen
-on the tables marked *seen*. `adult_hours` has the rows of `adult` and most of its columns: a new
-response, not a new population. On `diabetes130` the unit is the encounter, not the patient, and which
-codes keep a level of their own was read off the file. A cell in which a coefficient is below the bar at 300
-replications is continued to 1,000, which favours its meeting the bar.
-
-One constant came later and was chosen on 100 replications of nine cells, three of them of tables not marked
-*seen*: that the distance of the estimate from the truth is taken half way between declared and learned scales
-(cells of `adult`, `adult_merged`, `fair`, `gusto`, `diabetes130`, `sim_rare_a`, `sim_rare_b`). `adult_hours`
-and `heart` had no part in it. The numbers below were drawn with an earlier sampler of the same normal law: a
-new run has the same responses and other noise.
-"""
-
-READING = """\
-* **np**: maximum likelihood without privacy on the same responses. **naive**: the released estimate
-  with the sampling variance only, over all coefficients (in brackets: those with |z| > 1.96).
-  **plain**: one Newton step back from the ridge, without a gate and without the noise of the curvature
-  in its variance. Both start from the same two releases in centred coding; both are here to be compared
-  with, not to be used.
-* **all**: the intervals whether printed or not, mean / least coefficient. **printed**: share of pairs
-  of replication and coefficient, in brackets the coefficients printed in more than half of the
-  replications.
-* **pooled**: over printed pairs, with its standard error over replications. **least**: over
-  coefficients printed in 30 % of the replications or more; at 300 replications one coefficient that
-  covers .95 has a standard error of .013.
-* **width**: of printed intervals, and of all, divided by the non-private interval's; medians.
-  **selected**: coverage of printed coefficients with |z| > 1.96.
-"""
-
-LINEAR = """\
-`family="gaussian"`, the same columns with another of them as response: {counts} replications a cell, delta
-10^-6. The response is the least squares fit, |z| < 2 set to zero, plus residuals of other rows; its bounds
-are declared a quarter wider than the code book's on both sides, and what is still outside is clipped. With
-all 259 levels of `diabetes130`, rare ones unmerged, and the skewed counts among them, coefficients next to
-those whose noise hides them covered as little as .35: merge by declaration, or declare a larger `effect`.
-
-"""
-
+INTRODUCTION = (
+    "The rows are real. In every replication the responses are drawn again from a logistic model with known "
+    "coefficients: those of a non-private fit, with |z| < 2 set to exactly zero (the simulated tables bring "
+    "their own). Zeros change the rate of successes, since the intercept stays. The nominal level is 95 %; "
+    "delta is 1e-6 where it is not 0. The intercept is in the model and in none of the figures. "
+    "`python -m studies run coverage` runs the study. The seed of every response and of every draw of noise "
+    "belongs to its table, replication and cell.",
+    f"There are two bars: a pooled coverage of {POOLED_BAR:g} or more of the printed intervals, and "
+    f"{SINGLE_BAR:g} or more for every coefficient that is printed in at least 30 % of the replications. A "
+    "cell in which a coefficient is below the bar after 300 replications is continued to 1,000, which "
+    "favours its meeting the bar.",
+    "Constants of the procedure were chosen on the tables marked as seen. `adult_hours` has the rows of "
+    "`adult` and most of its columns: a new response, not a new population. On `diabetes130` the unit is the "
+    "encounter, not the patient, and which codes keep a level of their own was read off the file.",
+    "One constant came later and was chosen on 100 replications of nine cells, three of them of tables not "
+    "marked as seen: the distance of the estimate from the truth is taken half way between declared and "
+    "learned scales (cells of `adult`, `adult_merged`, `fair`, `gusto`, `diabetes130`, `sim_rare_a` and "
+    "`sim_rare_b`). `adult_hours` and `heart` had no part in it.",
+)
+READING = (
+    "np: maximum likelihood without privacy on the same responses. naive: the released estimate with the "
+    "sampling variance only, over all coefficients (in brackets: those with |z| > 1.96). plain: one Newton "
+    "step back from the ridge, without a gate and without the noise of the information matrix in its "
+    "variance. Both start from the same two releases in centred coding. Both are here to be compared with, "
+    "not to be used.",
+    "all: the intervals whether printed or not, mean / least coefficient. printed: the share of pairs of "
+    "replication and coefficient; in brackets the coefficients printed in more than half of the "
+    "replications.",
+    "pooled: over printed pairs, with its standard error over replications. least: over coefficients printed "
+    "in at least 30 % of the replications. At 300 replications a coefficient that covers .95 has a standard "
+    "error of .013.",
+    "width: of printed intervals, and of all, divided by the width of the non-private interval; medians. "
+    "selected: coverage of printed coefficients with |z| > 1.96. ar: add-remove. rep: replace-one.",
+)
+REGRESSION = (
+    'Here `family="gaussian"` has the same columns, with another of them as response; delta is 1e-6. The '
+    "response is the least-squares fit, with |z| < 2 set to zero, plus residuals of other rows. Its bounds "
+    "are declared a quarter wider than the code book's on both sides, and what is still outside is clipped.",
+    "With all 259 levels of `diabetes130`, rare ones unmerged, and the skewed counts among them, some "
+    "coefficients next to those whose noise hides them covered as little as .35. Merge levels by "
+    "declaration, or declare a larger `effect`.",
+)
+SOURCES = "Median share of each source in the variance of printed intervals; medians need not add up to 1."
+DESIGNS = ("table", "what", "seen", "n", "coefficients", "zero / non-zero", "rate observed", "rate drawn")
 COLUMNS = (
     "data",
-    "eps, relation",
+    "epsilon, relation",
     "np",
     "naive: all (selected)",
     "plain",
@@ -88,65 +78,70 @@ COLUMNS = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page; 1 if a cell misses a bar, 2 if there is nothing to write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of the results")
-    parser.add_argument("--page", type=Path, default=PAGE, help="file to write")
-    parser.add_argument("--replications", type=int, help="count only the first ones")
-    options = parser.parse_args(arguments)
-    found = summaries(options.out, most=options.replications)
-    if not found:
-        print(f"no results in {options.out}: run python -m studies.coverage.study", file=sys.stderr)
-        return 2
-    for cell, summary in found.items():
-        if summary.codes > 1:
-            print(f"{cell.table} {cell.key}: runs of {summary.codes} versions of the code", file=sys.stderr)
-    options.page.write_text(page(options.out, found), encoding="utf-8")
-    missed = sum(not summary.met for summary in found.values())
-    print(f"wrote {options.page}: {len(found)} cells, {missed} below a bar")
-    return 1 if missed else 0
+REGRESSIONS = (
+    *("data: response", "epsilon, relation", "printed", "pooled", "least", "zero / non-zero", "width"),
+    *("clipped", "bars"),
+)
+VARIANCE = ("data", "epsilon, relation", *PARTS, "seconds per replication")
+BELOW = ("data", "epsilon, relation", "coefficient", "coverage", "printed")
+Lines = Sequence[Sequence[str]]
 
 
-def summaries(out: Path, *, most: int | None = None) -> dict[Cell, Summary]:
-    """A summary of each private cell on disk, in the order of the page."""
-    cells = [cell for cell in cells_in(out) if cell.private and cell.table in TABLES]
-    order = list(TABLES)
-    cells.sort(key=lambda cell: order.index(cell.table))  # stable: relation and epsilon stay in order
-    found = {}
-    for cell in cells:
-        nonprivate = read_cell(out, Cell(cell.table), most=most)
-        private = read_cell(out, cell, most=most)
-        if private and nonprivate and set(private["number"]) & set(nonprivate["number"]):
-            truth = Truth.read(out / cell.table / "truth.json")
-            found[cell] = Summary.of_cell(truth, private, nonprivate)
-    return found
-
-
-def page(out: Path, found: dict[Cell, Summary]) -> str:
-    """The page as Markdown."""
-    introduction = INTRODUCTION.format(
-        command="python -m studies.coverage.study",
-        pooled=coverage(POOLED_BAR, 2),
-        single=coverage(SINGLE_BAR, 2),
+def sections(findings: Findings[Grid]) -> list[Section]:
+    """The whole page."""
+    truths = {one["table"]: Truth.of_json(one) for one in findings.results if one["what"] == TRUTH}
+    found = summaries(findings.results)
+    by_definition = {
+        name: {cell: summary for cell, summary in found.items() if cell.definition == name} for name in TITLES
+    }
+    regressions = [one for one in findings.results if one["what"] == LINEAR]
+    return laid_out(
+        findings.notes(),
+        designs(truths),
+        {name: (counts(cells.values()), coverages(cells)) for name, cells in by_definition.items() if cells},
+        (_range({one["replications"] for one in regressions}), linear(regressions)),
+        sources(found),
+        below(found),
     )
-    parts = [introduction, "## Tables", tables(out, found)]
-    for definition, title in (("approximate", "(eps, 10^-6)"), ("pure", "Pure epsilon")):
-        chosen = {cell: summary for cell, summary in found.items() if cell.definition == definition}
-        if chosen:
-            parts += [f"## {title}", results(chosen)]
-    if (out / gaussian.FILE).exists():
-        parts += ["## Linear regression", linear(json.loads((out / gaussian.FILE).read_text("utf-8")))]
-    parts += ["## Reading", READING, "## What the variance is made of", sources(found)]
-    parts += ["## Coefficients below the bar", below(found)]
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def tables(out: Path, found: dict[Cell, Summary]) -> str:
+def laid_out(
+    notes: Sequence[str],
+    design_lines: Lines,
+    coverage_lines: Mapping[str, tuple[str, Lines]],
+    regression_lines: tuple[str, Lines],
+    source_lines: Lines,
+    low_lines: Lines,
+) -> list[Section]:
+    """The page from the lines of its tables; replications stand before the lines that have them."""
+    each = "{} replications of each cell."
+    parts = [
+        Section("", [*notes, *INTRODUCTION]),
+        Section("Tables", tables=[Table("Designs of the study.", DESIGNS, design_lines)]),
+    ]
+    for definition, (replications, lines) in coverage_lines.items():
+        parts.append(Section(TITLES[definition], tables=[Table(each.format(replications), COLUMNS, lines)]))
+    replications, lines = regression_lines
+    if lines:
+        table = Table(each.format(replications), REGRESSIONS, lines)
+        parts.append(Section("Linear regression", REGRESSION, tables=[table]))
+    low = Table("Printed often, and below the bar.", BELOW, low_lines)
+    return [
+        *parts,
+        Section("Reading", READING),
+        Section("What the variance is made of", tables=[Table(SOURCES, VARIANCE, source_lines)]),
+        Section(
+            "Coefficients below the bar",
+            () if low_lines else ("None.",),
+            tables=[low] if low_lines else (),
+        ),
+    ]
+
+
+def designs(truths: Mapping[str, Truth]) -> Lines:
     """The designs."""
     lines = []
-    for name in dict.fromkeys(cell.table for cell in found):
-        truth = Truth.read(out / name / "truth.json")
+    for name, truth in truths.items():
         beta = truth.beta[truth.studied]
         zeros = int((beta == 0.0).sum())
         observed = "--" if math.isnan(truth.observed_rate) else f"{100 * truth.observed_rate:.1f} %"
@@ -162,13 +157,19 @@ def tables(out: Path, found: dict[Cell, Summary]) -> str:
                 f"{100 * truth.true_rate:.1f} %",
             )
         )
-    return markdown(
-        ("table", "what", "seen", "n", "coefficients", "zero / non-zero", "rate observed", "rate drawn"),
-        lines,
-    )
+    return lines
 
 
-def results(found: dict[Cell, Summary]) -> str:
+def counts(found: Iterable[Summary]) -> str:
+    """From the fewest to the most replications."""
+    return _range({summary.replications for summary in found})
+
+
+def _range(numbers: set[int]) -> str:
+    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)})) if numbers else ""
+
+
+def coverages(found: Mapping[Cell, Summary]) -> Lines:
     """A line a cell."""
     lines, before = [], ""
     for cell, one in found.items():
@@ -187,18 +188,16 @@ def results(found: dict[Cell, Summary]) -> str:
                 number(one.width),
                 number(one.width_all),
                 coverage(one.selected),
-                "met" if one.met and one.share else "nothing printed" if one.met else "**missed**",
+                "met" if one.met and one.share else "nothing printed" if one.met else "missed",
             )
         )
         before = cell.table
-    counts = sorted({one.replications for one in found.values()})
-    ranged = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{ranged} replications a cell.\n\n" + markdown(COLUMNS, lines)
+    return lines
 
 
-def linear(cells: list[dict[str, Any]]) -> str:
+def linear(cells: Sequence[Result]) -> Lines:
     """A line a cell of the gaussian study."""
-    lines = [
+    return [
         (
             f"{one['table']}: `{one['response']}`",
             f"{one['epsilon']:g} {SHORT[one['relation']]}",
@@ -208,18 +207,15 @@ def linear(cells: list[dict[str, Any]]) -> str:
             f"{coverage(one['zeros'])} / {coverage(one['nonzeros'])}",
             number(one["width"]),
             f"{100.0 * one['clipped']:.2f} %",
-            "met" if one["pooled"] >= POOLED_BAR and one["least"] >= SINGLE_BAR else "**missed**",
+            "met" if one["pooled"] >= POOLED_BAR and one["least"] >= SINGLE_BAR else "missed",
         )
         for one in cells
     ]
-    header = ("data: response", "eps, relation", "printed", "pooled", "least", "zero / non-zero", "width")
-    counts = sorted({one["replications"] for one in cells})
-    return LINEAR.format(counts=" to ".join(map(str, counts))) + markdown((*header, "clipped", "bars"), lines)
 
 
-def sources(found: dict[Cell, Summary]) -> str:
+def sources(found: Mapping[Cell, Summary]) -> Lines:
     """Median shares of the four parts of the variance, and the time a replication takes."""
-    lines = [
+    return [
         (
             cell.table,
             f"{cell.epsilon:g} {SHORT[cell.relation]}" + (" pure" if cell.definition == "pure" else ""),
@@ -228,26 +224,21 @@ def sources(found: dict[Cell, Summary]) -> str:
         )
         for cell, one in found.items()
     ]
-    text = "Median share of each source in the variance of printed intervals; medians need not add up to 1."
-    return f"{text}\n\n" + markdown(("data", "eps, relation", *PARTS, "seconds a replication"), lines)
 
 
-def below(found: dict[Cell, Summary]) -> str:
+def below(found: Mapping[Cell, Summary]) -> Lines:
     """Coefficients that the minimum counts and that cover less than the bar."""
-    lines = [
+    return [
         (
             cell.table,
             f"{cell.epsilon:g} {SHORT[cell.relation]}",
-            f"`{name.replace('|', '&#124;')}`",
+            f"`{name}`",
             coverage(value),
             f"{share:.2f}",
         )
         for cell, one in found.items()
         for name, value, share in one.low
     ]
-    if not lines:
-        return "None."
-    return markdown(("data", "eps, relation", "coefficient", "coverage", "printed"), lines)
 
 
 def coverage(value: float, digits: int = 3) -> str:
@@ -261,13 +252,3 @@ def coverage(value: float, digits: int = 3) -> str:
 def number(value: float) -> str:
     """A number with two decimals."""
     return "--" if math.isnan(value) else f"{value:.2f}"
-
-
-def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
-    rows = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

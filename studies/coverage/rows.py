@@ -11,7 +11,7 @@ import numpy as np
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.coding.response import BinaryResponse, NumericResponse
 from dpglm.data.formula.model import Model
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
@@ -31,7 +31,7 @@ class StudyRows:
     schema, model, coding
         Public: what was declared, the formula read against it, and the coding.
     pieces : tuple of Piece
-        Coded rows in blocks of 2,000, variables down, float32: they *are* the design of the study.
+        Coded rows in chunks of 2,000, variables down, float32: they *are* the design of the study.
     """
 
     schema: Schema
@@ -40,12 +40,12 @@ class StudyRows:
     pieces: tuple[Piece, ...]
 
     @classmethod
-    def of(cls, loaded: Loaded) -> Self:
+    def of(cls, loaded: Loaded, kind: type[BinaryResponse] | type[NumericResponse] = BinaryResponse) -> Self:
         """The rows of a table, coded."""
         model = parse(loaded.formula, loaded.schema)
         coding = Coding.of(model)
         encoder = RowEncoder(model, coding)
-        response = BinaryResponse.of(loaded.schema, model.response)
+        response = kind.of(loaded.schema, model.response)
         design = Design(open_source(loaded.frame), loaded.schema, encoder, response)
         pieces = tuple(Piece(block.X, block.y, block.offset) for block in design.chunks())
         assert all(piece.offset is None for piece in pieces), "the study has no offsets"
@@ -60,8 +60,8 @@ class StudyRows:
         """Number of rows n."""
         return sum(piece.y.shape[0] for piece in self.pieces)
 
-    def blocks(self) -> Iterator[Piece]:
-        """The rows, block by block."""
+    def chunks(self) -> Iterator[Piece]:
+        """The rows, chunk by chunk."""
         return iter(self.pieces)
 
     def responses(self) -> FloatVector:
@@ -84,7 +84,7 @@ class StudyRows:
 
     def loss(self) -> ChunkLoss:
         """The logistic loss of the rows as a function of coded coefficients."""
-        return ChunkLoss(self.blocks, families["binomial"](), self.size, row_count=self.row_count())
+        return ChunkLoss(self.chunks, families["binomial"](), self.size, row_count=self.row_count())
 
 
 def wide(X: FloatBlock) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.typing import BoolVector, FloatVector
-from studies.coverage.store import Arrays
+from studies.coverage.grid import FIT, TRUTH, Cell
 from studies.coverage.truth import Truth
+from studies.jobs import Result
 
 Z = 1.959963984540054
 # A coefficient counts in the minimum where it is printed in this share of the replications.
@@ -20,6 +21,30 @@ POOLED_BAR, SINGLE_BAR = 0.93, 0.88
 PARTS = ("sampling", "estimate", "curvature", "adjustment")
 
 Table = NDArray[np.bool_]
+Arrays = dict[str, NDArray[Any]]
+
+
+def summaries(results: Sequence[Result]) -> dict[Cell, Summary]:
+    """A summary of each private cell that was run, in the order of the study."""
+    truths = {result["table"]: Truth.of_json(result) for result in results if result["what"] == TRUTH}
+    by: dict[Cell, list[Result]] = {}
+    for result in results:
+        if result["what"] == FIT:
+            by.setdefault(Cell.of(result), []).append(result)
+    found = {}
+    for cell, own in by.items():
+        nonprivate = {result["number"] for result in by.get(Cell(cell.table), ())}
+        if cell.epsilon is not None and nonprivate & {result["number"] for result in own}:
+            arrays = _stacked(own), _stacked(by[Cell(cell.table)])
+            found[cell] = Summary.of_cell(truths[cell.table], *arrays)
+    return found
+
+
+def _stacked(results: Sequence[Result]) -> Arrays:
+    """Arrays over replications, in their order."""
+    ordered = sorted(results, key=lambda result: int(result["number"]))
+    names = [name for name, value in ordered[0].items() if not isinstance(value, str | None)]
+    return {name: np.stack([np.asarray(result[name]) for result in ordered]) for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +82,6 @@ class Summary:
         below `SINGLE_BAR`.
     seconds : float
         Mean seconds a replication.
-    codes : int
-        Number of versions of the code behind the runs.
     """
 
     replications: int
@@ -82,7 +105,6 @@ class Summary:
     parts: tuple[float, ...]
     low: tuple[tuple[str, float, float], ...]
     seconds: float
-    codes: int
 
     @property
     def met(self) -> bool:
@@ -136,8 +158,7 @@ class Summary:
             low=tuple(
                 (str(names[j]), float(single[j]), float(printed[:, j].mean())) for j in np.flatnonzero(low)
             ),
-            seconds=float(private["fact_seconds"].mean()),
-            codes=len(set(private["fact_code"].tolist())),
+            seconds=float(private["seconds"].mean()),
         )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,6 +105,20 @@ def table(name: str) -> StudyTable:
     if name not in TABLES:
         raise KeyError(f"no study table {name!r}; there are {', '.join(TABLES)}")
     return TABLES[name]
+
+
+@cache
+def design(name: str) -> str:
+    """Fingerprint of what the results of a table belong to: formula, schema, number of rows, given truths."""
+    loaded = table(name).load()
+    given = None if loaded.truth is None else dict(loaded.truth)
+    public = [loaded.formula, loaded.schema.to_dict(), len(loaded.frame), given]
+    return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def absence(name: str) -> str | None:
+    """Why a table cannot be studied on this machine; None where it can."""
+    return table(name).absence()
 
 
 def _bundled(name: str, formula: str) -> Loaded:

@@ -1,29 +1,22 @@
-"""True coefficients of a table, decided once and kept beside the runs: all replications share them."""
+"""True coefficients of a table: all replications of all cells draw their responses from them."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 
 from dpglm.typing import BoolVector, FloatVector
-from studies.coverage.cells import seed_of
-from studies.coverage.nonprivate import nonprivate_fit
+from studies.coverage.fits import nonprivate_fit
+from studies.coverage.grid import seed_of
 from studies.coverage.rows import StudyRows
 from studies.coverage.tables import Loaded, StudyTable
 
 # Coefficients whose non-private estimate is within this many standard errors of zero are exactly zero.
 ZERO_WIDTH = 2.0
-
-
-class TruthError(RuntimeError):
-    """Kept truths that belong to another design of the same name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +35,6 @@ class Truth:
         Number of rows.
     observed_rate, true_rate : float
         Share of successes in the table (NaN if simulated), and its expectation under ``beta``.
-    fingerprint : str
-        Hash of formula, schema and number of rows.
     """
 
     names: tuple[str, ...]
@@ -52,7 +43,6 @@ class Truth:
     rows: int
     observed_rate: float
     true_rate: float
-    fingerprint: str
 
     @property
     def studied(self) -> BoolVector:
@@ -77,36 +67,17 @@ class Truth:
             rows.row_count(),
             float(rows.responses().mean()) if loaded.truth is None else float("nan"),
             float(rates.mean()),
-            fingerprint(loaded, rows),
         )
 
-    def write(self, path: Path) -> None:
-        """Keep it as JSON."""
-        plain = {
-            **{name: getattr(self, name) for name in ("intercept", "rows", "true_rate", "fingerprint")},
-            "observed_rate": None if np.isnan(self.observed_rate) else self.observed_rate,
-            "beta": dict(zip(self.names, self.beta.tolist(), strict=True)),
-        }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(plain, indent=1), encoding="utf-8")
-        partial.replace(path)
+    def to_json(self) -> dict[str, object]:
+        """As a job store keeps it."""
+        return {**vars(self), "names": list(self.names), "beta": self.beta.tolist()}
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """What `write` kept."""
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        beta = plain["beta"]
-        observed = plain["observed_rate"]
-        return cls(
-            tuple(beta),
-            np.array(list(beta.values())),
-            plain["intercept"],
-            plain["rows"],
-            float("nan") if observed is None else observed,
-            plain["true_rate"],
-            plain["fingerprint"],
-        )
+    def of_json(cls, entry: Mapping[str, Any]) -> Self:
+        """What `to_json` gave."""
+        values = {field.name: entry[field.name] for field in fields(cls)}
+        return cls(**{**values, "names": tuple(entry["names"]), "beta": np.array(entry["beta"])})
 
 
 def thinned(fit: Mapping[str, FloatVector], names: tuple[str, ...]) -> FloatVector:
@@ -114,13 +85,6 @@ def thinned(fit: Mapping[str, FloatVector], names: tuple[str, ...]) -> FloatVect
     zero = np.abs(fit["estimate"]) < ZERO_WIDTH * fit["sd"]
     zero &= np.array(names) != "Intercept"
     return np.where(zero, 0.0, fit["estimate"])
-
-
-def fingerprint(loaded: Loaded, rows: StudyRows) -> str:
-    """What truths and runs belong to: formula, schema, number of rows, and truths that are given."""
-    given = None if loaded.truth is None else dict(loaded.truth)
-    public = [loaded.formula, loaded.schema.to_dict(), rows.row_count(), given]
-    return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,24 +98,11 @@ class Prepared:
     rates: FloatVector
 
     @classmethod
-    def of(cls, table: StudyTable, out: Path) -> Self:
-        """Rows and truths, the truths being made and kept at the first call.
-
-        Raises
-        ------
-        TruthError
-            The folder holds runs of another design under this name.
-        """
+    def of(cls, table: StudyTable) -> Self:
+        """Rows and truths."""
         loaded = table.load()
         rows = StudyRows.of(loaded)
-        path = out / table.name / "truth.json"
-        if not path.exists():
-            Truth.of(loaded, rows).write(path)
-        truth = Truth.read(path)
-        if truth.fingerprint != fingerprint(loaded, rows) or truth.names != rows.coding.names:
-            raise TruthError(
-                f"{path.parent} holds runs of another design of {table.name!r}: move it away, or give --out"
-            )
+        truth = Truth.of(loaded, rows)
         theta = rows.coding.coded_from_user @ truth.beta
         return cls(table.name, rows, truth, theta, expit(rows.predictor(theta)))
 

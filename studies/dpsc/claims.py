@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from studies.dpsc.findings import apart, compared, percent, trend
-from studies.dpsc.fits import EXACT, GAUSSIAN, LOOK, PENALTIES, PRINTED, PURE, label
-from studies.dpsc.summary import Found, levels, mean, value
+from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PRINTED, PURE, label
+from studies.dpsc.summary import Fits, levels, mean, value
 from studies.jobs import Result
 from studies.page import Table
 
@@ -17,13 +17,20 @@ CAPTION = (
     "(the ends are within two standard errors; with one data set any difference counts), or no."
 )
 VERDICTS = {"goes at every step": "yes", "stays the same": "same"}
-SHOWN = ((PRINTED, "l1"), (PRINTED, "l1/2"), (PURE, "l1"), (GAUSSIAN, "l1"), (GAUSSIAN, "l1/2"), (LOOK, "l1"))
+SHOWN = (
+    (PRINTED, "l1"),
+    (PRINTED, "l1/2"),
+    (PURE, "l1"),
+    (GAUSSIAN, "l1"),
+    (GAUSSIAN, "l1/2"),
+    (DEFAULT, "l1"),
+)
 
 
-def table(found: Found) -> Table | None:
+def table(fits: Fits) -> Table | None:
     """A line a saying, a column a fit; None without results."""
     rows = []
-    by_epsilon = found.fits.get("simulation by epsilon", ())
+    by_epsilon = fits.by.get("simulation by epsilon", ())
     if by_epsilon:
         rows += [
             _row("C.A.N of zero rises with epsilon", by_epsilon, "can", "rises"),
@@ -31,14 +38,14 @@ def table(found: Found) -> Table | None:
             _sparser(by_epsilon),
         ]
     for name, words in (("simulation", "Simulation"), ("kdd", "KDD Cup 99")):
-        results = found.fits.get(f"{name} by epsilon", ())
+        results = fits.by.get(f"{name} by epsilon", ())
         if results:
             rows += [
                 _row(f"{words}: classification error falls with epsilon", results, "error", "falls"),
                 _row(f"{words}: mean squared error falls with epsilon", results, "mse", "falls"),
                 _nearer(f"{words}: error above that without noise", results, "error", "larger than"),
             ]
-        every = found.fits.get(f"{name} by rows", ())
+        every = fits.by.get(f"{name} by rows", ())
         for epsilon in levels(every, "epsilon"):
             here = [one for one in every if one.get("epsilon", epsilon) == epsilon]
             where = f"{words}, epsilon {epsilon:g}"

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from studies.dpsc.fits import EXACT, GAUSSIAN, LOOK, PENALTIES, PRINTED, PURE, label
+from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PRINTED, PURE, label
 from studies.dpsc.summary import levels, mean
+from studies.figure import BLACK, BLUE, GREEN, ORANGE, RED, Style, error_bars, picture
 from studies.jobs import Result
-from studies.page import Picture, picture
+from studies.page import Picture
 
-# Okabe and Ito's colours, told apart without colour vision by marker as well.
 STYLES = {
-    EXACT: ("#000000", ""),
-    PRINTED: ("#D55E00", "x"),
-    PURE: ("#E69F00", "s"),
-    GAUSSIAN: ("#0072B2", "o"),
-    LOOK: ("#009E73", "^"),
+    EXACT: (BLACK, ""),
+    PRINTED: (RED, "x"),
+    PURE: (ORANGE, "s"),
+    GAUSSIAN: (BLUE, "o"),
+    DEFAULT: (GREEN, "^"),
 }
 METRICS = {
     "can": "C.A.N of zero",
@@ -57,56 +57,44 @@ FIGURES = tuple(
 )
 
 
-def draw(plan: Plot, results: Sequence[Result]) -> Picture:
+def draw(plot: Plot, results: Sequence[Result]) -> Picture:
     """One figure: a panel an epsilon where it is against rows, and one otherwise."""
-    panels = levels(results, "epsilon") if plan.against == "rows" else [None]
-    log = plan.experiment.startswith("kdd")
+    panels = levels(results, "epsilon") if plot.against == "rows" else [None]
+    log = plot.experiment.startswith("kdd")
     figure = Figure(figsize=(3.6 + 3.4 * len(panels), 3.6))
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, epsilon in zip(axes, panels, strict=True):
-        _panel(axis, plan, [one for one in results if one.get("epsilon", epsilon) == epsilon or not epsilon])
-        axis.set_xlabel("epsilon" if plan.against == "epsilon" else "training rows n")
+        _panel(axis, plot, [one for one in results if one.get("epsilon", epsilon) == epsilon or not epsilon])
+        axis.set_xlabel("epsilon" if plot.against == "epsilon" else "training rows n")
         if epsilon is not None and len(panels) > 1:
             axis.set_title(f"epsilon = {epsilon:g}", fontsize=10)
         if log:
             axis.set_yscale("log")
         else:
             axis.set_ylim(bottom=0.0)
-    axes[0].set_ylabel(METRICS[plan.metric])
+    axes[0].set_ylabel(METRICS[plot.metric])
     handles, labels = axes[-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="center left", bbox_to_anchor=(0.92, 0.5), frameon=False, fontsize=8)
     scale = ", logarithmic scale" if log else ""
-    return picture(figure, f"Figure {plan.number}: {plan.caption}{scale}.")
+    return picture(figure, f"Figure {plot.number}: {plot.caption}{scale}.")
 
 
-def _panel(axis: Axes, plan: Plot, results: Sequence[Result]) -> None:
-    places = levels(results, plan.against)
+def _panel(axis: Axes, plot: Plot, results: Sequence[Result]) -> None:
+    places = levels(results, plot.against)
     for kind, (colour, marker) in STYLES.items():
         for penalty in PENALTIES:
-            found = [
-                mean(results, plan.metric, kind=kind, penalty=penalty, **{plan.against: place})
+            means = [
+                (place, mean(results, plot.metric, kind=kind, penalty=penalty, **{plot.against: place}))
                 for place in places
             ]
-            heights = [float("nan") if one is None else one.value for one in found]
-            errors = [0.0 if one is None or one.error != one.error else one.error for one in found]
-            line = "-" if penalty == PENALTIES[0] else "--"
+            points = [(place, one.value, one.error) for place, one in means if one is not None]
+            style = Style(colour, "-" if penalty == PENALTIES[0] else "--", marker)
             name = label(kind, penalty)
-            if kind == EXACT and plan.against == "epsilon":
-                axis.axhline(heights[0], color=colour, linestyle=line, linewidth=1.0, label=name)
-                continue
-            axis.errorbar(
-                places,
-                heights,
-                yerr=errors,
-                color=colour,
-                marker=marker,
-                linestyle=line,
-                linewidth=1.2,
-                markersize=4,
-                capsize=2,
-                label=name,
-            )
-    if plan.against == "epsilon":
+            if kind == EXACT and plot.against == "epsilon":
+                axis.axhline(points[0][1], color=colour, linestyle=style.line, linewidth=1.0, label=name)
+            else:
+                error_bars(axis, style, name, points, capsize=2.0)
+    if plot.against == "epsilon":
         axis.set_xlim(left=0.0)
     else:
         axis.set_xticks(places, [f"{int(place):,}" for place in places], fontsize=8)

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from studies.dpsc.fits import EXACT, GAUSSIAN, LOOK, PENALTIES, PREDICT, PRINTED, PURE, label
-from studies.dpsc.summary import Mean, levels, mean, value
+from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PREDICT, PRINTED, PURE, label
+from studies.dpsc.summary import levels, mean, value
 from studies.jobs import Result
+from studies.paired import Mean
 
 # Test accuracy that corrected DPLL must reach, by epsilon.
 BARS = {0.5: 0.90, 1.0: 0.94, 2.0: 0.955}
@@ -60,7 +61,7 @@ def apart(one: Mean, other: Mean) -> bool:
 
     Examples
     --------
-    >>> apart(Mean(0.5, 0.01, 9), Mean(0.4, 0.01, 9)), apart(Mean(0.5, 0.1, 9), Mean(0.4, 0.1, 9))
+    >>> apart(Mean(0.5, 0.03, 9), Mean(0.4, 0.03, 9)), apart(Mean(0.5, 0.3, 9), Mean(0.4, 0.3, 9))
     (True, False)
     """
     spread = math.hypot(*(0.0 if math.isnan(each.error) else each.error for each in (one, other)))
@@ -107,12 +108,14 @@ def _corrected(results: Sequence[Result], epsilons: Sequence[float]) -> str:
         here = [one for one in results if one.get("epsilon", epsilon) == epsilon]
         found = {
             kind: percent(value(here, "error", kind=kind, penalty="l1"))
-            for kind in (PRINTED, PURE, GAUSSIAN, LOOK, PREDICT)
+            for kind in (PRINTED, PURE, GAUSSIAN, DEFAULT, PREDICT)
         }
-        word = compared(here, "error", {"kind": LOOK, "penalty": "l1"}, {"kind": GAUSSIAN, "penalty": "l1"})
+        word = compared(
+            here, "error", {"kind": DEFAULT, "penalty": "l1"}, {"kind": GAUSSIAN, "penalty": "l1"}
+        )
         parts.append(
             f"epsilon {epsilon:g}: printed {found[PRINTED]}, pure {found[PURE]}, Gaussian {found[GAUSSIAN]}, "
-            f"one look {found[LOOK]} ({word} Gaussian; {found[PREDICT]} with goal='predict')"
+            f"default {found[DEFAULT]} ({word} Gaussian; {found[PREDICT]} with goal='predict')"
         )
     return "Classification error with l1, printed against corrected, simulation: " + "; ".join(parts) + "."
 
@@ -121,7 +124,7 @@ def kdd(results: Sequence[Result], constant: float) -> str:
     """Figures 7 and 8."""
     epsilons = levels(results, "epsilon")
     parts = []
-    for kind in (PRINTED, PURE, GAUSSIAN, LOOK):
+    for kind in (PRINTED, PURE, GAUSSIAN, DEFAULT):
         for penalty in PENALTIES:
             errors = [
                 value(results, "error", kind=kind, penalty=penalty, epsilon=epsilon) for epsilon in epsilons

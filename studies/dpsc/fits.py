@@ -22,7 +22,7 @@ DELTA = 1e-6
 PENALTIES = ("l1", "l1/2")
 STRENGTH = "strength"
 FOLDS = 5
-EXACT, PRINTED, PURE, GAUSSIAN, LOOK, PREDICT = "exact", "printed", "pure", "gaussian", "select", "predict"
+EXACT, PRINTED, PURE, GAUSSIAN, DEFAULT, PREDICT = "exact", "printed", "pure", "gaussian", "select", "predict"
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ KINDS = {
     PRINTED: Kind(("DPLL as printed", "DPLH as printed"), "NOT PRIVATE (reproduction)", "as printed"),
     PURE: Kind(("DPLL, pure", "DPLH, pure"), "epsilon", "corrected, pure"),
     GAUSSIAN: Kind(("DPLL, Gaussian", "DPLH, Gaussian"), "(epsilon, 1e-6)", "corrected, Gaussian"),
-    LOOK: Kind(("one look, l1", "one look, l1/2"), "(epsilon, 1e-6)", "one look, goal='select'"),
+    DEFAULT: Kind(("default, l1", "default, l1/2"), "(epsilon, 1e-6)", "default, goal='select'"),
     PREDICT: Kind(
-        ("one look for prediction, l1", "one look for prediction, l1/2"),
+        ("default for prediction, l1", "default for prediction, l1/2"),
         "(epsilon, 1e-6)",
-        "one look, goal='predict'",
+        "default, goal='predict'",
     ),
 }
 

@@ -1,22 +1,21 @@
-"""The page of the study."""
+"""Sections of the page: sayings, bars, figures, noise, settings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from studies.dpsc import claims
 from studies.dpsc.figures import FIGURES, draw
 from studies.dpsc.findings import bars, kdd, simulation
 from studies.dpsc.fits import EXACT, KINDS, PENALTIES, PRINTED, label
-from studies.dpsc.grid import Grid, Study
-from studies.dpsc.summary import Found, levels, mean, value
+from studies.dpsc.grid import Design, Experiment
+from studies.dpsc.summary import Fits, levels, mean, value
 from studies.dpsc.tables import BOUND, KDD, KDD_POSITIVE, KDD_TEST_ROWS, SIGNALS, SIMULATION, TEST_ROWS
 from studies.jobs import Result
-from studies.page import Section, Table, write
+from studies.page import Section, Table
+from studies.study import Findings
 
-TITLE = "DPSC: ten figures as printed, corrected, and in one look"
 HEADINGS = {
     "simulation by epsilon": "Simulation: privacy against accuracy (figures 1 to 4)",
     "simulation by rows": "Simulation: rows against accuracy (figures 5 and 6)",
@@ -48,41 +47,36 @@ MSE = (
 )
 
 
-def render(path: Path, study: Study, found: Found, *, quick: bool) -> None:
-    """Write the page."""
-    sections = [_summary(study, found, quick), _bars(found), *_experiments(found)]
-    sections += [_noise(found), _settings(study, found)]
-    write(path, TITLE, [section for section in sections if section is not None])
+def sections(findings: Findings[Design]) -> list[Section]:
+    """Sayings of the paper, bars, its figures, the noise, and how it was run."""
+    fits = Fits.of(findings.grid, findings.results)
+    parts = [_summary(findings, fits), _bars(fits), *_experiments(fits, findings.absent)]
+    parts += [_noise(fits), _settings(findings, fits)]
+    return [part for part in parts if part is not None]
 
 
-def _summary(study: Study, found: Found, quick: bool) -> Section:
+def _summary(findings: Findings[Design], fits: Fits) -> Section:
     texts = [
         "The DPSC paper (differentially private sparse classification by ADMM) shows in ten figures how "
         "DPLL (l1) and DPLH (l1/2) select and predict, on a simulation and on KDD Cup 99. This page repeats "
         "them: without noise (LLA, LHA), as printed (NOT PRIVATE), corrected with a pure epsilon and with "
-        "Gaussian noise, and with the package's default, one perturbed minimiser. `python -m studies.dpsc` "
-        "makes it again."
+        "Gaussian noise, and with the package's default, one perturbed minimiser. "
+        "`python -m studies run dpsc` makes it again.",
+        *findings.notes(),
     ]
-    if quick:
-        texts.append(
-            "QUICK RUN: a small design that checks the machinery. Its numbers say nothing of the paper."
-        )
-    if found.missing:
-        texts.append(f"INCOMPLETE: {found.missing} fits have not been run yet; what is here has fewer draws.")
-    if by_epsilon := found.fits.get("simulation by epsilon"):
+    if by_epsilon := fits.by.get("simulation by epsilon"):
         texts += simulation(by_epsilon)
-    if connections := found.fits.get("kdd by epsilon"):
+    if connections := fits.by.get("kdd by epsilon"):
         texts.append(kdd(connections, 1.0 - KDD_POSITIVE))
-    texts += [f"Left out: {table}: {reason}." for table, reason in found.absent.items()]
-    sayings = claims.table(found)
+    sayings = claims.table(fits)
     tables = [] if sayings is None else [sayings]
     return Section("What reproduces, and what does not", [*texts, PROMISES], tables=tables)
 
 
-def _bars(found: Found) -> Section | None:
+def _bars(fits: Fits) -> Section | None:
     results = [
         one
-        for one in found.fits.get("simulation by epsilon", ())
+        for one in fits.by.get("simulation by epsilon", ())
         if one["rows"] == 10_000 and one["columns"] == 100
     ]
     rows = bars(results)
@@ -92,18 +86,18 @@ def _bars(found: Found) -> Section | None:
     return Section("Bars", tables=[Table(caption, ("what", "asked", "measured", "verdict"), rows)])
 
 
-def _experiments(found: Found) -> list[Section]:
-    sections = []
+def _experiments(fits: Fits, absent: Mapping[str, str]) -> list[Section]:
+    parts = []
     for experiment, heading in HEADINGS.items():
-        results = found.fits.get(experiment, ())
+        results = fits.by.get(experiment, ())
         if not results:
             table = SIMULATION if experiment.startswith("sim") else KDD
-            sections.append(Section(heading, [f"Not run: {found.absent.get(table, 'no results')}."]))
+            parts.append(Section(heading, [f"Not run: {absent.get(table, 'no results')}."]))
             continue
         pictures = [draw(plan, results) for plan in FIGURES if plan.experiment == experiment]
         against = "epsilon" if experiment.endswith("epsilon") else "rows"
-        sections.append(Section(heading, [_counts(results)], pictures, _tables(results, against)))
-    return sections
+        parts.append(Section(heading, [_counts(results)], pictures, _tables(results, against)))
+    return parts
 
 
 def _counts(results: Sequence[Result]) -> str:
@@ -164,8 +158,8 @@ def _cell(results: Sequence[Result], metric: str, digits: int, **where: object) 
     return "-" if found is None else f"{found.value:.{digits}f}"
 
 
-def _noise(found: Found) -> Section | None:
-    results = found.fits.get("simulation by epsilon", ())
+def _noise(fits: Fits) -> Section | None:
+    results = fits.by.get("simulation by epsilon", ())
     epsilons = levels(results, "epsilon")
     if not epsilons:
         return None
@@ -198,7 +192,7 @@ def _why(results: Sequence[Result], epsilons: Sequence[float]) -> str:
     )
 
 
-def _settings(study: Study, found: Found) -> Section:
+def _settings(findings: Findings[Design], fits: Fits) -> Section:
     texts = [
         "Simulation: normal columns with correlations 0.5^|i - j|, coefficients "
         f"{', '.join(f'{w:g}' for w in SIGNALS)} and zeros, y = 1 where w'x >= 0 (no noise, as printed), "
@@ -213,15 +207,17 @@ def _settings(study: Study, found: Found) -> Section:
         "(studies/schemas/kddcup99.schema.yaml says which): they are not public in the strict sense. The "
         "paper does not say with which epsilon it drew figures 9 and 10, nor on which rows it tested.",
         MSE,
-        *(_grid(name, grid) for name, grid in study.grids.items()),
+        *(_grid(name, grid) for name, grid in findings.grid.experiments.items()),
         "The paper does not give M, its number of inner gradient steps. Corrected fits have the package's "
-        "defaults: iterations, augmentation and strength from public numbers. 'One look' is method='auto' "
+        "defaults: iterations, augmentation and strength from public numbers. 'Default' is method='auto' "
         "with goal='select', which is what the figures show of it; the tables have goal='predict' as well. "
         "With a penalty that is not convex the default minimises a lasso and thresholds what it released.",
-        f"{found.seconds / 60.0:.0f} minutes of processor time, all fits and all draws of noise from fixed "
+        f"{findings.minutes:.0f} minutes of processor time, all fits and all draws of noise from fixed "
         "seeds (seeded noise is itself NOT PRIVATE).",
     ]
-    return Section("How it was run", texts, tables=[table] if (table := _strengths(study, found)) else ())
+    return Section(
+        "How it was run", texts, tables=[table] if (table := _strengths(findings.grid, fits)) else ()
+    )
 
 
 def percent_text(share: float) -> str:
@@ -229,7 +225,7 @@ def percent_text(share: float) -> str:
     return f"{100.0 * share:.0f} %"
 
 
-def _grid(name: str, grid: Grid) -> str:
+def _grid(name: str, grid: Experiment) -> str:
     epsilons = ", ".join(f"{one:g}" for one in grid.epsilons)
     rows = ", ".join(f"{one:,}" for one in grid.rows)
     return (
@@ -239,16 +235,16 @@ def _grid(name: str, grid: Grid) -> str:
     )
 
 
-def _strengths(study: Study, found: Found) -> Table | None:
-    if not found.tuned:
+def _strengths(design: Design, fits: Fits) -> Table | None:
+    if not fits.tuned:
         return None
-    columns = sorted({float(one["strength"]) for one in found.tuned})
+    columns = sorted({float(one["strength"]) for one in fits.tuned})
     rows, weakest = [], 0
-    for table, tuned_on in study.tuned_on.items():
+    for table, tuned_on in design.tuned_on.items():
         for penalty in PENALTIES:
             own = {
                 float(one["strength"]): float(one["loss"])
-                for one in found.tuned
+                for one in fits.tuned
                 if one["table"] == table and one["penalty"] == penalty
             }
             if not own:

@@ -4,49 +4,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
-import numpy as np
+from studies.dpsc.fits import STRENGTH
+from studies.dpsc.grid import Design, strengths
+from studies.jobs import Result, key_of
+from studies.paired import Mean, mean_of
 
-from studies.jobs import Result
+# Entries of a result that are its job's.
+JOB = frozenset(
+    ("table", "columns", "kind", "penalty", "rows", "set", "strength", "iterations", "inner", "c", "alpha")
+) | {"epsilon", "draw"}
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a run of the study found.
+class Fits:
+    """Results of the study.
 
     Parameters
     ----------
-    fits : mapping
-        Jobs with their results, by experiment; experiments whose table is absent are left out.
+    by : mapping
+        Fits by experiment; experiments whose table is absent are left out.
     tuned : sequence
-        The strengths, in the same form.
-    absent : mapping
-        Why a table is not there, by its name.
-    seconds : float
-        Processor time of all jobs.
-    missing : int
-        Fits that have not been run yet.
+        The cross-validated strengths.
     """
 
-    fits: Mapping[str, Sequence[Result]]
+    by: Mapping[str, Sequence[Result]]
     tuned: Sequence[Result]
-    absent: Mapping[str, str]
-    seconds: float
-    missing: int = 0
 
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean over data sets, each a mean over draws of noise, and its standard error where there are two."""
-
-    value: float
-    error: float
-    fits: int
+    @classmethod
+    def of(cls, design: Design, results: Sequence[Result]) -> Self:
+        """Fits sorted into experiments, which share what they have in common."""
+        tuned = [result for result in results if result["kind"] == STRENGTH]
+        done = {
+            key_of({name: result[name] for name in result if name in JOB}): result
+            for result in results
+            if result["kind"] != STRENGTH
+        }
+        by = {
+            name: [done[key] for job in jobs if (key := key_of(job)) in done]
+            for name, jobs in design.jobs(strengths(tuned)).items()
+        }
+        return cls(by, tuned)
 
 
 def mean(results: Sequence[Result], metric: str, **where: object) -> Mean | None:
-    """Mean of ``metric`` over the results that agree with ``where``; None without any.
+    """Mean of ``metric`` over data sets, each a mean over draws of noise; None without any.
+
+    ``where`` says which results.
 
     Results without noise have no epsilon: they agree with every one.
 
@@ -54,7 +60,7 @@ def mean(results: Sequence[Result], metric: str, **where: object) -> Mean | None
     --------
     >>> fits = [{"set": s, "draw": d, "epsilon": 1.0, "error": 0.1 * s} for s in (1, 3) for d in (0, 1)]
     >>> mean(fits, "error", epsilon=1.0)
-    Mean(value=0.2, error=0.1, fits=4)
+    Mean(value=0.2, deviation=0.14142135623730953, count=2)
     >>> mean(fits, "error", epsilon=2.0) is None
     True
     """
@@ -65,9 +71,8 @@ def mean(results: Sequence[Result], metric: str, **where: object) -> Mean | None
             sets.setdefault(int(one["set"]), []).append(float(one[metric]))
     if not sets:
         return None
-    means = np.array([np.mean(values) for values in sets.values()])
-    error = float(np.std(means, ddof=1) / math.sqrt(len(means))) if len(means) > 1 else math.nan
-    return Mean(round(float(means.mean()), 12), round(error, 12), sum(map(len, sets.values())))
+    whole = mean_of([mean_of(values).value for values in sets.values()])
+    return replace(whole, value=round(whole.value, 12))  # so that ties are printed alike everywhere
 
 
 def value(results: Sequence[Result], metric: str, **where: object) -> float:

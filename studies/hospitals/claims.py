@@ -17,13 +17,13 @@ PAPER = (
     ("PST-H(W) is better than PLR(target)", "pst-h-w", "plr-target"),
 )
 OWN = (
-    ("PST-H(W) is better than one look at the branch", "pst-h-w", "auto"),
+    ("PST-H(W) is better than the default at the branch", "pst-h-w", "auto"),
     ("PST-H(W) is better than the main hospital's PLR as it is", "pst-h-w", "plr-main"),
     ("PPHTL is better than the main hospital's PLR as it is", "pphtl", "plr-main"),
     ("A strong pull is better than the least that privacy needs", "pphtl-strong", "pphtl"),
     ("PPHTL with a strong pull is better than PST-H(W)", "pphtl-strong", "pst-h-w"),
     ("PPHTL with a strong pull is better than the main hospital's PLR as it is", "pphtl-strong", "plr-main"),
-    ("One look at the branch is better than PLR(target)", "auto", "plr-target"),
+    ("The default at the branch is better than PLR(target)", "auto", "plr-target"),
     ("PLR of all rows together, which nobody may run, is better than PST-H(W)", "plr-pooled", "pst-h-w"),
 )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from studies.figure import BLUE, RED, Style, error_bars, picture
 from studies.hospitals.grid import ALLOWED, LAWS, METHODS
 from studies.hospitals.summary import Areas
 from studies.hospitals.tables import SOURCES
-from studies.page import Picture, picture
+from studies.page import Picture
 
-COLOURS = {"pure": "#D55E00", "Gaussian": "#0072B2"}
+STYLES = {"pure": Style(RED, "", "o"), "Gaussian": Style(BLUE, "", "s")}
 
 
 def draw(areas: Areas, table: str) -> Picture:
@@ -18,18 +19,9 @@ def draw(areas: Areas, table: str) -> Picture:
     ax = figure.subplots()
     names = list(reversed(METHODS))
     for shift, law in zip((0.15, -0.15), LAWS, strict=True):
-        found = [(place, areas.mean(table, law, name)) for place, name in enumerate(names)]
-        known = [(place, one) for place, one in found if one is not None]
-        ax.errorbar(
-            [one.value for _, one in known],
-            [place + shift for place, _ in known],
-            xerr=[0.0 if one.half_width != one.half_width else one.half_width for _, one in known],
-            fmt="o" if law == "pure" else "s",
-            color=COLOURS[law],
-            markersize=4,
-            capsize=2,
-            label=law,
-        )
+        means = [(place + shift, areas.mean(table, law, name)) for place, name in enumerate(names)]
+        points = [(place, mean.value, mean.half_width) for place, mean in means if mean is not None]
+        error_bars(ax, STYLES[law], law, points, across=True, capsize=2.0)
     ax.set_yticks(range(len(names)), [METHODS[name] for name in names], fontsize=8)
     ax.axhline(len(METHODS) - len(ALLOWED) - 0.5, color="grey", linewidth=0.7)
     ax.axvline(0.5, color="grey", linestyle=":", linewidth=0.7)

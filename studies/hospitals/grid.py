@@ -23,7 +23,7 @@ METHODS: Final = {
     "pphtl": "PPHTL",
     "pphtl-strong": "PPHTL, strong",
     "plr-target": "PLR(target)",
-    "auto": "one look(target)",
+    "auto": "default(target)",
     "plr-main": "PLR(main)",
     "plr-pooled": "PLR(pooled)",
     "nonprivate": "no privacy(pooled)",
@@ -53,14 +53,14 @@ class Grid:
     branches: int | None
 
 
-WHOLE = Grid(("cohort", "gusto", "heart_disease"), repeats=10, branches=None)
+FULL = Grid(("cohort", "gusto", "heart_disease"), repeats=10, branches=None)
 QUICK = Grid(("cohort", "heart_disease"), repeats=2, branches=1)
 
 
-def jobs(plan: Grid, tables: Sequence[str]) -> list[Job]:
+def jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
     """All jobs, those of one repetition after the other, so that a run that is stopped has whole ones."""
     found: list[Job] = []
-    for repeat, table in product(range(plan.repeats), tables):
+    for repeat, table in product(range(grid.repeats), tables):
         for law, method in product(LAWS, METHODS):
             if method == "nonprivate" and law != "pure":
                 continue
@@ -68,7 +68,7 @@ def jobs(plan: Grid, tables: Sequence[str]) -> list[Job]:
                 {
                     "table": table,
                     "repeat": repeat,
-                    "branches": plan.branches,
+                    "branches": grid.branches,
                     "law": None if method == "nonprivate" else law,
                     "method": method,
                 }

@@ -1,9 +1,8 @@
-"""The page: verdicts, the paper's table 2 for each network, and how it was run."""
+"""Sections of the page: verdicts, the paper's table 2 for each network, and how it was run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from studies.centred import WHY
 from studies.hospitals.claims import OWN, PAPER, branches, claims
@@ -11,11 +10,10 @@ from studies.hospitals.figures import draw
 from studies.hospitals.grid import ALLOWED, DELTA, EPSILON, LAWS, METHODS, RIDGE, STRENGTH, Grid, K
 from studies.hospitals.summary import Areas
 from studies.hospitals.tables import GUSTO_RANGES, HEART_RANGES, SOURCES, sizes
-from studies.jobs import Result
-from studies.page import Section, Table, write
+from studies.page import Section, Table
 from studies.paired import VERDICTS, Claim, Mean
+from studies.study import Findings
 
-TITLE = "STACK: a main hospital and its branches, table 2 again"
 REASONS = (
     "What the main hospital knows reaches a branch in one way: the ridge of each of the branch's models "
     "pulls to the source's coefficients. With a pure epsilon that ridge is the least that privacy needs, "
@@ -28,61 +26,49 @@ REASONS = (
     "has the rows of the largest hospital and no noise of the branch's at all: it is the one to beat, "
     "and the paper does not show it at the branches.",
     "Rare outcomes (GUSTO: 7 of 100) are hard on all of this: a small branch has some dozens of deaths. "
-    "All methods but one look read the same rows: centred columns, stretched to norm 1 where variables are "
-    "uniform on their ranges, a quarter of it for the intercept. PLR is a stack of one group. One look reads "
-    "rows that no declared row exceeds, and so as short as the declared bounds are wide.",
+    "All methods but the default read the same rows: centred columns, stretched to norm 1 where variables "
+    "are uniform on their ranges, a quarter of it for the intercept. PLR is a stack of one group. The "
+    "default reads rows that no declared row exceeds, and so as short as the declared bounds are wide.",
 )
 
 
-def write_page(
-    path: Path, results: Sequence[Result], plan: Grid, absent: Mapping[str, str], *, quick: bool
-) -> None:
-    """Write the page of what was run; ``absent`` says why networks are not in it."""
-    areas = Areas(results)
+def sections(findings: Findings[Grid]) -> list[Section]:
+    """Verdicts, then a section for each network, then all differences and how it was run."""
+    areas = Areas(findings.results)
     said, own = claims(areas, PAPER), claims(areas, OWN)
-    sections = [_summary(areas, said, own, absent, quick=quick)]
-    for table in areas.tables():
-        sections.append(_network(areas, table))
-    sections.append(
-        Section(
-            "All differences",
-            ["Means over branches."],
-            tables=[*(one.table() for one in [*said, *own]), *_signs(areas)],
-        )
-    )
-    sections.append(_settings(areas, plan))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, TITLE, sections)
+    differences = [*(claim.table() for claim in [*said, *own]), *_signs(areas)]
+    return [
+        _summary(findings, areas, said, own),
+        *(_network(areas, table) for table in areas.tables()),
+        Section("All differences", ["Means over branches."], tables=differences),
+        _settings(findings, areas.count()),
+    ]
 
 
-def _summary(
-    areas: Areas, said: Sequence[Claim], own: Sequence[Claim], absent: Mapping[str, str], *, quick: bool
-) -> Section:
+def _summary(findings: Findings[Grid], areas: Areas, said: Sequence[Claim], own: Sequence[Claim]) -> Section:
     texts = [
         "A main hospital fits a private model and hands over a file; each branch fits its own model, "
         f"which starts from that file. Both spend epsilon {EPSILON:g}, pure or with delta {DELTA:g}, on "
         "their own patients; a patient of both pays both. The paper's hospitals are not public: here are "
         "three other networks, by the public functions of dpglm. Areas under ROC curves, on rows of the "
-        "branch that no fit has seen."
+        "branch that no fit has seen.",
+        *findings.notes(),
     ]
-    if quick:
-        texts.append("QUICK RUN: one branch, few rows. It checks the machinery; its numbers say nothing.")
     for word, title in (("fails", "Does not hold"), ("mixed", "Holds at some and is wrong at others")):
         names = [claim.said for claim in said if claim.verdict == word]
         if names:
             texts.append(f"{title}: {'; '.join(names)}.")
-    texts += [*_winners(areas), *REASONS, *absent.values()]
+    texts += [*_winners(areas), *REASONS]
     columns = ("statement", "networks and budgets", "verdict")
     tables = [
         Table(
-            f"Sentences of the paper, {areas.repeats()} repeats, mean over branches. {VERDICTS}",
+            f"Sentences of the paper, {areas.count()} repeats, mean over branches. {VERDICTS}",
             ("the paper says", *columns[1:]),
             [one.row() for one in said],
         ),
         Table("Questions of our own.", columns, [one.row() for one in own]),
     ]
-    refusals = [(name, text, str(count)) for (name, text), count in areas.refusals().items()]
-    if refusals:
+    if refusals := findings.refusals(lambda result: METHODS[result["method"]]):
         tables.append(Table("Refused by dpglm.", ("method", "found", "jobs"), refusals))
     return Section("What reproduces, and what does not", texts, tables=tables)
 
@@ -177,11 +163,11 @@ def _signs(areas: Areas) -> list[Table]:
     return [Table(caption, ("", *(METHODS[method] for method in stacks)), rows)]
 
 
-def _settings(areas: Areas, plan: Grid) -> Section:
+def _settings(findings: Findings[Grid], repeats: int) -> Section:
     ranges = {**GUSTO_RANGES, **{f"{name} (heart)": pair for name, pair in HEART_RANGES.items()}}
     texts = [
         "Every site is split in halves, to fit and to test, each with its share of positive rows; a "
-        f"repeat is a new split and new noise, {areas.repeats()} of them. Intervals are Student's t of "
+        f"repeat is a new split and new noise, {repeats} of them. Intervals are Student's t of "
         "paired differences; halves of different repeats overlap, so that they are about these tables "
         "and a little too short.",
         f"Stacks have K = {K} groups: by weight in order (W), or columns dealt at random, another deal a "
@@ -190,9 +176,9 @@ def _settings(areas: Areas, plan: Grid) -> Section:
         "high-level model. The printed Algorithm 4 spends K epsilons at the main hospital "
         "(dpglm/releases); here groups share one. PPHTL is our reading: one model of all columns, its "
         f"ridge pulling to the main hospital's PLR; 'strong' has a ridge of {RIDGE:g} in sums over rows "
-        "instead of the least that privacy needs, a number chosen after a look at one split: a hint, not "
+        "instead of the least that privacy needs, a number chosen on one split: a hint, not "
         "a test.",
-        "One look(target) is method='auto', goal='predict', at each branch. PLR(main) is the main "
+        "default(target) is method='auto', goal='predict', at each branch. PLR(main) is the main "
         "hospital's model as it is. PLR(pooled) has all sites' rows in one fit, which no one may run, "
         "and spends the same epsilon; no privacy(pooled) is the same without noise, strength "
         f"{STRENGTH:g} per row. No tuning anywhere.",
@@ -204,7 +190,7 @@ def _settings(areas: Areas, plan: Grid) -> Section:
         "are levels of their own, so that they tell sites apart; 123 to 303 patients a site, 8 of "
         "Switzerland's 123 without disease: areas there hardly mean anything. The simulated cohort: "
         "dpglm/data/tables/cohort.py.",
-        f"{areas.seconds / 60.0:.0f} minutes of fits from fixed seeds (seeded noise is itself NOT "
-        "PRIVATE). Again: python -m studies.hospitals; it goes on where it was stopped.",
+        f"{findings.minutes:.0f} minutes of fits from fixed seeds (seeded noise is itself NOT PRIVATE). "
+        "Again: `python -m studies run hospitals`; it goes on where it was stopped.",
     ]
     return Section("How it was run", texts)

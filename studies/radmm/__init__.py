@@ -1,1 +1,1 @@
-"""The RADMM paper's figures 1 to 4 again, with claims that hold: ``python -m studies.radmm``."""
+"""The RADMM paper: private stochastic ADMM."""

@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from studies.page import Picture, picture
+from studies.figure import BLACK, BLUE, GREEN, ORANGE, PINK, RED, Style, error_bars, legend_below, picture
+from studies.page import Picture
 from studies.radmm.fits import TOPS
 from studies.radmm.grid import METHODS, STRENGTHS
 from studies.radmm.summary import Cell, Fits
 from studies.radmm.tables import REAL, TITLES
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which colour-blind readers tell apart; variants of a method share one.
+# Variants of a method share a colour.
 STYLES = {
-    "ssadmm": ("#0072B2", "-", "o"),
-    "long": ("#0072B2", "--", "D"),
-    "samples": ("#0072B2", ":", "s"),
-    "mpadmm": ("#D55E00", "-", "o"),
-    "printed-1": ("#D55E00", "--", "v"),
-    "printed-5": ("#D55E00", ":", "^"),
-    "dpsgd": ("#009E73", "-", "o"),
-    "dp-admm": ("#CC79A7", "-", "o"),
-    "dpsc": ("#E69F00", "-", "o"),
-    "auto": ("#000000", "-", "o"),
-    "select": ("#000000", "--", "D"),
-    "ssadmm-select": ("#0072B2", "-.", "P"),
-    "mpadmm-select": ("#D55E00", "-.", "P"),
-    "dpsgd-select": ("#009E73", "-.", "P"),
+    "ssadmm": Style(BLUE, "-", "o"),
+    "long": Style(BLUE, "--", "D"),
+    "samples": Style(BLUE, ":", "s"),
+    "mpadmm": Style(RED, "-", "o"),
+    "printed-1": Style(RED, "--", "v"),
+    "printed-5": Style(RED, ":", "^"),
+    "dpsgd": Style(GREEN, "-", "o"),
+    "dp-admm": Style(PINK, "-", "o"),
+    "dpsc": Style(ORANGE, "-", "o"),
+    "auto": Style(BLACK, "-", "o"),
+    "select": Style(BLACK, "--", "D"),
+    "ssadmm-select": Style(BLUE, "-.", "P"),
+    "mpadmm-select": Style(RED, "-.", "P"),
+    "dpsgd-select": Style(GREEN, "-.", "P"),
 }
 MEASURES = {"accuracy": "accuracy", "objective": "objective"}
 
@@ -53,7 +53,7 @@ def real_tables(fits: Fits, family: str, number: int, title: str) -> list[Pictur
                 _logarithmic(ax)
             if place == 0:
                 ax.set_ylabel(MEASURES[measure])
-    _legend(drawing, axes)
+    legend_below(drawing, columns=4)
     given = picture(
         drawing,
         f"Figure {number}, {title}: accuracy and objective on test rows against epsilon at the paper's two "
@@ -65,7 +65,7 @@ def real_tables(fits: Fits, family: str, number: int, title: str) -> list[Pictur
         _lines(ax, fits, Cell(name, family, None, None), "accuracy")
         ax.set_title(f"{TITLES[name]}, default strengths", fontsize=9)
     axes[0][0].set_ylabel("accuracy")
-    _legend(drawing, axes)
+    legend_below(drawing, columns=4)
     own = picture(
         drawing,
         f"Figure {number} with every method's own default strength, {title}: accuracy against epsilon. Grey "
@@ -84,7 +84,7 @@ def simulated(fits: Fits) -> list[Picture]:
         _lines(axes[0][place], fits, Cell("simulated", "binomial", strength, None), "accuracy")
         axes[0][place].set_title(_strength(strength), fontsize=9)
     axes[0][0].set_ylabel("accuracy")
-    _legend(drawing, axes)
+    legend_below(drawing, columns=4)
     third = picture(
         drawing,
         "Figure 3, simulation: accuracy on test rows against epsilon, at default strengths and at the two of "
@@ -99,7 +99,7 @@ def simulated(fits: Fits) -> list[Picture]:
                 ax.set_title(f"k = {k}", fontsize=9)
             if place == 0:
                 ax.set_ylabel(f"xi_k, {_strength(strength)}", fontsize=8)
-    _legend(drawing, axes)
+    legend_below(drawing, columns=4)
     fourth = picture(
         drawing,
         "Figure 4, simulation: xi_k against epsilon, the share of the 20 relevant columns among the k "
@@ -124,25 +124,12 @@ def _lines(ax: Axes, fits: Fits, where: Cell, measure: str) -> None:
     """A line a method, with bars of one standard error."""
     cells = fits.cells(tables=[where.table], strengths=[where.strength])
     epsilons = sorted({cell.epsilon for cell in cells if cell.epsilon is not None})
-    for method, (colour, line, marker) in STYLES.items():
-        found = [
-            (epsilon, mean)
-            for epsilon in epsilons
-            if (mean := fits.mean(method, Cell(where.table, where.family, where.strength, epsilon), measure))
-        ]
-        if not found:
-            continue
-        ax.errorbar(
-            [epsilon for epsilon, _ in found],
-            [mean.value for _, mean in found],
-            yerr=[0.0 if mean.error != mean.error else mean.error for _, mean in found],
-            color=colour,
-            linestyle=line,
-            marker=marker,
-            markersize=3.5,
-            linewidth=1.2,
-            label=METHODS[method].label,
-        )
+    for method, style in STYLES.items():
+        cells = [Cell(where.table, where.family, where.strength, epsilon) for epsilon in epsilons]
+        means = [(cell.epsilon, fits.mean(method, cell, measure)) for cell in cells]
+        points = [(epsilon, mean.value, mean.error) for epsilon, mean in means if mean is not None]
+        if points:
+            error_bars(ax, style, METHODS[method].label, points)
     ceiling = fits.ceiling(where, measure)
     if ceiling is not None:
         ax.axhline(ceiling.value, color="grey", linestyle="--", linewidth=0.9)
@@ -164,14 +151,3 @@ def _logarithmic(ax: Axes) -> None:
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     ax.yaxis.set_minor_formatter(StrMethodFormatter("{x:.2g}"))
     ax.tick_params(axis="y", which="both", labelsize=6)
-
-
-def _legend(drawing: Figure, axes: Sequence[Sequence[Axes]]) -> None:
-    """One legend below all panels."""
-    found: dict[str, Artist] = {}
-    for ax in (ax for row in axes for ax in row):
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    drawing.legend(
-        list(found.values()), list(found), loc="outside lower center", ncols=4, fontsize=8, frameon=False
-    )

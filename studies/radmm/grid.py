@@ -62,8 +62,8 @@ METHODS = {
     "dpsgd": Entry("DP-SGD"),
     "dp-admm": Entry("DP-ADMM, 2 parties"),
     "dpsc": Entry("ADMM-objP (dpsc)"),
-    "auto": Entry("one look", goal="predict"),
-    "select": Entry("one look, to select", goal="select", given=(), simulated_only=True),
+    "auto": Entry("default", goal="predict"),
+    "select": Entry("default, to select", goal="select", given=(), simulated_only=True),
     "ssadmm-select": Entry("ssADMM, to select", goal="select", given=(), simulated_only=True),
     "mpadmm-select": Entry("mpADMM, to select", goal="select", given=(), simulated_only=True),
     "dpsgd-select": Entry("DP-SGD, to select", goal="select", given=(), simulated_only=True),
@@ -102,24 +102,24 @@ class Grid:
     steps: tuple[int, ...]
 
 
-WHOLE = Grid(EPSILONS, real=(3, 1, 1), simulated=(10, 2, 1), rows=None, accounted=EPSILONS, steps=STEPS)
+FULL = Grid(EPSILONS, real=(3, 1, 1), simulated=(10, 2, 1), rows=None, accounted=EPSILONS, steps=STEPS)
 QUICK = Grid((1.0,), real=(1, 1, 0), simulated=(1, 1, 0), rows=1500, accounted=(), steps=())
 
 
-def jobs(plan: Grid, tables: Sequence[str]) -> list[Job]:
+def jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
     """All jobs, those of one fold after the other, so that a run that is stopped has whole repetitions."""
     found: list[Job] = [{"study": "paper"}]
     found += [
         {"study": "noise", "sampling": kind, "epsilon": epsilon}
-        for epsilon, kind in product(plan.accounted, ("fixed", "poisson"))
+        for epsilon, kind in product(grid.accounted, ("fixed", "poisson"))
     ]
-    fits = [job for name in tables for job in _of_table(plan, name)]
+    fits = [job for name in tables for job in _of_table(grid, name)]
     fits.sort(key=lambda job: (_slow(job), job["draw"]))
-    return found + fits + [job for name in tables for job in _of_steps(plan, name)]
+    return found + fits + [job for name in tables for job in _of_steps(grid, name)]
 
 
-def _of_steps(plan: Grid, name: str) -> Iterable[Job]:
-    for family, steps in product(_families(name), plan.steps):
+def _of_steps(grid: Grid, name: str) -> Iterable[Job]:
+    for family, steps in product(_families(name), grid.steps):
         yield {
             "study": "steps",
             "table": name,
@@ -128,7 +128,7 @@ def _of_steps(plan: Grid, name: str) -> Iterable[Job]:
             "strength": STRENGTHS[0],
             "epsilon": NOISELESS,
             "draw": 0,
-            "rows": plan.rows,
+            "rows": grid.rows,
         }
 
 
@@ -136,12 +136,12 @@ def _families(name: str) -> tuple[str, ...]:
     return tuple(FAMILIES) if name in REAL else ("binomial",)
 
 
-def _of_table(plan: Grid, name: str) -> Iterable[Job]:
-    repetitions = plan.real if name in REAL else plan.simulated
+def _of_table(grid: Grid, name: str) -> Iterable[Job]:
+    repetitions = grid.real if name in REAL else grid.simulated
     for (method, entry), family in product(METHODS.items(), _families(name)):
         if entry.simulated_only and name in REAL:
             continue
-        epsilons = (None,) if method == "nonprivate" else plan.epsilons
+        epsilons = (None,) if method == "nonprivate" else grid.epsilons
         for strength, epsilon in product(((None,) if entry.default else ()) + entry.given, epsilons):
             times = repetitions[2 if entry.share == "few" else 0 if strength is None else 1]
             if method == "nonprivate":
@@ -155,7 +155,7 @@ def _of_table(plan: Grid, name: str) -> Iterable[Job]:
                     "strength": strength,
                     "epsilon": epsilon,
                     "draw": draw,
-                    "rows": plan.rows,
+                    "rows": grid.rows,
                 }
 
 

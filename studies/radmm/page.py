@@ -1,13 +1,12 @@
-"""The page: figures, bars, prices, and what reproduces. All numbers come from results."""
+"""Sections of the page: figures, bars, prices, and what reproduces. All numbers come from results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from dpglm.papers.radmm.gradients import STEPS as DEFAULT_STEPS
 from studies.jobs import Result
-from studies.page import Section, Table, write
+from studies.page import Section, Table
 from studies.radmm import claims, figures
 from studies.radmm.claims import share, spread
 from studies.radmm.grid import (
@@ -24,26 +23,25 @@ from studies.radmm.prices import accounting_sections
 from studies.radmm.settings import introduction, settings
 from studies.radmm.summary import Cell, Fits
 from studies.radmm.tables import COLUMNS, TITLES
+from studies.study import Findings
 
-TITLE = "RADMM: private stochastic ADMM, figures 1 to 4 again"
 COUNTED = "A cell is a table, a loss, a strength and an epsilon; methods are compared by their means."
 
 
-def write_page(path: Path, results: Sequence[Result], plan: Grid, absent: Mapping[str, str]) -> None:
-    """Write the page of what was run; ``absent`` says why tables are not in it."""
-    fits = Fits(results)
-    sections = [
-        introduction(plan, absent),
-        _findings(fits),
+def sections(findings: Findings[Grid]) -> list[Section]:
+    """Verdicts, bars, the figures, prices, and how it was run."""
+    results, fits = findings.results, Fits(findings.results)
+    parts = [
+        introduction(findings),
+        _verdicts(fits),
         _bars(fits),
         _real(fits),
         _simulated(fits),
         _steps(fits, results),
         *accounting_sections(results),
-        settings(fits, plan),
+        settings(fits, findings.grid),
     ]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, TITLE, [one for one in sections if one is not None])
+    return [part for part in parts if part is not None]
 
 
 def _real(fits: Fits) -> Section | None:
@@ -129,7 +127,7 @@ def _bars(fits: Fits) -> Section | None:
     return Section("Bars", [], tables=[Table(caption, columns, lines)])
 
 
-def _findings(fits: Fits) -> Section:
+def _verdicts(fits: Fits) -> Section:
     columns = ["the paper says", "here", "verdict"]
     said = claims.on_real_tables(fits) + claims.on_simulation(fits)
     tables = [
@@ -151,7 +149,7 @@ def _findings(fits: Fits) -> Section:
         "noise in every iteration and blurs the residual of an inexact minimiser, without which its claim "
         "fails; the answer is a sparse z averaged over the last three quarters of the steps; bounds are "
         "declared, not read off the data.",
-        "One look is dpglm's default: one perturbed minimiser, or an estimate and the curvature at it. The "
+        "The default is one perturbed minimiser, or an estimate and the information matrix at it. The "
         "budget is spent once, on the answer, instead of on every step on the way to it.",
     ]
     refusals = [

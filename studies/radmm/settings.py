@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from studies.page import Section, Table
 from studies.radmm.grid import (
     DELTA,
@@ -18,9 +16,10 @@ from studies.radmm.grid import (
 )
 from studies.radmm.summary import Fits
 from studies.radmm.tables import BOUND, COLUMNS, FOLDS, RELEVANT, ROWS, ROWS_TEST
+from studies.study import Findings
 
 
-def introduction(plan: Grid, absent: Mapping[str, str]) -> Section:
+def introduction(findings: Findings[Grid]) -> Section:
     """What the study is and how its measures are defined."""
     texts = [
         "The paper proposes two linearised ADMMs for L1 classification: ssADMM, whose gradients of random "
@@ -36,23 +35,19 @@ def introduction(plan: Grid, absent: Mapping[str, str]) -> Section:
         "alike, not the same.",
         f"xi_k is the share of the {RELEVANT} relevant columns among the k largest absolute coefficients; "
         "one that is exactly zero does not count.",
+        *findings.notes(),
     ]
-    if plan.rows is not None:
-        texts.append(
-            f"Quick look: at most {plan.rows:,} training rows, one repetition. Read nothing into it."
-        )
-    texts += list(absent.values())
     return Section("", texts)
 
 
-def settings(fits: Fits, plan: Grid) -> Section:
+def settings(fits: Fits, grid: Grid) -> Section:
     """Repetitions, designs, options and times."""
     texts = [
-        f"Repetitions, at most: on real tables {plan.real[0]} of {FOLDS} folds at default strengths, "
-        f"{plan.real[1]} at given ones; on the simulation {plan.simulated[0]} tables drawn at default "
-        f"strengths, {plan.simulated[1]} at given ones; of slow methods {plan.real[2]}. One draw of noise "
+        f"Repetitions, at most: on real tables {grid.real[0]} of {FOLDS} folds at default strengths, "
+        f"{grid.real[1]} at given ones; on the simulation {grid.simulated[0]} tables drawn at default "
+        f"strengths, {grid.simulated[1]} at given ones; of slow methods {grid.real[2]}. One draw of noise "
         "each. The paper: 10 folds times 10 draws of noise, and 10 simulated tables.",
-        f"Simulation: {plan.rows or ROWS:,} training rows and {(plan.rows or 2 * ROWS_TEST) // 2:,} test "
+        f"Simulation: {grid.rows or ROWS:,} training rows and {(grid.rows or 2 * ROWS_TEST) // 2:,} test "
         f"rows, x ~ N(0, .5^|i-j|) in {COLUMNS} dimensions, coefficients .5, 1, ..., 5, then -.5, ..., -5, "
         f"then zeros, N(0, 1) added to the predictor; bounds of -{BOUND:g} to {BOUND:g} declared. The "
         "paper's figures are not legible in the copy at hand: the grid of epsilon is ours.",
@@ -65,7 +60,7 @@ def settings(fits: Fits, plan: Grid) -> Section:
         f"steps; mpADMM as printed with {ROUNDS_PRINTED} rounds, rho {RHO_PRINTED:g} and eta "
         f"{' and '.join(f'{eta:g}' for eta in ETAS_PRINTED)}, which the paper does not give: NOT PRIVATE. "
         "The paper's steps for samples, eta over the number of the epoch, are not among dpglm's schedules.",
-        "Again: python -m studies.radmm. It goes on where it was stopped; every fit has a seed of its own.",
+        "Again: `python -m studies run radmm`; it goes on where it was stopped. Every fit has its own seed.",
     ]
     seconds = [
         [METHODS[method].label, f"{mean:.2f}", str(len(kept))]

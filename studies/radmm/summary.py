@@ -9,17 +9,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from studies.jobs import Result
+from studies.paired import Mean, mean_of
 from studies.radmm.grid import FAMILIES, STRENGTHS
 from studies.radmm.tables import REAL
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean over repetitions with its standard error, NaN for a single one."""
-
-    value: float
-    error: float
-    count: int
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,7 @@ class Fits:
     Parameters
     ----------
     results : sequence of mapping
-        As `studies.jobs.run` gives them.
+        Jobs with their results.
     """
 
     def __init__(self, results: Sequence[Result]) -> None:
@@ -75,13 +67,7 @@ class Fits:
         """
         kept = [one for one in self._by.get((method, cell), ()) if "refused" not in one]
         values = [_value(one, measure) for one in kept]
-        if not values:
-            return None
-        mean = math.fsum(values) / len(values)
-        if len(values) == 1:
-            return Mean(mean, math.nan, 1)
-        variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-        return Mean(mean, math.sqrt(variance / len(values)), len(values))
+        return mean_of(values) if values else None
 
     def ceiling(self, cell: Cell, measure: str, *, strength: float | None = None) -> Mean | None:
         """Of fits without privacy on the cell's table, at its strength or the least one of the study."""

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from studies.real_tables import absence, available, table
@@ -186,13 +186,13 @@ def kdd_lines(repeats: int) -> list[Line]:
     ]
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Print the table; 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies speed", description=__doc__)
     parser.add_argument("--peer-python", help="interpreter of the environment with diffprivlib")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", choices=("fit", "design", "path", "import", "kdd"), action="append")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     parts: dict[str, Callable[[], list[Line]]] = {
         "fit": lambda: fit_lines(arguments.peer_python, arguments.repeats),
         "design": lambda: design_lines(arguments.repeats),

@@ -18,9 +18,9 @@ CLOSE = 0.02
 Cells = list[tuple[str, str, Difference]]
 
 
-def figure_1(areas: Areas, plan: Grid) -> list[Claim]:
+def figure_1(areas: Areas, grid: Grid) -> list[Claim]:
     """Against epsilon."""
-    epsilons = [one for one in plan.epsilons if one != NOISELESS]
+    epsilons = [one for one in grid.epsilons if one != NOISELESS]
     low, high = min(epsilons), max(epsilons)
     found = [
         Claim(
@@ -47,15 +47,15 @@ def figure_1(areas: Areas, plan: Grid) -> list[Claim]:
     return found
 
 
-def beyond(areas: Areas, plan: Grid) -> list[Claim]:
+def beyond(areas: Areas, grid: Grid) -> list[Claim]:
     """What the paper does not ask."""
-    epsilons = [one for one in plan.epsilons if one != NOISELESS]
+    epsilons = [one for one in grid.epsilons if one != NOISELESS]
     found = [
-        _against(areas, "PST-F(W) is better than one look", "pst-f-w", "auto", epsilons),
+        _against(areas, "PST-F(W) is better than the default", "pst-f-w", "auto", epsilons),
         _against(areas, "PST-F(W) is better than PLR in component units", "pst-f-w", "plr-units", epsilons),
         _against(areas, "PLR in component units is better than PLR", "plr-units", "plr", epsilons),
     ]
-    if NOISELESS in plan.epsilons:
+    if NOISELESS in grid.epsilons:
         found.append(
             _against(
                 areas, "Without noise to speak of, PLR is better than PST-F(U)", "plr", "pst-f-u", [NOISELESS]
@@ -64,9 +64,9 @@ def beyond(areas: Areas, plan: Grid) -> list[Claim]:
     return found
 
 
-def figure_2(areas: Areas, plan: Grid) -> list[Claim]:
+def figure_2(areas: Areas, grid: Grid) -> list[Claim]:
     """Against the number of models."""
-    few, many = min(plan.models), max(plan.models)
+    few, many = min(grid.models), max(grid.models)
     cells: list[Cells] = [[], []]
     for table, law in _places(areas):
         for place, count in enumerate((few, many)):
@@ -82,16 +82,16 @@ def figure_2(areas: Areas, plan: Grid) -> list[Claim]:
     ]
 
 
-def figure_3(areas: Areas, plan: Grid) -> list[Claim]:
+def figure_3(areas: Areas, grid: Grid) -> list[Claim]:
     """Against the exponent of the weights."""
-    wrong, uniform = min(plan.exponents), cell("pst-f-u", "pure", EPSILON)
-    best = [one for one in plan.exponents if one > 0.0]
+    wrong, uniform = min(grid.exponents), cell("pst-f-u", "pure", EPSILON)
+    best = [one for one in grid.exponents if one > 0.0]
     right: Cells = []
     less: Cells = []
     spread: Cells = []
     for table, law in _places(areas):
         where, equal = _where(table, law), {**uniform, "law": law}
-        own = {one: cell("pst-f-w", law, EPSILON, exponent=one) for one in plan.exponents}
+        own = {one: cell("pst-f-w", law, EPSILON, exponent=one) for one in grid.exponents}
         for exponent in best:
             _add(right, where, f"exponent {exponent:g}", areas.gap(table, own[exponent], equal))
         _add(less, where, "", areas.gap(table, own[1.0], own[wrong]))

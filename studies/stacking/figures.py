@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from studies.page import Picture, picture
-from studies.paired import Mean
+from studies.figure import BLACK, BLUE, GREEN, ORANGE, RED, Style, error_bars, legend_below, picture
+from studies.page import Picture
 from studies.stacking.claims import mean_alone
 from studies.stacking.grid import DELTA, EPSILON, LAWS, METHODS, NOISELESS, Grid, K, cell
 from studies.stacking.summary import Areas
@@ -16,21 +16,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart without colour vision by line and marker as well.
 STYLES = {
-    "plr": ("#000000", "-", "o"),
-    "plr-units": ("#000000", ":", "s"),
-    "pst-s": ("#E69F00", "-", "v"),
-    "pst-f-u": ("#0072B2", "-", "^"),
-    "pst-f-w": ("#D55E00", "-", "D"),
-    "auto": ("#009E73", "--", "o"),
+    "plr": Style(BLACK, "-", "o"),
+    "plr-units": Style(BLACK, ":", "s"),
+    "pst-s": Style(ORANGE, "-", "v"),
+    "pst-f-u": Style(BLUE, "-", "^"),
+    "pst-f-w": Style(RED, "-", "D"),
+    "auto": Style(GREEN, "--", "o"),
 }
 BARS = "Bars are 95 % intervals of the mean over repeats. Grey dashes: no privacy."
 
 
-def draw(areas: Areas, plan: Grid) -> dict[int, Picture]:
+def draw(areas: Areas, grid: Grid) -> dict[int, Picture]:
     """Figures 1 to 4 by number."""
-    epsilons = [one for one in plan.epsilons if one != NOISELESS]
+    epsilons = [one for one in grid.epsilons if one != NOISELESS]
     first = _sweep(
         areas,
         epsilons,
@@ -42,7 +41,7 @@ def draw(areas: Areas, plan: Grid) -> dict[int, Picture]:
     )
     second = _sweep(
         areas,
-        list(plan.models),
+        list(grid.models),
         lambda method, law, x: cell(method, law, EPSILON, models=int(x)),
         ("pst-s", "pst-f-u", "pst-f-w"),
         "models K",
@@ -50,7 +49,7 @@ def draw(areas: Areas, plan: Grid) -> dict[int, Picture]:
     )
     third = _sweep(
         areas,
-        list(plan.exponents),
+        list(grid.exponents),
         lambda method, law, x: (
             cell(method, law, EPSILON, exponent=x) if method == "pst-f-w" else cell(method, law, EPSILON)
         ),
@@ -76,8 +75,10 @@ def _sweep(
     figure, axes = _panels(areas)
     for (table, law), ax in axes.items():
         for method in methods:
-            found = [(x, areas.mean(table, which(method, law, x))) for x in places]
-            _line(ax, method, [(x, one) for x, one in found if one is not None])
+            means = [(x, areas.mean(table, which(method, law, x))) for x in places]
+            points = [(x, mean.value, mean.half_width) for x, mean in means if mean is not None]
+            if points:
+                error_bars(ax, STYLES[method], METHODS[method].label, points, capsize=2.0)
         ceiling = areas.mean(table, cell("nonprivate"))
         if ceiling is not None:
             ax.axhline(ceiling.value, color="grey", linestyle="--", linewidth=0.9)
@@ -88,8 +89,7 @@ def _sweep(
         ax.set_xlabel(label, fontsize=8)
         low, high = ax.get_ylim()
         ax.set_ylim(max(low, 0.0), min(high, 1.02))  # intervals may be wider than what an area can be
-    handles, labels = next(iter(axes.values())).get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=8, frameon=False)
+    legend_below(figure, columns=6)
     return picture(figure, caption)
 
 
@@ -97,7 +97,7 @@ def _combining(areas: Areas) -> Picture:
     figure, axes = _panels(areas)
     for (table, law), ax in axes.items():
         found = mean_alone(areas, table, law)
-        colours = ["#0072B2"] * (len(found) - 3) + ["#E69F00", "#E69F00", "#D55E00"]
+        colours = [BLUE] * (len(found) - 3) + [ORANGE, ORANGE, RED]
         ax.bar(range(len(found)), [value for _, value in found], color=colours)
         ax.set_xticks(range(len(found)), [name for name, _ in found], rotation=90)
         ax.set_ylim(0.4, 1.0)
@@ -126,21 +126,3 @@ def _panels(areas: Areas) -> tuple[Figure, dict[tuple[str, str], Axes]]:
     for line in grid:
         line[0].set_ylabel("area", fontsize=8)
     return figure, axes
-
-
-def _line(ax: Axes, method: str, found: Sequence[tuple[float, Mean]]) -> None:
-    if not found:
-        return
-    colour, line, marker = STYLES[method]
-    ax.errorbar(
-        [x for x, _ in found],
-        [one.value for _, one in found],
-        yerr=[0.0 if one.half_width != one.half_width else one.half_width for _, one in found],
-        color=colour,
-        linestyle=line,
-        marker=marker,
-        markersize=3.5,
-        linewidth=1.2,
-        capsize=2,
-        label=METHODS[method].label,
-    )

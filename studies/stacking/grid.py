@@ -40,7 +40,7 @@ METHODS: Final = {
     "pst-s": Entry("PST-S", stacks=True),
     "pst-f-u": Entry("PST-F(U)", stacks=True),
     "pst-f-w": Entry("PST-F(W)", stacks=True, weighs=True),
-    "auto": Entry("one look"),
+    "auto": Entry("default"),
     "nonprivate": Entry("no privacy"),
 }
 PAPER: Final = ("plr", "pst-s", "pst-f-u", "pst-f-w")
@@ -74,22 +74,20 @@ class Grid:
     rows: int | None
 
 
-WHOLE = Grid(
-    tuple(DESIGNS), (*EPSILONS, NOISELESS), MODELS, EXPONENTS, repeats=10, columns=COLUMNS, rows=None
-)
+FULL = Grid(tuple(DESIGNS), (*EPSILONS, NOISELESS), MODELS, EXPONENTS, repeats=10, columns=COLUMNS, rows=None)
 QUICK = Grid(("mnist_0v8", COHORT), (1.0, 4.0), (1, 2, 5), (-1.0, 1.0), repeats=2, columns=10, rows=600)
 
 
-def jobs(plan: Grid, tables: Sequence[str]) -> list[Job]:
+def jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
     """All jobs, those of one repetition after the other, so that a run that is stopped has whole ones."""
     found: dict[str, Job] = {}
-    for repeat, name in product(range(plan.repeats), tables):
-        for cell in _cells(plan, name):
+    for repeat, name in product(range(grid.repeats), tables):
+        for cell in _cells(grid, name):
             job = {
                 "table": name,
                 "repeat": repeat,
-                "columns": plan.columns,
-                "rows": plan.rows,
+                "columns": grid.columns,
+                "rows": grid.rows,
                 **cell,
             }
             found.setdefault(key_of(job), job)
@@ -123,17 +121,17 @@ def cell(
     }
 
 
-def _cells(plan: Grid, name: str) -> Iterable[Mapping[str, Any]]:
+def _cells(grid: Grid, name: str) -> Iterable[Mapping[str, Any]]:
     units = ("plr-units",) if name != COHORT else ()
     yield cell("nonprivate")
     for law in LAWS:
-        for epsilon, method in product(plan.epsilons, (*PAPER, *units, "auto")):
+        for epsilon, method in product(grid.epsilons, (*PAPER, *units, "auto")):
             if epsilon != NOISELESS or method in PAPER:
                 yield cell(method, law, epsilon)
-        for count, method in product(plan.models, ("pst-s", "pst-f-u", "pst-f-w")):
+        for count, method in product(grid.models, ("pst-s", "pst-f-u", "pst-f-w")):
             if count > 1 or method != "pst-s":  # PST-S of one part is PLR
                 yield cell(method, law, EPSILON, models=count)
-        for exponent in plan.exponents:
+        for exponent in grid.exponents:
             yield cell("pst-f-w", law, EPSILON, exponent=exponent)
         yield cell("pst-f-u", law, EPSILON, combine="majority")
         yield cell("pst-f-w", law, EPSILON, combine="majority")

@@ -1,13 +1,12 @@
-"""The page: verdicts, figures, tables, and how it was run. All numbers come from results."""
+"""Sections of the page: verdicts, figures, tables, and how it was run. All numbers come from results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from studies.centred import WHY
 from studies.jobs import Result
-from studies.page import Section, Table, write
+from studies.page import Section, Table
 from studies.paired import VERDICTS, Claim
 from studies.stacking import claims
 from studies.stacking.figures import draw
@@ -25,8 +24,8 @@ from studies.stacking.grid import (
 )
 from studies.stacking.summary import Areas
 from studies.stacking.tables import DESIGNS, REACH
+from studies.study import Findings
 
-TITLE = "STACK: private stacking, figures 1 to 4 again"
 SHOWN = ("plr", "plr-units", "pst-s", "pst-f-u", "pst-f-w", "auto")
 REASONS = (
     "Why groups of columns help with a pure epsilon only where weights do: K groups share epsilon, so "
@@ -50,59 +49,45 @@ REASONS = (
 )
 
 
-def write_page(
-    path: Path, results: Sequence[Result], plan: Grid, absent: Mapping[str, str], *, quick: bool
-) -> None:
-    """Write the page of what was run; ``absent`` says why tables are not in it."""
-    areas = Areas(results)
+def sections(findings: Findings[Grid]) -> list[Section]:
+    """Verdicts, then a section for each figure, then how it was run."""
+    areas, grid = Areas(findings.results), findings.grid
     asked = {
-        1: claims.figure_1(areas, plan),
-        2: claims.figure_2(areas, plan),
-        3: claims.figure_3(areas, plan),
+        1: claims.figure_1(areas, grid),
+        2: claims.figure_2(areas, grid),
+        3: claims.figure_3(areas, grid),
         4: claims.figure_4(areas),
     }
-    own = claims.beyond(areas, plan)
+    own = claims.beyond(areas, grid)
     titles = {1: "privacy", 2: "number of models", 3: "weights", 4: "ways to combine"}
-    pictures = draw(areas, plan)
-    sections = [_summary(areas, asked, own, absent, quick=quick)]
+    pictures = draw(areas, grid)
+    parts = [_summary(findings, asked, own, areas.count())]
     for number, title in titles.items():
-        tables = _areas_by_epsilon(areas, plan) if number == 1 else []
-        tables += _signs(areas, plan) if number == 1 else []
+        tables = _areas_by_epsilon(areas, grid) if number == 1 else []
+        tables += _signs(areas, grid) if number == 1 else []
         tables += [claim.table() for claim in asked[number] if claim.cells]
-        sections.append(Section(f"Figure {number}: {title}", [], [pictures[number]], tables))
-    sections.append(
-        Section("Questions of our own", [], tables=[claim.table() for claim in own if claim.cells])
-    )
-    sections.append(_settings(areas, plan))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, TITLE, sections)
+        parts.append(Section(f"Figure {number}: {title}", [], [pictures[number]], tables))
+    parts.append(Section("Questions of our own", [], tables=[claim.table() for claim in own if claim.cells]))
+    return [*parts, _settings(findings, areas.count())]
 
 
 def _summary(
-    areas: Areas,
-    asked: Mapping[int, Sequence[Claim]],
-    own: Sequence[Claim],
-    absent: Mapping[str, str],
-    *,
-    quick: bool,
+    findings: Findings[Grid], asked: Mapping[int, Sequence[Claim]], own: Sequence[Claim], repeats: int
 ) -> Section:
     texts = [
         "The STACK paper splits rows (PST-S) or columns (PST-F) among private logistic models and stacks "
         "them under a private high-level model; with public weights of columns (PST-F(W)), or without "
         "(PST-F(U)). Here are its four figures again, by the public functions of dpglm, whose claims are "
         "proved and audited. Every private method has the same budget at the same epsilon, one row "
-        "replaced."
+        "replaced.",
+        *findings.notes(),
     ]
-    if quick:
-        texts.append("QUICK RUN: few rows, two repeats. It checks the machinery; its numbers say nothing.")
     said = [claim for claims_of in asked.values() for claim in claims_of if claim.cells]
     for word, title in (("fails", "Does not hold"), ("mixed", "Holds in some places and is wrong in others")):
         names = [claim.said for claim in said if claim.verdict == word]
         if names:
             texts.append(f"{title}: {'; '.join(names)}.")
     texts += REASONS
-    texts += list(absent.values())
-    repeats = areas.repeats()
     caption = (
         f"Sentences of the paper, {repeats} repeats. {VERDICTS} Cells are tables, kinds of budget and, "
         "for figure 1, epsilons; intervals are of one cell each."
@@ -112,18 +97,17 @@ def _summary(
     asked_here = [claim.row() for claim in own if claim.cells]
     if asked_here:
         tables.append(Table("Questions of our own.", ("statement", *columns[1:]), asked_here))
-    refusals = [(METHODS[name].label, text, str(count)) for (name, text), count in areas.refusals().items()]
-    if refusals:
+    if refusals := findings.refusals(lambda result: METHODS[result["method"]].label):
         tables.append(Table("Fits that dpglm refused.", ("method", "found", "fits"), refusals))
     return Section("What reproduces, and what does not", texts, tables=tables)
 
 
-def _areas_by_epsilon(areas: Areas, plan: Grid) -> list[Table]:
+def _areas_by_epsilon(areas: Areas, grid: Grid) -> list[Table]:
     found = []
     for table in areas.tables():
         for law in LAWS:
             rows = []
-            for epsilon in plan.epsilons:
+            for epsilon in grid.epsilons:
                 means = [areas.mean(table, cell(method, law, epsilon)) for method in SHOWN]
                 texts = ["-" if one is None else f"{one.value:.3f} ({one.deviation:.3f})" for one in means]
                 rows.append((f"{epsilon:g}", *texts))
@@ -139,7 +123,7 @@ def _areas_by_epsilon(areas: Areas, plan: Grid) -> list[Table]:
     return found
 
 
-def _signs(areas: Areas, plan: Grid) -> list[Table]:
+def _signs(areas: Areas, grid: Grid) -> list[Table]:
     """How often the high-level model has a weight below 0, which turns a model's answers round."""
     methods = [name for name, entry in METHODS.items() if entry.stacks]
     rows = []
@@ -147,7 +131,7 @@ def _signs(areas: Areas, plan: Grid) -> list[Table]:
         for law in LAWS:
             for method in methods:
                 means = [
-                    areas.mean(table, cell(method, law, epsilon), _negative) for epsilon in plan.epsilons
+                    areas.mean(table, cell(method, law, epsilon), _negative) for epsilon in grid.epsilons
                 ]
                 texts = ["-" if one is None else f"{100.0 * one.value:.0f} %" for one in means]
                 rows.append((f"{DESIGNS[table].title}, {law}, {METHODS[method].label}", *texts))
@@ -155,7 +139,7 @@ def _signs(areas: Areas, plan: Grid) -> list[Table]:
         "Weights of the high-level model below 0: half of them would be chance. Noise that turns a weight "
         "round turns the answers of a model round with it; areas below .5 come of that."
     )
-    heads = [f"epsilon {epsilon:g}" for epsilon in plan.epsilons]
+    heads = [f"epsilon {epsilon:g}" for epsilon in grid.epsilons]
     return [Table(caption, ("", *heads), rows)]
 
 
@@ -163,8 +147,7 @@ def _negative(one: Result) -> float:
     return float(one.get("negative", 0.0))  # a stack of one model has no weight
 
 
-def _settings(areas: Areas, plan: Grid) -> Section:
-    repeats = areas.repeats()
+def _settings(findings: Findings[Grid], repeats: int) -> Section:
     real = [
         f"{one.title}: {one.public:,} rows are set apart as public, {one.train:,} of the others fitted, "
         f"{one.test:,} tested"
@@ -172,9 +155,10 @@ def _settings(areas: Areas, plan: Grid) -> Section:
         if one.public
     ]
     texts = [
-        f"{'; '.join(real)}. The principal components ({plan.columns}) come from two thirds of the public "
-        f"rows, the standard deviations from the other third: columns are cut at {REACH:g} of them, "
-        "rounded upwards to two digits, and their squares are the weights of PST-F(W). Components of the "
+        f"{'; '.join(real)}. The principal components ({findings.grid.columns}) come from two thirds of "
+        "the public rows, the standard deviations from the other third: columns are cut at "
+        f"{REACH:g} of them, rounded upwards to two digits, and their squares are the weights of "
+        "PST-F(W). Components of the "
         "fitted rows themselves, as the paper takes them, are NOT PRIVATE, and so are weights read off "
         "them; the paper says so of its weights. That some rows of these tables are public is an "
         "assumption of this study.",
@@ -190,11 +174,11 @@ def _settings(areas: Areas, plan: Grid) -> Section:
         "privacy needs, where the paper tunes on validation rows, which costs privacy that it does not "
         f"count. Without privacy: strength {STRENGTH:g} per row. 'PLR, component units' declares all "
         "components with the bounds of the first, which keeps their own units: one model, to which large "
-        "components come first without any weights. 'One look' is method='auto', goal='predict'. Epsilon "
+        "components come first without any weights. 'Default' is method='auto', goal='predict'. Epsilon "
         f"{NOISELESS:g} shows what is left without noise to speak of.",
         "Single models in figure 4 and votes are post-processing of what was released. The best single "
         "model is chosen by its test area, which favours it.",
-        f"{areas.seconds / 60.0:.0f} minutes of fits from fixed seeds (seeded noise is itself NOT "
-        "PRIVATE). Again: python -m studies.stacking; it goes on where it was stopped.",
+        f"{findings.minutes:.0f} minutes of fits from fixed seeds (seeded noise is itself NOT PRIVATE). "
+        "Again: `python -m studies run stacking`; it goes on where it was stopped.",
     ]
     return Section("How it was run", texts)
