@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpglm.privacy.description import ReleaseDescription
 from studies import __main__ as command
 from studies import real_tables
 from studies.dpsc import claims, fits, tables
@@ -101,10 +102,10 @@ def test_printed_fits_are_marked_and_corrected_ones_spend_what_was_asked() -> No
     for kind in fits.KINDS:
         fit = fits.fitted(rows, grid.job(kind, "l1", 500, 0, 1.0, 0, given))
         if kind in (fits.EXACT, fits.PRINTED):
-            assert fit.mechanism["theorem"].startswith("none: NOT PRIVATE"), kind
+            assert fits.minimiser(fit).theorem.startswith("none: NOT PRIVATE"), kind
             assert math.isinf(fit.privacy.epsilon), kind
             continue
-        assert fit.mechanism["theorem"].startswith("Theorem"), kind
+        assert fits.minimiser(fit).theorem.startswith("objective perturbation"), kind
         assert fit.privacy.epsilon == 1.0, kind
         assert fit.privacy.delta == (0.0 if kind == fits.PURE else fits.DELTA), kind
 
@@ -137,13 +138,15 @@ def test_noise_norm_is_that_of_the_design_table() -> None:
     """At n = 10,000, p = 100, c = 2.5 and K = 100 the printed formula gives 2.01 at epsilon 1, .50 at 4."""
     for epsilon, norm in ((1.0, 2.01), (4.0, 0.50)):
         gamma = (4.0 * 2.5 * 10_000 * epsilon / 100 - 2.8) / 8.0
-        card = {"noise": "as printed", "noise_scale": 1.0 / gamma}
-        assert fits.noise_norm(card, 100, 10_000, 2.5) == pytest.approx(norm, abs=0.005)
+        release = ReleaseDescription("printed DPSC", "", 1.0, "as printed", 1.0 / gamma, "")
+        assert fits.noise_norm(release, 100, 10_000, 2.5) == pytest.approx(norm, abs=0.005)
     random = np.random.default_rng(5)
     lengths = np.linalg.norm(random.normal(scale=3.0, size=(2_000, 100)), axis=1)
-    card = {"noise": "Gaussian, N(0, scale^2 I)", "noise_scale": 3.0}
-    assert fits.noise_norm(card, 100, 10, 0.0) == pytest.approx(lengths.mean() / 10, rel=0.01)
-    assert fits.noise_norm({"noise": "none"}, 100, 10, 0.0) is None
+    release = ReleaseDescription("minimiser", "", 1.0, "Gaussian, N(0, scale^2 I)", 3.0, "")
+    assert fits.noise_norm(release, 100, 10, 0.0) == pytest.approx(lengths.mean() / 10, rel=0.01)
+    assert (
+        fits.noise_norm(ReleaseDescription("exact minimiser", "", 0.0, "none", 0.0, ""), 100, 10, 0.0) is None
+    )
 
 
 def test_simulation_is_the_paper_s() -> None:

@@ -16,9 +16,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
@@ -36,7 +34,7 @@ class Table:
 
     Examples
     --------
-    >>> Table(Piece(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)).row_count()
+    >>> Table(ArrayChunk(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)).row_count()
     2
     """
 
@@ -94,12 +92,12 @@ def release_neighbours(
         Declared rows to take in place of unit vectors, where the release reads rows and nothing else.
     """
     case = release.worst_case(relation, size)
-    if axes is None or not isinstance(release, PerturbedMinimiser | Information):
+    if axes is None or not release.turns:
         tables = Table(case.first), Table(case.second)
         return Neighbours("rows of norm 1 with offsets", *tables, case.direction, case.at)
     count = axes.shape[1]
     first, second = (
-        Table(Piece((axes @ block.X[:count]).astype(np.float32), block.y, block.offset))
+        Table(ArrayChunk((axes @ block.X[:count]).astype(np.float32), block.y, block.offset))
         for block in (case.first, case.second)
     )
     direction = case.direction
@@ -142,7 +140,7 @@ def declared_neighbours(
         places = np.array([place for place, _ in listed], dtype=np.intp)
         y = np.array([answer for _, answer in listed], dtype=np.float64)
         X_ = np.ascontiguousarray(X[:, places])
-        return Table(Piece(X_, y, None if offsets is None else offsets[places]))
+        return Table(ArrayChunk(X_, y, None if offsets is None else offsets[places]))
 
     row, flipped = (longest, high), (longest, low)
     pairs: list[tuple[str, list[tuple[int, float]], list[tuple[int, float]], Sequence[tuple[int, float]]]]

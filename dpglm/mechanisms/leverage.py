@@ -8,12 +8,12 @@ import numpy as np
 
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.predictor import squares
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 
 class WithinLeverage:
-    """The same rows, but for those with ``x' P^-1 x`` above the max_leverage: these are read as zeros.
+    """The same rows, but for those with ``x' P^-1 x`` above the largest leverage: these are read as zeros.
 
     The coding keeps every row within the bounds of its blocks. The price of a release leans on that, so every
     row is looked at, once, when it is first read.
@@ -59,4 +59,4 @@ def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:
 def _blanked(block: RowChunk, outside: IntVector) -> RowChunk:
     X = block.X.copy()
     X[:, outside] = 0.0
-    return Piece(X, block.y, block.offset)
+    return ArrayChunk(X, block.y, block.offset)

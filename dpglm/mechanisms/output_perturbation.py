@@ -12,15 +12,17 @@ from scipy.special import expit
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, Release, Rows, WorstCase
+from dpglm.mechanisms import why
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, LAWS, Release, Rows, WorstCase
 from dpglm.mechanisms.first_rows import FirstRows
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # max over t of t * expit(-t), rounded up: how far a ridge lets one row carry the minimiser.
@@ -146,6 +148,26 @@ class PerturbedOutput(Release):
             return ((self.name, GaussianEvent(price)),)  # proof: gaussian
         return ((self.name, PureEvent(price)),)  # proof: gamma
 
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        rows = () if self.plain_rows is None else (Fact("Rows read, at most", self.plain_rows),)
+        mechanism = "Gaussian" if self.law == "gaussian" else "K-norm"
+        return ReleaseDescription(
+            name=self.name,
+            released="the minimiser of sum of losses + ridge/2 |theta|^2 + penalty, once",
+            sensitivity=self.sensitivity(relation),
+            noise=LAWS[self.law],
+            scale=self.scale,
+            theorem=f"output perturbation, {mechanism} mechanism (output_perturbation.md)",
+            facts=(
+                Fact("Ridge, sum units", self.ridge),
+                Fact("Certified solver residual", self.tolerance),
+                *rows,
+            ),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return (why.OUTPUT,)
+
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Minimise to the certificate and add noise; shape (p,), coded coefficients."""
         assert at is None, "a minimiser without a centre"
@@ -171,5 +193,5 @@ class PerturbedOutput(Release):
         """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
         first, second = worst_case_rows(self.family, relation, size)
         if self.plain_rows is not None:  # without offsets
-            first, second = (Piece(piece.X, piece.y, None) for piece in (first, second))
+            first, second = (ArrayChunk(piece.X, piece.y, None) for piece in (first, second))
         return WorstCase(first, second, np.eye(size)[0])

@@ -92,7 +92,7 @@ def private_fit(rows: StudyRows, privacy: Privacy, seed: int) -> dict[str, Float
     released = released_by(problem, plan, Curator(rows, plan, SeededNoise(seed)).ask)
     user = coding.user_from_coded
     contrasts = Contrasts(interval_model(released), user)
-    scale, curvature = released.score_scale, released.curvature
+    scale, curvature = released.score_scale, released.information
     floor = released.information_scale
     fitted = {
         "naive": naive(released.centre, curvature, user, floor=floor),
@@ -109,7 +109,7 @@ def private_fit(rows: StudyRows, privacy: Privacy, seed: int) -> dict[str, Float
     return {
         "estimate": contrasts.estimates,
         "sd": contrasts.deviations,
-        "printed": np.array([verdict.printed for verdict in interval_decisions(contrasts)]),
+        "printed": np.array([verdict.reported for verdict in interval_decisions(contrasts)]),
         **{f"{recipe}_{name}": value for recipe, both in fitted.items() for name, value in both.items()},
         "variance_sampling": sampling,
         "variance_estimate": estimate,

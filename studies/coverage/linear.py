@@ -85,7 +85,7 @@ class LinearTruth:
             assert estimate.released is not None
             contrasts = Contrasts(interval_model(estimate.released), coding.user_from_coded)
             covered = np.abs(contrasts.estimates - unit * self.beta) <= 1.96 * contrasts.deviations
-            printed = np.array([verdict.printed for verdict in interval_decisions(contrasts)])
+            printed = np.array([verdict.reported for verdict in interval_decisions(contrasts)])
             fits.append((printed, covered, contrasts.deviations / (unit * self.errors)))
         keep = np.asarray(coding.penalised)
         given, hit, width = (np.array([fit[part][keep] for fit in fits]) for part in range(3))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,8 @@ import numpy as np
 
 import dpglm
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.results.fitted import Fitted
+from dpglm.privacy.description import ReleaseDescription
+from dpglm.results.fit_result import FitResult
 from dpglm.typing import FloatVector
 from studies.dpsc.tables import Sample, sample
 from studies.jobs import Job, Result, key_of
@@ -70,7 +70,7 @@ def work(job: Job) -> Result:
     return {**found, "seconds": time.process_time() - start}
 
 
-def fitted(rows: Sample, job: Job) -> Fitted:
+def fitted(rows: Sample, job: Job) -> FitResult:
     """The fit that a job asks for; its noise has a seed of its own."""
     kind = str(job["kind"])
     asked: dict[str, Any] = {"penalty": job["penalty"], "progress": False, "schema": rows.schema}
@@ -95,7 +95,7 @@ def fitted(rows: Sample, job: Job) -> Fitted:
     return dpglm.fit(rows.formula, rows.train, privacy=privacy, seed=seed, **asked)
 
 
-def metrics(rows: Sample, fit: Fitted, c: float) -> Result:
+def metrics(rows: Sample, fit: FitResult, c: float) -> Result:
     """What the figures show of a fit.
 
     Returns
@@ -113,8 +113,8 @@ def metrics(rows: Sample, fit: Fitted, c: float) -> Result:
         "error": float(np.mean((chance >= 0.5) != answers)),
         "mse": float(np.mean((chance - answers) ** 2)),
         "kept": len(fit.selected),
-        "noise": noise_norm(fit.mechanism, len(fit.names), len(rows.train), c),
-        "rows_cut": str(fit.mechanism["rows_clipped"]),
+        "noise": noise_norm(minimiser(fit), len(fit.names), len(rows.train), c),
+        "rows_cut": fit._record.rows_clipped,
     }
     if rows.names:
         values = fit.params[list(rows.names)].to_numpy()
@@ -124,17 +124,21 @@ def metrics(rows: Sample, fit: Fitted, c: float) -> Result:
     return found
 
 
-def noise_norm(card: Mapping[str, Any], size: int, rows: int, c: float) -> float | None:
+def minimiser(fit: FitResult) -> ReleaseDescription:
+    """The release that coefficients come from; others measure the norms of rows."""
+    return next(one for one in fit.description.releases if "minimiser" in one.name or "DPSC" in one.name)
+
+
+def noise_norm(release: ReleaseDescription, size: int, rows: int, c: float) -> float | None:
     """Expected norm of one noise vector against an average gradient, whose norm is at most 1.
 
     A vector of density proportional to exp(-|b| / scale) has norm ``size * scale`` on average, and a
     Gaussian one at most ``sqrt(size) * scale``. The printed algorithm adds c b to an average gradient, the
     others b to a sum.
     """
-    law = str(card["noise"])
+    law, scale = release.noise, release.scale
     if law == "none":
         return None
-    scale = float(card["noise_scale"])
     if law == "as printed":
         return c * size * scale
     return (scale * math.sqrt(size) if law.startswith("Gaussian") else scale * size) / rows

@@ -12,6 +12,8 @@ import numpy as np
 import dpglm
 from dpglm.errors import DpglmError
 from dpglm.methods.base import Method
+from dpglm.papers.stacking.stack import Stack
+from dpglm.results.fit_result import FitResult
 from studies.hospitals.grid import ALONE, EPSILON, LAWS, RIDGE, STRENGTH, TRANSFERS, K, seed_of
 from studies.hospitals.tables import Network, Site, network
 from studies.jobs import Job, Result
@@ -65,7 +67,8 @@ def _judged(job: Job, rows: Network) -> Result:
         "main": _auc(source, main),
         "moved": moved,
     }
-    signs = [fit.stack.weights[1:] < 0.0 for fit in fits.values() if fit.stack is not None]
+    stacks = [fit._record.part for fit in fits.values()]
+    signs = [stack.weights[1:] < 0.0 for stack in stacks if isinstance(stack, Stack)]
     return found if not signs else {**found, "negative": float(np.mean(np.concatenate(signs)))}
 
 
@@ -90,7 +93,7 @@ def target_of(job: Job, path: Path) -> Method:
     return dpglm.methods.PSTH(source=path)
 
 
-def _fit(job: Job, rows: Network, frame: Any, method: str | Method, site: str) -> Any:
+def _fit(job: Job, rows: Network, frame: Any, method: str | Method, site: str) -> FitResult:
     law = job["law"]
     return dpglm.fit(
         rows.formula,
@@ -106,5 +109,5 @@ def _fit(job: Job, rows: Network, frame: Any, method: str | Method, site: str) -
     )
 
 
-def _auc(fit: Any, site: Site) -> float:
+def _auc(fit: FitResult, site: Site) -> float:
     return auc(site.positive, np.asarray(fit.predict(site.test, what="link"), dtype=np.float64))

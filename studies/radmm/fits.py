@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
 import dpglm
 from dpglm.errors import DpglmError
+from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import family_of
 from dpglm.typing import BoolVector, FloatVector
 from studies.jobs import Job, Result
@@ -43,21 +43,23 @@ def work(job: Job) -> Result:
     except DpglmError as refusal:
         return {"refused": refusal.found}
     seconds = time.perf_counter() - start
-    return {"seconds": round(seconds, 3), "strength_used": fit.strength, **judged(fit, rows, job["family"])}
+    return {
+        "seconds": round(seconds, 3),
+        "strength_used": fit._record.strength,
+        **judged(fit, rows, job["family"]),
+    }
 
 
-def judged(fit: Any, rows: Split, family: str) -> Result:
+def judged(fit: FitResult, rows: Split, family: str) -> Result:
     """Accuracy, average loss, l1 norm and, where the truth is known, shares of relevant columns found."""
     link = np.asarray(fit.predict(rows.test, what="link"), dtype=np.float64)
     loss = family_of(family).loss(link, rows.positive.astype(np.float64))
-    slopes = np.array(
-        [value for name, value in zip(fit.names, fit.estimates, strict=True) if name != "Intercept"]
-    )
+    slopes = fit.params.drop("Intercept", errors="ignore").to_numpy()
     found: Result = {
         "accuracy": float(np.mean((link > 0.0) == rows.positive)),
         "majority": float(max(rows.positive.mean(), 1.0 - rows.positive.mean())),
         "loss": float(np.mean(loss)),
-        "length": rows.length(fit.estimates),
+        "length": rows.length(fit.params.to_numpy()),
         "nonzero": int(np.count_nonzero(slopes)),
         "columns": len(slopes),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 
 import dpglm
 from dpglm.errors import DpglmError
+from dpglm.papers.stacking.stack import Stack
+from dpglm.results.fit_result import FitResult
 from studies.jobs import Job, Result
 from studies.paired import auc
-from studies.stacking.grid import EPSILON, LAWS, METHODS, STRENGTH, K, method_of, seed_of
+from studies.stacking.grid import EPSILON, LAWS, STRENGTH, K, method_of, seed_of
 from studies.stacking.tables import Sample, sample
 
 
@@ -29,6 +32,7 @@ def work(job: Job) -> Result:
         common=job["method"] == "plr-units",
     )
     private = job["epsilon"] is not None
+    method = method_of(job, rows.importance, rows.provenance)
     start = time.perf_counter()
     try:
         fit = dpglm.fit(
@@ -37,7 +41,7 @@ def work(job: Job) -> Result:
             schema=rows.schema,
             penalty="l2",
             strength=None if private else STRENGTH,
-            method=method_of(job, rows.importance, rows.provenance),
+            method=method,
             privacy=dpglm.Privacy(job["epsilon"], LAWS[job["law"]]) if private else None,
             goal="predict",
             seed=seed_of(job),
@@ -46,30 +50,29 @@ def work(job: Job) -> Result:
     except DpglmError as refusal:
         return {"refused": refusal.found}
     found: Result = {"seconds": round(time.perf_counter() - start, 3), "auc": _auc(fit, rows)}
-    if fit.stack is not None and job["combine"] == "model":
-        found["negative"] = float(np.mean(fit.stack.weights[1:] < 0.0))
+    stack = fit._record.part
+    if isinstance(stack, Stack) and job["combine"] == "model":
+        found["negative"] = float(np.mean(stack.weights[1:] < 0.0))
     alone = (job["epsilon"], job["models"], job["combine"]) == (EPSILON, K, "model")
-    if METHODS[job["method"]].weighs and alone and fit.stack is not None:
-        found |= parts(fit, rows)
+    if alone and isinstance(method, dpglm.methods.PSTF) and isinstance(stack, Stack) and method.importance:
+        found |= parts(fit, stack, [method.importance[name] for name in stack.names], rows)
     return found
 
 
-def parts(fit: Any, rows: Sample) -> Result:
+def parts(fit: FitResult, stack: Stack, weights: Sequence[float], rows: Sample) -> Result:
     """Areas of the models of a stack alone, and of their votes: post-processing of what was released."""
-    stack = fit.stack
     count = len(stack.names)
-    alone = [replace(stack, weights=np.concatenate([[0.0], one])) for one in np.eye(count)]
-    weights = [float(share) for share in dict(fit.mechanism["importance"]).values()]
+
+    def judged(**changes: Any) -> float:
+        return _auc(FitResult(replace(fit._record, part=replace(stack, **changes))), rows)
+
+    alone = [judged(weights=np.concatenate([[0.0], one])) for one in np.eye(count)]
     return {
-        "alone": dict(zip(stack.names, [_auc(replace(fit, stack=one), rows) for one in alone], strict=True)),
-        "majority": _auc(
-            replace(fit, stack=replace(stack, combine="majority", weights=np.ones(count))), rows
-        ),
-        "weighted": _auc(
-            replace(fit, stack=replace(stack, combine="weighted", weights=np.array(weights))), rows
-        ),
+        "alone": dict(zip(stack.names, alone, strict=True)),
+        "majority": judged(combine="majority", weights=np.ones(count)),
+        "weighted": judged(combine="weighted", weights=np.array(weights)),
     }
 
 
-def _auc(fit: Any, rows: Sample) -> float:
+def _auc(fit: FitResult, rows: Sample) -> float:
     return auc(rows.positive, np.asarray(fit.predict(rows.test, what="link"), dtype=np.float64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -12,13 +12,20 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.row_subset import RowSubset
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.typing import BoolVector, FloatVector, IntVector
 
 # Multiples of the golden ratio, modulo 1, fill [0, 1) evenly: parts of any share, whatever recurs in a table.
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
+
+# Why releases on different parts are paid for once.
+APART = (
+    "Rows are dealt to parts by their place, which is public where the number of rows is: a row that is "
+    "exchanged stays in its part, so that releases on different parts are paid for once."
+)
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,22 @@ class OnPart(Release):
             )
         return self.inner.events(relation)
 
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        return self.inner.noise_scales
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        described = self.inner.describe(relation)
+        rows = Fact("Rows read", f"a part of {self.part.share:.3g} of the rows, dealt by place")
+        return replace(
+            described,
+            theorem=f"{described.theorem}, on a part of the rows (parts.md)",
+            facts=(*described.facts, rows),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return *self.inner.why(relation), APART
+
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """What the inner release answers on the part."""
         return self.inner.run(RowSubset(rows, self.part.holds), at, noise)
@@ -130,7 +153,7 @@ class OnPart(Release):
         return WorstCase(first, second, case.direction, case.at)
 
 
-def _spread(block: RowChunk, held: IntVector, length: int) -> Piece:
+def _spread(block: RowChunk, held: IntVector, length: int) -> ArrayChunk:
     """A block with its rows at the places ``held`` of ``length``."""
     count = len(block.y)
     X = np.zeros((block.X.shape[0], length), dtype=np.float32)
@@ -138,4 +161,4 @@ def _spread(block: RowChunk, held: IntVector, length: int) -> Piece:
     X[:, held[:count]], y[held[:count]] = block.X, block.y
     if block.offset is not None:
         offset[held[:count]] = block.offset
-    return Piece(X, y, offset)
+    return ArrayChunk(X, y, offset)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -21,24 +22,11 @@ from dpglm.papers.stacking.pst_f import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.papers.stacking.stacked import distances, pull, stacked, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
+from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.guarantee import Guarantee
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.registry import with_options
-from dpglm.typing import FloatMatrix, FloatVector
-
-
-class Saved(Protocol):
-    """What is read of a saved result: released numbers and public facts."""
-
-    formula: str
-    family: str
-    method: str
-    names: tuple[str, ...]
-    estimates: FloatVector
-    user_from_coded: FloatMatrix
-    mechanism: Any
-    guarantee: Guarantee
-    stack: Stack | None
+from dpglm.typing import FloatMatrix
 
 
 @dataclass(frozen=True)
@@ -52,7 +40,7 @@ class _Transfer(Method):
     """
 
     source: str | PathLike[str] = ""
-    _saved: Saved | None = field(default=None, repr=False, compare=False)
+    _saved: FitRecord | None = field(default=None, repr=False, compare=False)
 
     coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
 
@@ -70,7 +58,7 @@ class _Transfer(Method):
         return own_ridge(penalty, strength)
 
     @property
-    def saved(self) -> Saved:
+    def saved(self) -> FitRecord:
         """The source, read."""
         assert self._saved is not None, "opened before it is planned"
         return self._saved
@@ -84,9 +72,9 @@ class _Transfer(Method):
             Names the first column, or bound, that differs.
         """
         saved, names = self.saved, problem.geometry.names
-        if saved.family != problem.family.name:
+        if saved.specification.family.name != problem.family.name:
             raise MethodError(
-                f"a source of family {saved.family!r}",
+                f"a source of family {saved.specification.family.name!r}",
                 expected=f"family {problem.family.name!r}",
                 remedy="Fit the source with the same family.",
             )
@@ -95,13 +83,13 @@ class _Transfer(Method):
                 raise MethodError(
                     f"column {name!r} in the {'source' if name in saved.names else 'formula'} only",
                     expected="the same formula and levels for source and target",
-                    remedy=f"Use the formula of the source: {saved.formula!r}.",
+                    remedy=f"Use the formula of the source: {saved.specification.formula!r}.",
                 )
         if saved.names != names:
             raise MethodError(
                 "the columns of the source in another order",
                 expected="the same formula",
-                remedy=f"Use the formula of the source: {saved.formula!r}.",
+                remedy=f"Use the formula of the source: {saved.specification.formula!r}.",
             )
 
     def _require_bounds(self, geometry: Geometry) -> None:
@@ -122,12 +110,13 @@ class _Transfer(Method):
             return "whoever is in the rows of the source as well pays its price, too"
         return "the source promises no privacy and was made without these rows"
 
-    def _source_facts(self) -> dict[str, Any]:
-        return {
-            "source": f"{self.saved.formula}  [{self.saved.method}]",
-            "source_privacy": self.saved.guarantee.statement(),
-            "source_note": "budgets of source and target are separate; a person in both pays both",
-        }
+    def _source_facts(self) -> tuple[Fact, ...]:
+        source = f"{self.saved.specification.formula}  [{self.saved.specification.method.name}]"
+        return (
+            Fact("Source of the coefficients that the fit is pulled to", source),
+            Fact("Price of that source, a budget of its own", self.saved.guarantee.statement()),
+            Fact("On that source", "budgets of source and target are separate; a person in both pays both"),
+        )
 
 
 @methods.register("pst-h")
@@ -146,6 +135,8 @@ class PSTH(_Transfer):
         As in `PSTF`, for the target.
     ridge : float or None
         How strongly each model is pulled, sum units. None: the least that privacy needs.
+    stacking : str
+        Options of the `PSTF` that the first source of a chain was fitted with; read from the source.
 
     References
     ----------
@@ -160,6 +151,7 @@ class PSTH(_Transfer):
     combine: Combine = "model"
     holdout: float = 0.5
     ridge: float | None = None
+    stacking: str = ""
 
     name: ClassVar[str] = "pst-h"
 
@@ -167,25 +159,25 @@ class PSTH(_Transfer):
         """The source's groups, with the target's options."""
         self._require_match(problem)
         saved = self.saved
-        if saved.method not in ("pst-f", "pst-h") or saved.stack is None:
+        if saved.specification.method.name not in ("pst-f", "pst-h") or not isinstance(saved.part, Stack):
             raise MethodError(
-                f"a source by method {saved.method!r}, which is no stack of groups",
+                f"a source by method {saved.specification.method.name!r}, which is no stack of groups",
                 expected="a fit with dpglm.methods.PSTF of two groups or more",
                 remedy="Use dpglm.methods.PPHTL(source=...), which starts from one model.",
             )
         self._require_bounds(problem.geometry)
-        chosen = with_options(PSTF, self._options)
+        chosen = with_options(PSTF, self.stacking)
         return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge)
 
-    @property
-    def _options(self) -> str:
-        """The groups and weights of the first source of a chain of transfers."""
-        kept = self.saved.mechanism
-        return str(kept.get("method_options" if self.saved.method == "pst-f" else "stacking", ""))
+    def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
+        opened = super().opened(load)
+        method = opened.saved.specification.method
+        first = method.options.get("stacking", "{}") if method.name == "pst-h" else json.dumps(method.options)
+        return replace(opened, stacking=str(first))
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        chosen, stack = self._stacking(problem), self.saved.stack
-        assert stack is not None
+        chosen, stack = self._stacking(problem), self.saved.part
+        assert isinstance(stack, Stack)
         grouping, _ = chosen.grouping(problem, pure=False)
         if (grouping.names, grouping.terms) != (stack.names, stack.groups):
             raise MethodError(
@@ -199,18 +191,18 @@ class PSTH(_Transfer):
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         assert plan.privacy is not None
-        assert self.saved.stack is not None
+        assert isinstance(self.saved.part, Stack)
         chosen = self._stacking(problem)
         grouping, _ = chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)
-        return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.stack.coefficients))
+        return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.part.coefficients))
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        return {
-            **self._stacking(problem).card(problem, plan),
-            "algorithm": "stacking of models that start from another organisation's (PST-H)",
-            **self._source_facts(),
-            "stacking": self._options,
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        described = self._stacking(problem).describe(problem, plan)
+        return replace(
+            described,
+            algorithm="stacking of models that start from another organisation's (PST-H)",
+            facts=(*described.facts, *self._source_facts()),
+        )
 
 
 @methods.register("pphtl")
@@ -245,8 +237,7 @@ class PPHTL(_Transfer):
         grouping = whole_rows(problem)
         (mask,), (far,) = grouping.masks(problem.geometry), distances(grouping, self._centre(problem))
         model = SubmodelMinimisers((pricing.alone(problem, mask, self.ridge, far),), grouping.loadings)
-        theorem = "Theorem A1" if pricing.mu is None else "Theorem A2"
-        return budgeted_plan((model,), pricing.privacy, theorem, mu=pricing.mu, more=(self._premise(),))
+        return budgeted_plan((model,), pricing.privacy, mu=pricing.mu, more=(self._premise(),))
 
     def _centre(self, problem: Problem) -> FloatMatrix:
         """The source's coefficients in coded columns, shape (1, p)."""
@@ -259,18 +250,11 @@ class PPHTL(_Transfer):
         answer = ask(release, pull(grouping, self._centre(problem)))
         return stacked(problem, grouping, [answer], "model", np.ones(1), lambda at: at)
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        (release,) = plan.releases
-        assert isinstance(release, SubmodelMinimisers)
-        inside = release.minimisers[0]
-        return {
-            "algorithm": "objective perturbation around another organisation's model (PPHTL)",
-            "theorem": plan.guarantee.theorem,
-            "released": "the minimiser of sum of losses + b'theta + ridge/2 |theta - source|^2, once",
-            "sensitivity": release.sensitivity("replace-one"),
-            "noise": "Gaussian" if inside.law == "gaussian" else "density proportional to exp(-|b| / scale)",
-            "noise_scale": inside.scale,
-            "ridge": inside.least_ridge,
-            "solver_residual": inside.tolerance,
-            **self._source_facts(),
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        return MethodDescription(
+            "objective perturbation around another organisation's model (PPHTL)",
+            plan.describe(),
+            "inside the objective",
+            plan.why(),
+            facts=self._source_facts(),
+        )
