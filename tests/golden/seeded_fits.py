@@ -53,16 +53,10 @@ def choices() -> Iterator[tuple[str, dict[str, Any]]]:
     for (goal, penalty), name, relation in product(
         (("explain", "none"), ("select", "l1/2"), ("predict", "l1")), BUDGETS, BOTH
     ):
-        yield (
-            f"binomial auto {goal} {penalty} {name} {relation}",
-            _asked("binomial", goal, penalty, name, relation),
-        )
+        yield _choice("binomial", goal, penalty, name, relation)
     for family, name, relation in product(("gaussian", "poisson", "huber_svm"), BUDGETS, BOTH):
         if family == "gaussian" or name in ("pure", "approximate"):
-            yield (
-                f"{family} auto explain l2 {name} {relation}",
-                _asked(family, "explain", "l2", name, relation),
-            )
+            yield _choice(family, "explain", "l2", name, relation)
     for method, name in product(_methods(), ("pure", "approximate", "gdp")):
         if name == "approximate" or method.name in ("output", "moments", "pst-f", "pst-s"):
             family = "gaussian" if method.name == "moments" else "binomial"
