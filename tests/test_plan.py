@@ -16,9 +16,9 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.coding.expected_rows import expected_moments, expected_quantiles
 from dpglm.data.formula.parse import parse
-from dpglm.data.schema.declaration import declared
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.tables.datasets import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
