@@ -10,8 +10,6 @@ from dpglm.privacy.description import Fact, FactValue, MethodDescription, Releas
 
 # Labels of what a mechanism held in files without a description.
 _LABELS: Final = {
-    "information_sensitivity": "Sensitivity of the curvature, Frobenius",
-    "curvature_noise_scale": "Noise scale of the curvature",
     "ridge": "Ridge, sum units",
     "strength_chosen_by": "Penalty strength chosen by",
     "solver_residual": "Certified solver residual",
@@ -32,11 +30,10 @@ _LABELS: Final = {
     "source": "Source of the coefficients that the fit is pulled to",
     "source_privacy": "Price of that source, a budget of its own",
     "source_note": "On that source",
-    "released_too": "Released too",
 }
 _READ_ELSEWHERE: Final = (
     *("algorithm", "theorem", "released", "sensitivity", "noise", "noise_scale", "penalty_applied"),
-    *("proof_sketch", "interval_method"),
+    *("proof_sketch", "interval_method", "released_too", "information_sensitivity", "curvature_noise_scale"),
     *("strength_sum", "method_options", "penalty_options", "row_norm", "coding", "rows_clipped", "stacking"),
     *("random_source", "response", "response_levels", "response_bounds", "loss_width", "post_processing"),
 )
@@ -82,18 +79,26 @@ def older_description(mechanism: Mapping[str, Any]) -> MethodDescription:
         for key, value in mechanism.items()
         if value is not None and key not in _READ_ELSEWHERE
     )
-    released, noise, theorem = (str(mechanism.get(name, "")) for name in ("released", "noise", "theorem"))
-    numbers = [mechanism.get(name) for name in ("sensitivity", "noise_scale")]
-    sensitivity, scale = (float(one) if isinstance(one, int | float) else 0.0 for one in numbers)
-    release = ReleaseDescription("", released, sensitivity, noise, scale, theorem)
+    releases = [_older_release(mechanism, "released", "sensitivity", "noise_scale")]
+    if "released_too" in mechanism:
+        second = ("released_too", "information_sensitivity", "curvature_noise_scale")
+        releases.append(_older_release(mechanism, *second))
     return MethodDescription(
         str(mechanism["algorithm"]),
-        (release,),
+        tuple(releases),
         str(mechanism.get("penalty_applied", "")),
         str(mechanism.get("proof_sketch", "")),
         str(mechanism.get("interval_method", "")),
         facts,
     )
+
+
+def _older_release(mechanism: Mapping[str, Any], *keys: str) -> ReleaseDescription:
+    """What a mechanism says of a release: what it is, its sensitivity, its scale."""
+    numbers = [mechanism.get(key) for key in keys[1:]]
+    sensitivity, scale = (float(one) if isinstance(one, int | float) else 0.0 for one in numbers)
+    noise, theorem = (str(mechanism.get(name, "")) for name in ("noise", "theorem"))
+    return ReleaseDescription("", str(mechanism.get(keys[0], "")), sensitivity, noise, scale, theorem)
 
 
 def _flat(value: Any) -> FactValue:

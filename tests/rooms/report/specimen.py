@@ -10,7 +10,10 @@ import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.released import Released
+from dpglm.mechanisms import why
 from dpglm.papers.stacking.stack import Combine, Stack
+from dpglm.postprocessing.description_parsing import older_description
+from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
 from tests.golden.examples import interval_fit
@@ -98,7 +101,17 @@ def fit(**changes: Any) -> FitResult:
         "ledger": ledger(),
         "version": "0.1.0",
     }
-    return FitResult(**(fields | changes))
+    made = fields | changes
+    made.setdefault("description", described(made["mechanism"]))
+    return FitResult(**made)
+
+
+def described(mechanism: Mapping[str, Any]) -> MethodDescription:
+    """A description with these facts, and the argument of objective perturbation."""
+    steps = [*why.COMMON, why.BY_THEOREM["A1"], why.RESIDUAL]
+    if "released_too" in mechanism:
+        steps += [why.DIAGONAL, why.INFORMATION]
+    return replace(older_description(mechanism), why="\n".join([*steps, why.AFTERWARDS]))
 
 
 def pure(**changes: Any) -> Guarantee:
@@ -233,6 +246,7 @@ def interval(**changes: Any) -> FitResult:
     }
     promise = approximate(relation="replace-one")
     fields: dict[str, Any] = {"guarantee": promise, "ledger": ledger(), "mechanism": card}
+    fields["description"] = described(card)
     return interval_fit(**(fields | {"spend_lines": interval_fit().spend_lines} | changes))
 
 

@@ -102,7 +102,7 @@ def test_a_fingerprint_changes_with_any_bit_of_a_number():
     assert len(fingerprint(other)) == 64
 
 
-@pytest.mark.parametrize("key", list(DOCUMENT))
+@pytest.mark.parametrize("key", [key for key in DOCUMENT if key != "description"])  # older files have none
 def test_each_field_is_needed(key):
     refused(
         {name: value for name, value in DOCUMENT.items() if name != key}, mentions=key.split("_version")[0]
