@@ -16,11 +16,12 @@ from dpglm.data.coding.design import Design
 from dpglm.data.schema.variables import Numeric
 from dpglm.errors import StoreError
 from dpglm.methods.objective import Objective
+from dpglm.spec.fitting import strength_per_row
 from tests.replay.recorder import differences, watched
 from tests.replay.studies import Study, everything
 from tests.replay.test_frames import ODD_ROW, SOUND_ROW, dressed
 
-CLEAN, ASK, SOLVE, CARD = Numeric.clean, Curator.ask, Objective.solve, Objective.card
+CLEAN, ASK, SOLVE = Numeric.clean, Curator.ask, Objective.solve
 
 
 def outside(column: Any) -> int:
@@ -59,7 +60,7 @@ def private_rows(ask: Any) -> int:
 def branch(patch: pytest.MonkeyPatch) -> None:
     def solve(self: Objective, problem: Any, plan: Any, ask: Any) -> Any:
         if private_rows(ask) % 2:
-            problem.public_size()  # any line of the package
+            strength_per_row(problem, {}, None)  # any line of the package
         return SOLVE(self, problem, plan, ask)
 
     patch.setattr(Objective, "solve", solve)
@@ -67,8 +68,7 @@ def branch(patch: pytest.MonkeyPatch) -> None:
 
 def fact(patch: pytest.MonkeyPatch) -> None:
     def solve(self: Objective, problem: Any, plan: Any, ask: Any) -> Any:
-        found = SOLVE(self, problem, plan, ask)
-        return replace(found, strength=float(private_rows(ask)))
+        return replace(SOLVE(self, problem, plan, ask), residual=float(private_rows(ask)))
 
     patch.setattr(Objective, "solve", solve)
 

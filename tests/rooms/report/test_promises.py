@@ -197,7 +197,7 @@ def test_the_search_for_claims_finds_them_where_they_belong() -> None:
 
 def test_two_releases_have_a_step_of_the_proof_each() -> None:
     words = Page(render(PAGES["intervals"][0]())).by_id("mechanism").words
-    assert "The information matrix is a second release" in words
+    assert "The curvature is a second release" in words
     assert "Each term has a ridge of its own" in words
     assert "second release, taken" not in Page(render(fit())).by_id("mechanism").words
     assert "Frobenius" not in Page(render(PAGES["intervals_seeded"][0]())).visible

@@ -72,7 +72,7 @@ def test_many_models_make_neither_the_diagram_nor_the_page_long(count: int) -> N
 
 def test_importance_and_where_it_comes_from_are_shown() -> None:
     words = section(stacked()).words
-    assert "life: 2.0, work and schooling of the woman: 1.0, marriage: 0.666" in words
+    assert "life: 2; work and schooling of the woman: 1; marriage: 0.6667" in words
     assert "three marriage counsellors" in words
 
 
@@ -81,6 +81,8 @@ def test_a_source_has_a_price_of_its_own_on_the_page() -> None:
     assert "affair ~ age + children + C(occupation) [pst-f]" in words
     assert "charged at the main hospital" in words
     assert "a person in both pays both" in words
+    alone = section(stacked(mechanism={"source": "main.json"})).words
+    assert "pays both prices" in alone
     assert "pays both" not in section(stacked(mechanism={})).words
 
 
@@ -92,7 +94,7 @@ def test_the_ridge_of_a_fit_with_a_source_pulls_to_it() -> None:
 
 def test_the_end_of_a_long_promise_of_a_source_is_not_cut_off() -> None:
     words = "a promise " * 90 + "(NOT PRIVATE: seeded)"
-    read = Page(render(stacked(mechanism={"algorithm": "stacking", "source_privacy": words})))
+    read = Page(render(stacked(mechanism={"source_privacy": words})))
     for place in ("stack", "mechanism"):
         assert "(NOT PRIVATE: seeded)" in read.by_id(place).words
 
@@ -153,8 +155,8 @@ def test_the_coefficients_of_a_stack_are_called_an_approximation() -> None:
 def test_names_of_models_stay_text(attack: str) -> None:
     hostile = stack({attack: (attack, "age"), f"{attack} again": ("educ",), "third": ("age",)})
     card = dict.fromkeys(("importance_provenance", "source", "source_privacy", "source_note"), attack)
-    source = render(stacked(hostile, mechanism=card | {"algorithm": "stacking", "importance": {attack: 1.0}}))
+    source = render(stacked(hostile, mechanism=card | {"importance": {attack: 1.0}}))
     found = Page(source).by_id("stack")
-    benign = dict.fromkeys(card, "word") | {"algorithm": "stacking", "importance": {"word": 1.0}}
+    benign = dict.fromkeys(card, "word") | {"importance": {"word": 1.0}}
     assert shapes(found) == shapes(section(stacked(mechanism=benign)))
     assert not [key for e in found.walk() for key in e.attributes if key.startswith("on")]
