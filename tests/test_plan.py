@@ -22,6 +22,7 @@ from dpglm.data.tables.datasets import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
+from tests.described import noise_scale
 
 FAIR = (
     "affair ~ rate_marriage + age + yrs_married + children + religious + educ"
@@ -153,7 +154,7 @@ def test_the_plan_releases_what_the_fit_releases() -> None:
     study = dpglm.plan(FAIR, declared(frame), n=len(frame), privacy=BUDGET, penalty="none")
     fit = dpglm.fit(FAIR, frame, privacy=BUDGET, penalty="none", seed=1, progress=False)
     assert list(study.releases["release"]) == list(fit.spend["release"])
-    assert study.releases["noise_scale"][0] == fit.mechanism["noise_scale"]
+    assert study.releases["noise_scale"][0] == noise_scale(fit)
     assert study.releases["mu"].to_numpy() == pytest.approx(fit.spend["mu"].to_numpy())
     assert study.guarantee.epsilon == fit.guarantee.epsilon
 

@@ -33,7 +33,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_quick_run_writes_every_figure_and_fit(quick: Path) -> None:
     page = (quick / "dpsc.html").read_text(encoding="utf-8")
     figures = range(1, 11) if real_tables.available("kddcup99") else range(1, 7)
@@ -49,7 +49,7 @@ def test_quick_run_writes_every_figure_and_fit(quick: Path) -> None:
     assert "http" not in text, "the page must not need the network"
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_quick_results_are_those_of_the_jobs(quick: Path) -> None:
     """Metrics are within their ranges, and a fit without noise beats the printed one at this size."""
     found = study.so_far(QUICK, quick)
@@ -67,7 +67,7 @@ def test_quick_results_are_those_of_the_jobs(quick: Path) -> None:
         assert exact < printed
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_stopped_run_goes_on_and_ends_with_the_same_page(
     quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_page(
     assert not ran
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_absent_kdd_is_skipped_with_a_note(
     quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,10 +123,10 @@ def test_printed_fits_are_marked_and_corrected_ones_spend_what_was_asked() -> No
     for kind in fits.KINDS:
         fit = fits.fitted(rows, grid.job(kind, "l1", 500, 0, 1.0, 0, given))
         if kind in (fits.EXACT, fits.PRINTED):
-            assert fit.mechanism["theorem"].startswith("none: NOT PRIVATE"), kind
+            assert fit.description.releases[0].theorem.startswith("none: NOT PRIVATE"), kind
             assert math.isinf(fit.privacy.epsilon), kind
             continue
-        assert fit.mechanism["theorem"].startswith("Theorem"), kind
+        assert "Theorem" in fit.guarantee.theorem, kind
         assert fit.privacy.epsilon == 1.0, kind
         assert fit.privacy.delta == (0.0 if kind == fits.PURE else fits.DELTA), kind
 

@@ -20,6 +20,7 @@ from reports.radmm.designs import REAL, RELEVANT, TITLES, missing, split
 from reports.radmm.summary import Cell, Fits, Share
 from reports.radmm.work import TOPS, work, xi
 from reports.studies.runner import Result, key_of, read
+from tests.described import noise_scale
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def results(out: Path) -> list[Result]:
     return [{**json.loads(job), **found} for job, found in read(out / "results.jsonl").items()]
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_quick_run_makes_a_page_with_all_its_figures(quick: Path) -> None:
     text = (quick / "radmm.html").read_text(encoding="utf-8")
     here = [name for name in TITLES if missing(name) is None]
@@ -52,7 +53,7 @@ def test_a_quick_run_makes_a_page_with_all_its_figures(quick: Path) -> None:
     assert not re.search(r"<script|<link|<img|src=", text)
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_every_fit_of_a_quick_run_ran_and_knows_what_it_measured(quick: Path) -> None:
     fits = [one for one in results(quick) if one["study"] == "fit"]
     here = [name for name in TITLES if missing(name) is None]
@@ -70,7 +71,7 @@ def test_every_fit_of_a_quick_run_ran_and_knows_what_it_measured(quick: Path) ->
             assert found[0] * RELEVANT <= one["nonzero"]
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_run_goes_on_where_it_stopped(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (quick / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
     kept = [line for line in lines if json.loads(line)["job"].get("table") != "simulated"]
@@ -176,7 +177,7 @@ def test_the_noise_whose_cost_is_told_is_the_noise_that_is_drawn(eta: float) -> 
     fit = dpglm.fit("y ~ x1 + x2", frame, method=method, strength=0.01, privacy=(1.0, 1e-8), seed=1)
     printed = 2.0 / (len(frame) * (1.0 + eta * RHO_PRINTED))
     expected = printed * accounting.printed_multiple(1.0, RHO_PRINTED)
-    assert fit.mechanism["noise_scale"] == pytest.approx(expected)
+    assert noise_scale(fit) == pytest.approx(expected)
     assert "NOT PRIVATE" in fit.alarm
 
 

@@ -124,9 +124,9 @@ def plans() -> Iterator[Case]:
             what = f"{name}, {privacy.definition}"
             for number, part in enumerate(plan.parallel()):
                 yield f"{what}, part {number}", part
-            card = method.card(problem, plan)
-            yield what, [np.atleast_1d(card[key]) for key in ("noise_scale", "ridge")]
-            yield f"{what}: groups", str(card.get("groups"))
+            facts = {fact.label: fact.value for fact in method.describe(problem, plan).facts}
+            yield what, [release.noise_scales for release in plan.releases]
+            yield f"{what}: groups", str(facts.get("Groups of columns"))
             yield f"{what}, of all", str([release.reads for release in plan.releases])
             for number, release in enumerate(plan.releases):
                 inner = release.inner if isinstance(release, OnPart) else release

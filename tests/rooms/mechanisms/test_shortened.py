@@ -19,7 +19,7 @@ from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import GaussianEvent, PerturbedEvent, PureEvent, basic_composition
 from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
@@ -37,11 +37,11 @@ class Table:
         self.y = np.zeros(self.X.shape[1]) if y is None else np.asarray(y, dtype=float)
         self.offset, self.width, self.size = offset, width, len(self.X)
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         parts = [slice(i, i + self.width) for i in range(0, len(self.y), self.width)]
         offsets = [None if self.offset is None else self.offset[part] for part in parts]
         return [
-            Piece(np.ascontiguousarray(self.X[:, part]), self.y[part], offset)
+            ArrayChunk(np.ascontiguousarray(self.X[:, part]), self.y[part], offset)
             for part, offset in zip(parts, offsets, strict=True)
         ]
 
@@ -143,7 +143,7 @@ def test_one_row_moves_the_sums_by_no_more_than_is_paid_for(
     pair: FloatBlock, relation: Relation, count_rows: bool, array: bool
 ) -> None:
     """Also where a row breaks its promise: entries up to 1 make norms up to sqrt(3)."""
-    more = {"ridge": np.array([0.5, 1.0, 2.0]), "reach": 1.0} if array else {}
+    more = {"ridge": np.array([0.5, 1.0, 2.0]), "max_leverage": 1.0} if array else {}
     release = NormClippedMinimiser(minimiser(3, **more), 1.0, count_rows or relation == "add-remove")
     base = random_table(3, 20).X
     second = base if relation == "add-remove" else np.column_stack([pair[:, 1], base])
