@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpglm
-from dpglm.data.schema.declaration import find_schema
 from dpglm.data.tables import cohort
+from dpglm.data.tables.datasets import find_schema
 from dpglm.typing import BoolVector
 from studies import real_tables
 from studies.centred import centred
