@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dpglm.papers.stacking.submodels import Stack, columns_text, model_sizes, model_weights
-from dpglm.report.section import Figure, Rows
-from dpglm.report.svg import Drawing, shortened
-from dpglm.report.wording import shown
-from dpglm.results.fit_result import FitResult
+from dpglm.postprocessing.record import FitRecord
+from dpglm.report.figure import Rows, shortened
+from dpglm.report.section import shown
+from dpglm.report.svg import Drawing, Illustration
 from dpglm.tables.number import coefficient
 
 MOST_BOXES = 10
@@ -15,7 +15,7 @@ HEIGHT, GAP, TOP = 34.0, 9.0, 8.0
 COLUMNS = ((0.0, 44.0), (80.0, 238.0), (278.0, 350.0), (372.0, 426.0))
 
 
-def stack_figure(result: FitResult, stack: Stack) -> Figure:
+def stack_figure(result: FitRecord, stack: Stack) -> Illustration:
     """Boxes and arrows from left to right, a box a model; of many models the first ones."""
     count = len(stack.names)
     sizes, weights = model_sizes(result, stack), model_weights(stack)
@@ -70,7 +70,7 @@ def stack_figure(result: FitResult, stack: Stack) -> Figure:
         else "How a row is predicted. Each model reads its columns only and casts its vote; the log odds are "
         "those of the share of votes."
     )
-    return Figure(drawing, caption, twin)
+    return Illustration(drawing, caption, twin)
 
 
 def _box(drawing: Drawing, ends: tuple[float, float], top: float, role: str) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from dpglm.papers.stacking.figure import stack_figure
 from dpglm.papers.stacking.submodels import Stack, combined_text, model_terms, model_weights
-from dpglm.report.section import Rows, Section
-from dpglm.report.sections.mechanism import fact_words
-from dpglm.report.wording import shown
-from dpglm.results.fit_result import FitResult
+from dpglm.postprocessing.record import FitRecord
+from dpglm.report.figure import Rows
+from dpglm.report.mechanism import fact_words
+from dpglm.report.section import Section, shown
 from dpglm.tables.number import coefficient
 
 MOST_ROWS = 100
@@ -34,13 +34,12 @@ SOURCE = (
 )
 
 
-def stack_of_models(result: FitResult, choices: Mapping[str, str]) -> Section | None:
+def stack_of_models(result: FitRecord, choices: Mapping[str, str]) -> Section | None:
     """Diagram, models with their terms and weights, importance, source; None for a fit that is one model."""
     stack = result.stack
     if stack is None:
         return None
     content = {
-        "private": result.guarantee.private,
         "count": len(stack.names),
         "combine": stack.combine,
         "facts": _facts(result, stack),
@@ -53,7 +52,7 @@ def stack_of_models(result: FitResult, choices: Mapping[str, str]) -> Section | 
     return Section("stack", "The stack of models", content)
 
 
-def _facts(result: FitResult, stack: Stack) -> list[tuple[str, str]]:
+def _facts(result: FitRecord, stack: Stack) -> list[tuple[str, str]]:
     facts = [("Models", str(len(stack.names))), ("Put together by", combined_text(stack))]
     for key, label in (
         ("groups_chosen", "Origin of the groups"),
@@ -69,7 +68,7 @@ def _facts(result: FitResult, stack: Stack) -> list[tuple[str, str]]:
     return facts
 
 
-def _models(result: FitResult, stack: Stack) -> Rows:
+def _models(result: FitRecord, stack: Stack) -> Rows:
     """A row a model."""
     rows = [
         (
@@ -85,12 +84,12 @@ def _models(result: FitResult, stack: Stack) -> Rows:
     return Rows("Models of the stack", ("model", "reads", weight), tuple(rows), numeric=(2,))
 
 
-def _promised(result: FitResult) -> bool:
+def _promised(result: FitRecord) -> bool:
     """Whether there is a price, of exchanging a row: one more row would move others to other parts."""
     return result.guarantee.private and result.guarantee.relation == "replace-one"
 
 
-def _parallel(result: FitResult, stack: Stack) -> list[str]:
+def _parallel(result: FitRecord, stack: Stack) -> list[str]:
     """Why parts of the rows cost no more than one of them, for the methods of which that is known."""
     words = {"pst-s": [PARTS], "pst-f": [GROUPS], "pst-h": [GROUPS]}.get(result.method, [])
     if len(stack.names) == 1:  # neither parts nor a meta model

@@ -9,8 +9,8 @@ from dpglm.errors import MethodError, StoreError
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.page import render
 from dpglm.report.plots import plot
-from dpglm.report.wording import chance, percent
 from dpglm.results.fitted import Fitted
+from dpglm.tables.number import chance, percent
 from tests.rooms.report import specimen
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpglm.privacy.accounting import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.report.curves import cumulative, privacy_profile, trade_off
+from dpglm.report.guarantee_figures import cumulative, privacy_profile, trade_off
 from dpglm.report.page import render
 from tests.rooms.report.reading import Element, Page
 from tests.rooms.report.specimen import PAGES, approximate, fit, gaussian, ledger, plain, pure, seeded
@@ -57,7 +57,7 @@ def test_gaussian_numbers_stand_on_the_page(epsilon: float, mu: float, average: 
 
 def test_delta_is_called_what_it_is_and_pure_epsilon_needs_no_such_words() -> None:
     words = page(approximate()).visible
-    assert "The ceiling is not absolute" in words
+    assert "The limit is not absolute" in words
     assert "1 in 100,000" in words
     assert "with a chance of at most 1 in 50,000" in words
     assert "not absolute" not in page(pure()).visible

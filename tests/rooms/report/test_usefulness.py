@@ -10,8 +10,7 @@ import pytest
 from dpglm.postprocessing.missing_intervals import RULE
 from dpglm.postprocessing.usefulness import detectable, halving, widths
 from dpglm.report.page import render
-from dpglm.report.wording import number
-from dpglm.tables.number import coefficient, factor
+from dpglm.tables.number import coefficient, factor, plain_number
 from tests.rooms.report.reading import Page
 from tests.rooms.report.specimen import PAGES, approximate, fit, interval, plain
 from tests.rooms.report.test_promises import table
@@ -83,7 +82,7 @@ def test_the_numbers_of_the_curves_start_from_today() -> None:
     median = re.search(r"For the median coefficient it is ([\d.]+) times", read.visible)
     assert median
     ratio = interval().bse / interval().tidy()["sampling_se"].to_numpy()
-    assert median.group(1) == number(float(f"{ratio.median():.3g}"))
+    assert median.group(1) == plain_number(float(f"{ratio.median():.3g}"))
 
 
 def test_a_private_page_without_intervals_says_why_and_keeps_bias_and_small_groups() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dpglm.report.section import Section
-from dpglm.report.wording import number, shown
-from dpglm.results.fit_result import FitResult
-from dpglm.tables.number import ABSENT, budget
+from dpglm.postprocessing.record import FitRecord
+from dpglm.report.section import Section, shown
+from dpglm.tables.number import ABSENT, budget, plain_number
 
 LABELS = {
     "algorithm": "Algorithm",
@@ -101,7 +100,7 @@ CURVATURE_STEP = (
 )
 
 
-def mechanism_card(result: FitResult, choices: Mapping[str, str]) -> Section:
+def mechanism_card(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """Public facts of the release in their order, with labels for known ones, and a proof sketch."""
     private = result.guarantee.private
     facts = [
@@ -109,11 +108,11 @@ def mechanism_card(result: FitResult, choices: Mapping[str, str]) -> Section:
         for key, value in list(result.mechanism.items())[:MOST_FACTS]
         if value is not None and key != "proof_sketch" and (private or key not in CLAIMS)
     ]
-    content = {"private": private, "facts": facts, "steps": _proof(result) if private else []}
+    content = {"facts": facts, "steps": _proof(result) if private else []}
     return Section("mechanism", "Mechanism card", content)
 
 
-def _proof(result: FitResult) -> list[str]:
+def _proof(result: FitRecord) -> list[str]:
     """The sketch that came with the mechanism, or the one for a known theorem, or none."""
     given = result.mechanism.get("proof_sketch")
     if given:
@@ -147,7 +146,7 @@ def fact_words(key: str, value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return budget(value) if key in ("epsilon", "delta", "mu", "rho") else number(value)
+        return budget(value) if key in ("epsilon", "delta", "mu", "rho") else plain_number(value)
     if isinstance(value, Mapping):
         return shown(
             "; ".join(f"{name}: {fact_words(str(name), inner)}" for name, inner in value.items()) or ABSENT,

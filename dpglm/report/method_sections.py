@@ -1,0 +1,114 @@
+"""Sections on how the result came about: declared data, choices of the analyst, the saved result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Final
+
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.store import fingerprint, to_json
+from dpglm.report.figure import Rows
+from dpglm.report.section import Section, shown
+from dpglm.tables.number import ABSENT
+
+MOST_COLUMNS: Final = 100
+MOST_LEVELS: Final = 24
+MOST_EXTRA: Final = 20  # questions of the analyst's own
+MOST_CHARACTERS: Final = 60_000  # of JSON with all digits; a longer one is packed
+SETTINGS: Final = {"title": "Table", "unit": "What one row is", "rows": "Rows, declared", "sites": "Sites"}
+QUESTIONS: Final = {
+    "bounds": "Bounds and levels: where do they come from?",
+    "exploration": "Exploration: were the private data inspected, plotted or summarised before this fit?",
+    "formula": "Formula: how were variables and their coding chosen?",
+    "tuning": "Tuning: how were penalty, strength and other options chosen?",
+    "search": "Model search: how many models were tried on these data, and were all of them paid for?",
+    "repeats": "Other releases: what else has been or will be published from the same people?",
+    "unit": "Unit: can one person own more than one row?",
+}
+
+
+def declared_data(record: FitRecord) -> Section:
+    """The schema as a table: bounds, levels, rules, provenance, and whether the data were inspected."""
+    columns = {
+        name: facts if isinstance(facts, Mapping) else {}
+        for name, facts in record.schema.get("variables", {}).items()
+    }
+    content = {
+        "table": Rows(
+            "Declared columns",
+            ("column", "values", "missing", "outside", "declared from", "looked at data"),
+            tuple(_column(name, facts) for name, facts in list(columns.items())[:MOST_COLUMNS]),
+        ),
+        "left_out": max(0, len(columns) - MOST_COLUMNS),
+        "facts": [
+            (label, shown(record.schema[key])) for key, label in SETTINGS.items() if key in record.schema
+        ],
+        "inspected": [shown(name) for name, facts in columns.items() if facts.get("looked_at_data")][:100],
+    }
+    return Section("declared", "Declared data", content)
+
+
+def _column(name: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """A declared column as a row of the table."""
+    if facts.get("bounds") is not None:
+        low, high = facts["bounds"]
+        values, outside = f"{low:g} to {high:g}", "moved to the nearest bound"
+    else:
+        levels = list(facts.get("levels") or ())
+        values = ", ".join(shown(level, 60) for level in levels[:MOST_LEVELS])
+        values += f", … ({len(levels)} levels)" if len(levels) > MOST_LEVELS else ""
+        outside = "as missing" if facts.get("other") is None else _rule(facts["other"])
+    return (
+        shown(name, 80),
+        shown(values, 300),
+        _rule(facts.get("missing", "omit")),
+        outside,
+        shown(facts.get("source") or ABSENT, 160),
+        "yes" if facts.get("looked_at_data") else "no",
+    )
+
+
+def _rule(rule: object) -> str:
+    """What a row without a usable value does."""
+    if rule == "omit":
+        return "contributes nothing"
+    return f"counts as {rule:g}" if isinstance(rule, float) else f"counts as {shown(rule)}"
+
+
+def choices_outside(choices: Mapping[str, str]) -> Section:
+    """A checklist: the analyst's answers, open boxes elsewhere; unknown keys are further questions."""
+    listed = [(question, choices.get(key, "")) for key, question in QUESTIONS.items()]
+    extra = [(key, text) for key, text in choices.items() if key not in QUESTIONS][:MOST_EXTRA]
+    answers = [(shown(question), shown(" ".join(text.split()), 1200)) for question, text in listed + extra]
+    return Section("choices", "Choices outside the software", {"answers": answers})
+
+
+def trust_and_limits() -> Section:
+    """Who saw the raw data, what is declared and not verified, intended and unintended use."""
+    return Section("limits", "Trust model and limits")
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """Text that keeps its line breaks on the page."""
+
+    text: str
+
+    def __html__(self) -> str:
+        return escape(self.text, quote=False)
+
+
+def saved_result(record: FitRecord) -> Section:
+    """Fingerprint, and the JSON itself where it may be published; the page drops it where it is too long."""
+    text = to_json(record)
+    packed = len(text) > MOST_CHARACTERS
+    if packed:
+        text = to_json(record, packed=True)
+    content = {
+        "fingerprint": fingerprint(record),
+        "packed": packed,
+        "json": Verbatim(text) if record.guarantee.private else None,
+    }
+    return Section("annex", "The saved result", content)
