@@ -6,6 +6,8 @@ PEERS := .venv-peers
 # Row-wise kernels are faster with one BLAS thread, and tests run side by side.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
+# Tests start some two hundred processes: none compiles again what another has compiled.
+export PYTHONDONTWRITEBYTECODE :=
 # No window and no display, whatever the machine.
 export MPLBACKEND ?= Agg
 
@@ -14,15 +16,17 @@ export MPLBACKEND ?= Agg
 demo: $(VENV)/.package
 	$(BIN)/python -m vignettes.demo
 
+# Plain asserts: rewriting those of two hundred files costs each process more than their tests. `pytest FILE` shows
+# the values of one that failed.
 test: $(VENV)/.tests lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not audit" --doctest-modules tests dpglm
+	$(BIN)/python -m pytest -n 2 --dist worksteal --assert=plain -m "not audit" --doctest-modules tests dpglm
 
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
 audit: $(VENV)/.tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --durations=10 tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --thorough --durations=10 tests
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed
 	$(BIN)/python -m benchmarks.speed --peer-python $(PEERS)/bin/python

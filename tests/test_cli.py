@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 import dpglm
 from dpglm.cli import main
+from dpglm.data.schema.declaration import declared
 from dpglm.ledger.ledger import Ledger
 from dpglm.results.fitted import Fitted
 
@@ -21,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with data, their schema and a ledger."""
     monkeypatch.chdir(tmp_path)
     fair = dpglm.load_data("fair")
-    schema = dpglm.data.declared(fair)
+    schema = declared(fair)
     assert schema is not None
     fair.head(300).to_csv("fair.csv", index=False)
     Path("fair.schema.yaml").write_text(schema.to_yaml(), encoding="utf-8")

@@ -13,6 +13,7 @@ import polars
 import pytest
 
 import dpglm
+from dpglm.data.schema.declaration import declared
 from dpglm.errors import BudgetExceeded, MethodError, PrivacyError, SchemaError
 
 FORMULA = "y ~ x1 + x2"
@@ -63,7 +64,7 @@ def test_every_penalty_under_every_kind_of_budget(data: pd.DataFrame, penalty: A
 
 
 def test_frames_files_and_arrow_tables_give_the_same_fit(data: pd.DataFrame, tmp_path: Path) -> None:
-    schema = dpglm.data.declared(data)
+    schema = declared(data)
     plain = pd.DataFrame(data)
     plain.attrs = {}
     csv, parquet = tmp_path / "table.csv", tmp_path / "table.parquet"
@@ -81,7 +82,7 @@ def test_a_schema_beside_the_file_is_found(data: pd.DataFrame, tmp_path: Path) -
     data.to_csv(tmp_path / "ward.csv", index=False)
     with pytest.raises(SchemaError, match="x1"):
         dpglm.fit(FORMULA, tmp_path / "ward.csv", privacy=1.0)
-    schema = dpglm.data.declared(data)
+    schema = declared(data)
     assert schema is not None
     (tmp_path / "ward.schema.yaml").write_text(schema.to_yaml(), encoding="utf-8")
     assert dpglm.fit(FORMULA, tmp_path / "ward.csv", privacy=1.0, seed=1).names[1] == "x1"
@@ -192,7 +193,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_command_line_fits_reports_and_shows_the_ledger(data: pd.DataFrame, tmp_path: Path) -> None:
     data.to_csv(tmp_path / "ward.csv", index=False)
-    schema = dpglm.data.declared(data)
+    schema = declared(data)
     assert schema is not None
     (tmp_path / "ward.schema.yaml").write_text(schema.to_yaml(), encoding="utf-8")
     made = run("ledger", "create", "ward.db", "--budget", "1.5,1e-5", "--dataset", "ward-7", cwd=tmp_path)

@@ -11,7 +11,7 @@ from typing import Any
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse, CountResponse, NumericResponse
+from dpglm.data.coding.response import response_of
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
@@ -142,13 +142,8 @@ def _methods(result: FitResult) -> Iterator[Method]:
 
 def _family(result: FitResult, schema: Schema, response: str, coding: Coding) -> Family:
     family = families[result.family]().with_facts(result.mechanism)
-    if family.counts:
-        return family.with_bound(CountResponse.of(schema, response).high)
-    if family.binary:
-        BinaryResponse.of(schema, response)
-    else:
-        NumericResponse.of(schema, response, centred=not coding.penalised.all())
-    return family
+    declared = response_of(schema, response, family, centred=not coding.penalised.all())
+    return family.with_bound(declared.high)
 
 
 def _penalty(result: FitResult) -> Penalty:

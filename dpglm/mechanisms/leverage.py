@@ -13,7 +13,7 @@ from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 
 class WithinLeverage:
-    """The same rows, but for those with ``x' P^-1 x`` above the max_leverage: these are read as zeros.
+    """The same rows, but for those with ``x' P^-1 x`` above the largest leverage: these are read as zeros.
 
     The coding keeps every row within the bounds of its blocks. The price of a release leans on that, so every
     row is looked at, once, when it is first read.

@@ -83,7 +83,7 @@ class Span:
     r"""The space of symmetric matrices that holds x x' for every declared coded row x.
 
     Beside an intercept the main effect of a factor is tied: with M the totals of its levels and W their sum,
-    a the constant and c Q the table of corners, the term_columns (1, 1), (1, f), (f, f) of a sum of x x' are
+    a the constant and c Q the table of corners, the blocks (1, 1), (1, f), (f, f) of a sum of x x' are
 
     .. math:: a^2 W, \qquad a c\,Q'M, \qquad c^2\,Q' diag(M)\,Q,
 
@@ -98,7 +98,7 @@ class Span:
     Raises
     ------
     MethodError
-        If the term_columns do not follow each other, or a table of levels is not a centred simplex.
+        If the columns of terms do not follow each other, or a table of levels is not a centred simplex.
 
     Examples
     --------
@@ -119,7 +119,9 @@ class Span:
         ends = [0, *(block.stop for block in self.term_columns)]
         if ends[:-1] != [block.start for block in self.term_columns]:
             raise MethodError(
-                "term_columns with gaps", expected="term_columns that follow each other", remedy=_REMEDY
+                "terms with gaps",
+                expected="terms that follow each other",
+                remedy=_REMEDY,
             )
         _ = self._ties
 

@@ -13,7 +13,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.coding.expected_rows import expected_moments, expected_quantiles
-from dpglm.data.coding.response import BinaryResponse, NumericResponse
+from dpglm.data.coding.response import Response, response_of
 from dpglm.data.formula.model import Model
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
@@ -114,11 +114,9 @@ class Study:
         return Coding.of(self.model, kind=self.method.coding)
 
     @cached_property
-    def response(self) -> BinaryResponse | NumericResponse:
+    def response(self) -> Response:
         """The response that the family asks for."""
-        if self.family.binary:
-            return BinaryResponse.of(self.schema, self.model.response)
-        return NumericResponse.of(self.schema, self.model.response, centred=not self.coding.penalised.all())
+        return response_of(self.schema, self.model.response, self.family, centred=self.model.intercept)
 
     @cached_property
     def moments(self) -> FloatMatrix:

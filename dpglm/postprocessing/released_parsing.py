@@ -85,16 +85,14 @@ def _blocks(entries: list[dict[str, Any]], size: int) -> tuple[TermColumns, ...]
     for entry in entries:
         if entry["start"] != start or not start < entry["stop"] <= size:
             fault(
-                "released term_columns that do not follow each other",
+                "released columns of terms that do not follow each other",
                 "term_columns from 0 to the number of names",
             )
         start = entry["stop"]
     if start != size:
-        fault(
-            "released term_columns of fewer columns than names", "term_columns from 0 to the number of names"
-        )
+        fault("released terms of fewer columns than names", "term_columns from 0 to the number of names")
     if sum(entry["kind"] == "intercept" for entry in entries) > 1:
-        fault("two term_columns of an intercept", "one intercept")
+        fault("two terms of an intercept", "one intercept")
     return tuple(_block(entry) for entry in entries)
 
 

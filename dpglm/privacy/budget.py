@@ -107,7 +107,7 @@ class Privacy:
         if epsilon == 0.0:
             raise PrivacyError(
                 f"mu={mu:g} at delta={delta:g}",
-                expected="a mu above that delta's max_leverage: here even epsilon = 0 holds",
+                expected="a mu above that delta's reach: here even epsilon = 0 holds",
                 remedy="Print it at a smaller delta, or use a larger mu.",
             )
         return cls(epsilon, delta, relation, unit, "gdp", mu)

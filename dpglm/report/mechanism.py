@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.section import Section, shown
-from dpglm.tables.number import ABSENT, budget, plain_number
+from dpglm.report.section import Section, fact_words, shown
 
 LABELS = {
     "algorithm": "Algorithm",
@@ -53,8 +52,6 @@ LABELS = {
 }
 CLAIMS = ("theorem", "sensitivity", "information_sensitivity")  # not shown where nothing is promised
 MOST_FACTS = 60
-# A guarantee in words, whose end may say that there is none.
-LONGEST = {"source_privacy": 3000}
 
 COMMON_STEPS = (
     "At the minimiser the gradient is zero, so each output belongs to exactly one noise vector b: outputs "
@@ -131,27 +128,3 @@ def _proof(result: FitRecord) -> list[str]:
         *([CURVATURE_STEP] if curvature else []),
         "Everything after the release works on released numbers only and costs nothing.",
     ]
-
-
-def fact_words(key: str, value: object) -> str:
-    """A public fact as it is read.
-
-    Examples
-    --------
-    >>> fact_words("importance", {"lipids": 2.0, "history": 1})
-    'lipids: 2; history: 1'
-    """
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return budget(value) if key in ("epsilon", "delta", "mu", "rho") else plain_number(value)
-    if isinstance(value, Mapping):
-        return shown(
-            "; ".join(f"{name}: {fact_words(str(name), inner)}" for name, inner in value.items()) or ABSENT,
-            600,
-        )
-    if isinstance(value, list | tuple):
-        return shown(", ".join(fact_words(key, inner) for inner in value) or ABSENT, 600)
-    return shown(value, LONGEST.get(key, 600))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.content import one_line
-from dpglm.tables.number import budget
+from dpglm.tables.number import ABSENT, budget, plain_number
 
 LONGEST: Final = 240  # characters of a user's text that the page shows at one place
 
@@ -57,3 +57,27 @@ def no_promise(guarantee: Guarantee) -> str:
     if guarantee.reason == "seeded":
         return "the noise came from a known seed, and whoever knows the seed can subtract it"
     return shown(guarantee.reason)
+
+
+def fact_words(key: str, value: object) -> str:
+    """A public fact as it is read.
+
+    Examples
+    --------
+    >>> fact_words("importance", {"lipids": 2.0, "history": 1})
+    'lipids: 2; history: 1'
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return budget(value) if key in ("epsilon", "delta", "mu", "rho") else plain_number(value)
+    if isinstance(value, Mapping):
+        return shown(
+            "; ".join(f"{name}: {fact_words(str(name), inner)}" for name, inner in value.items()) or ABSENT,
+            600,
+        )
+    if isinstance(value, list | tuple):
+        return shown(", ".join(fact_words(key, inner) for inner in value) or ABSENT, 600)
+    return shown(value, 3000 if key == "source_privacy" else 600)

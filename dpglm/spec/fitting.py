@@ -15,7 +15,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse, CountResponse, NumericResponse
+from dpglm.data.coding.response import BinaryResponse, Response, response_of
 from dpglm.data.formula.model import Model
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
@@ -36,7 +36,6 @@ from dpglm.results.fitted import Fitted
 from dpglm.spec.arguments import family_of, method_of, naming_unit, penalty_of, require_choice, strength_of
 
 Goal = Literal["explain", "predict", "select"]
-Response = BinaryResponse | NumericResponse | CountResponse
 STEPS: Final = ("plan", "charge", "read and solve", "write up")
 
 
@@ -105,9 +104,8 @@ class Modelled:
         model = parse(asked.formula, declared)
         coding = Coding.of(model, kind=method.coding)
         encoder = RowEncoder(model, coding)
-        response = _response(declared, model.response, family, coding)
-        if isinstance(response, CountResponse):
-            family = family.with_bound(response.high)
+        response = response_of(declared, model.response, family, centred=model.intercept)
+        family = family.with_bound(response.high)
         return cls(asked, declared, model, coding, encoder, response, family, method)
 
     def under(self, declared: Schema) -> Modelled:
@@ -289,15 +287,6 @@ def steps(labels: Sequence[str], progress: bool | None) -> Iterator[Callable[[in
             bar.update(index + 1 - bar.n)
 
         yield step
-
-
-def _response(declared: Schema, name: str, family: Family, coding: Coding) -> Response:
-    """The response that the family asks for; without an intercept nothing gives back a shift."""
-    if family.counts:
-        return CountResponse.of(declared, name)
-    if family.binary:
-        return BinaryResponse.of(declared, name)
-    return NumericResponse.of(declared, name, centred=not coding.penalised.all())
 
 
 def _response_facts(response: Response) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Rows:
         """Number of rows."""
         return len(self.y)
 
-    def blocks(self) -> tuple[Piece, ...]:
+    def chunks(self) -> tuple[Piece, ...]:
         """The rows in blocks."""
         return self.pieces
 

@@ -60,7 +60,7 @@ class StudyRows:
         """Number of rows n."""
         return sum(piece.y.shape[0] for piece in self.pieces)
 
-    def blocks(self) -> Iterator[Piece]:
+    def chunks(self) -> Iterator[Piece]:
         """The rows, block by block."""
         return iter(self.pieces)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import dpglm
 from benchmarks import real_tables
+from dpglm.data.schema.declaration import declared
 from reports.coverage.simulated import Simulated, sim_rare_a, sim_rare_b
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def table(name: str) -> StudyTable:
 
 def _bundled(name: str, formula: str) -> Loaded:
     frame = dpglm.load_data(name)
-    schema = dpglm.data.declared(frame)
+    schema = declared(frame)
     assert schema is not None
     return Loaded(frame, schema, formula)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import dpglm
 from benchmarks import real_tables
+from dpglm.data.schema.declaration import find_schema
 from dpglm.data.tables import cohort
 from dpglm.typing import BoolVector
 from reports.studies.centred import centred
@@ -181,7 +182,8 @@ def _loaded(name: str) -> tuple[pd.DataFrame, dpglm.Schema]:
 
 
 def _cohort() -> tuple[pd.DataFrame, dpglm.Schema]:
-    return dpglm.load_data("cohort"), cohort.schema()
+    frame = dpglm.load_data("cohort")
+    return frame, find_schema(frame)
 
 
 def _gusto() -> tuple[pd.DataFrame, dpglm.Schema]:
@@ -250,7 +252,7 @@ SOURCES = {
         main="main",
         response="diabetes",
         positive="yes",
-        importance=dict(sorted(cohort.IMPORTANCE.items(), key=lambda item: -item[1])),
-        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.cohort.IMPORTANCE)",
+        importance=dict(sorted(cohort.importance().items(), key=lambda item: -item[1])),
+        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.cohort)",
     ),
 }

@@ -11,6 +11,7 @@ import numpy as np
 
 import dpglm
 from benchmarks import real_tables
+from dpglm.data.schema.declaration import find_schema
 from dpglm.data.tables import cohort
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 from reports.studies.centred import centred
@@ -154,22 +155,22 @@ def _outwards(number: float) -> float:
 def _hospital(order: np.random.Generator, train: int, test: int) -> Sample:
     whole, schema = _main_hospital()
     frame = whole.iloc[order.permutation(len(whole))[: train + test]]
-    ranked = sorted(cohort.IMPORTANCE.items(), key=lambda item: -item[1])
+    ranked = sorted(cohort.importance().items(), key=lambda item: -item[1])
     return Sample(
         train=frame[:train],
         test=frame[train:],
         schema=dpglm.Schema.of(schema, rows=train),
-        formula="diabetes ~ " + " + ".join(cohort.IMPORTANCE),
+        formula="diabetes ~ " + " + ".join(cohort.importance()),
         positive=(frame["diabetes"] == "yes").to_numpy()[train:],
         importance=dict(ranked),
-        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.cohort.IMPORTANCE)",
+        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.cohort)",
     )
 
 
 @lru_cache(maxsize=1)
 def _main_hospital() -> tuple[pd.DataFrame, dpglm.Schema]:
     frame = dpglm.load_data(COHORT)
-    return centred(frame[frame["site"] == "main"].reset_index(drop=True), cohort.schema())
+    return centred(frame[frame["site"] == "main"].reset_index(drop=True), find_schema(frame))
 
 
 @lru_cache(maxsize=2)

@@ -36,7 +36,7 @@ class Columns:
         self.names = tuple(f"x{j}" for j in range(size))
         self.user_from_coded = self.coded_from_user = np.eye(size)
         self.penalised = np.ones(size, dtype=bool)
-        self.blocks = (TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),)
+        self.term_columns = (TermColumns("x", "other", 0, size, 1.0, np.eye(size), np.ones(size)),)
 
 
 def planned(privacy: dpglm.Privacy, size: int = SIZE) -> SecondMoments:

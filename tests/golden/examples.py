@@ -157,7 +157,7 @@ def released() -> Released:
     centre = np.array([-4.0, 0.75, -0.25, 0.5, -0.25, -3.0])
     ridge = np.array([0.5, 2.0, 2.0, 2.0, 2.0, 2.0])
     return Released(
-        blocks=blocks,
+        term_columns=blocks,
         centre=centre,
         score=ridge * centre,
         curvature=np.round(400.0 * curvature, 6),  # the same on every machine

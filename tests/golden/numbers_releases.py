@@ -45,7 +45,7 @@ class Table:
     size = 3
 
     def __init__(self, most: float = 1.0, offsets: bool = True) -> None:
-        self._blocks = []
+        self._chunks = []
         for block, count in enumerate((1, 20, 9)):
             place = np.arange(count) + 7 * block
             X = np.array([np.full(count, 0.5), 0.7 * np.sin(place), 0.45 * np.cos(2.3 * place)])
@@ -53,10 +53,10 @@ class Table:
             offset = np.cos(place) / 2.0
             unusable = place % 6 == 5
             X[:, unusable], y[unusable], offset[unusable] = 0.0, 0.0, 0.0
-            self._blocks.append(Piece(X.astype(np.float32), y, offset if offsets else None))
+            self._chunks.append(Piece(X.astype(np.float32), y, offset if offsets else None))
 
-    def blocks(self) -> list[Piece]:
-        return self._blocks
+    def chunks(self) -> list[Piece]:
+        return self._chunks
 
     def row_count(self) -> int:
         return 30

@@ -24,7 +24,7 @@ class Table:
     def __init__(self, X: FloatMatrix, y: FloatVector) -> None:
         self.X, self.y = X, y
 
-    def blocks(self) -> list[Piece]:
+    def chunks(self) -> list[Piece]:
         parts = (slice(0, 100), slice(100, None))
         return [
             Piece(np.ascontiguousarray(self.X[:, part], dtype=np.float32), self.y[part], None)

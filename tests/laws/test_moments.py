@@ -35,7 +35,7 @@ class Table:
     def __init__(self, *pieces: Piece) -> None:
         self.size, self._pieces = len(pieces[0].X), pieces
 
-    def blocks(self) -> tuple[Piece, ...]:
+    def chunks(self) -> tuple[Piece, ...]:
         return self._pieces
 
     def row_count(self) -> int:
@@ -179,7 +179,7 @@ class Columns:
         self.names = tuple(f"x{j}" for j in range(size))
         self.user_from_coded = self.coded_from_user = np.eye(size)
         self.penalised = np.arange(size) > 0
-        self.blocks = blocks(size)
+        self.term_columns = blocks(size)
 
 
 def problem(size: int = SIZE, **settings: Any) -> Problem:

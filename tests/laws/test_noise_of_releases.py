@@ -39,7 +39,7 @@ class Empty:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def blocks(self) -> list[Piece]:
+    def chunks(self) -> list[Piece]:
         return []
 
     def row_count(self) -> int:
@@ -167,7 +167,7 @@ def test_shortened_rows_fill_the_reach_of_their_ridges_and_stay_within() -> None
     X = np.array([[0.9, 0.3, 0.1, 0.01], [0.1, 0.9, 0.1, 0.99]], dtype=np.float32)
 
     class Rows(Empty):
-        def blocks(self) -> list[Piece]:
+        def chunks(self) -> list[Piece]:
             return [Piece(X, np.zeros(4), None)]
 
         def row_count(self) -> int:

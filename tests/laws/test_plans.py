@@ -25,7 +25,7 @@ class Columns:
         self.names = tuple(f"x{j}" for j in range(size))
         self.user_from_coded = self.coded_from_user = np.eye(size)
         self.penalised = np.arange(size) > 0
-        self.blocks = tuple(
+        self.term_columns = tuple(
             TermColumns(
                 self.names[j],
                 "slope" if j else "intercept",

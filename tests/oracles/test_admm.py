@@ -52,7 +52,7 @@ class Table:
         chosen.X, chosen.y, chosen.size = self.X[rows], self.y[rows], self.size
         return chosen
 
-    def blocks(self) -> list[Piece]:
+    def chunks(self) -> list[Piece]:
         firsts = range(0, len(self.y), 1000)
         return [
             Piece(np.ascontiguousarray(self.X[one : one + 1000].T), self.y[one : one + 1000], None)

@@ -264,7 +264,7 @@ class Rowless:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def blocks(self) -> list[Piece]:
+    def chunks(self) -> list[Piece]:
         return [Piece(np.zeros((self.size, 0), dtype=np.float32), np.zeros(0), None)]
 
     def row_count(self) -> int:

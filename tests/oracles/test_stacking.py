@@ -191,7 +191,7 @@ def test_rows_of_groups_keep_their_length_together(seed: int) -> None:
     loadings[:, 0] = 1.0
 
     class Given:
-        def blocks(self) -> Any:
+        def chunks(self) -> Any:
             from dpglm.optim.rows import Piece
 
             return [Piece(X.astype(np.float32), np.zeros(500), None)]

@@ -10,6 +10,9 @@ import statsmodels.formula.api as smf
 from sklearn.linear_model import LogisticRegression
 
 import dpglm
+from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.declaration import declared
 from dpglm.inference.scaling import Scaling
 from tests.silence import Silence
 
@@ -87,8 +90,8 @@ def test_l1_equals_scikit_learn_with_the_same_objective(strength: float) -> None
     frame = dpglm.load_data("fair")
     formula = FAIR.format(first="C(occupation)")
     fit = dpglm.fit(formula, frame, penalty="l1", strength=strength, privacy=1e12)
-    model = dpglm.data.parse(formula, dpglm.data.declared(frame))
-    scaling = Scaling.of(dpglm.data.Coding.of(model))
+    model = parse(formula, declared(frame))
+    scaling = Scaling.of(Coding.of(model))
     columns = patsy.dmatrix(formula.split("~")[1], frame)[:, 1:] / scaling.lengths[1:]
     y = (frame["affair"] == "yes").to_numpy()
     # liblinear penalises the intercept, saga does not; centred columns help saga converge.

@@ -19,7 +19,7 @@ COUNTS = re.compile(
     r"\b(n_?iter\w*|iterations?|passes|n_passes|evaluations?|newton_steps|elapsed|run_?time|seconds|duration)\b\W{0,3}[:=]?\s*\d",
     re.IGNORECASE,
 )
-BLOCKS = Design.blocks
+BLOCKS = Design.chunks
 
 
 VOID = dict.fromkeys(["y", "z", "k", "x", "w", "g"])
@@ -36,11 +36,11 @@ def counted(study: Study, data: object, swapped: Any = None) -> tuple[Any, int]:
     """What a run showed, and its passes over the rows."""
     passes = []
 
-    def blocks(self: Design) -> Any:
+    def chunks(self: Design) -> Any:
         passes.append(None)
         return BLOCKS(self)
 
-    with mock.patch.object(Design, "blocks", blocks):
+    with mock.patch.object(Design, "chunks", chunks):
         seen = watched(lambda: study.fit(data), everything, swapped=swapped)
     return seen, len(passes)
 

@@ -84,7 +84,7 @@ def draw(patch: pytest.MonkeyPatch) -> None:
 
 
 def step(patch: pytest.MonkeyPatch) -> None:
-    blocks = Design.blocks
+    blocks = Design.chunks
 
     def counted(self: Design) -> Any:
         from tqdm.auto import tqdm
@@ -94,7 +94,7 @@ def step(patch: pytest.MonkeyPatch) -> None:
             bar.update(sum(int(block.X.any(axis=0).sum()) for block in found))
         return iter(found)
 
-    patch.setattr(Design, "blocks", counted)
+    patch.setattr(Design, "chunks", counted)
 
 
 LEAKS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

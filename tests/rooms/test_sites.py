@@ -258,7 +258,7 @@ def test_an_interrupt_keeps_every_charge(ledger: dpglm.Ledger, monkeypatch: pyte
     def interrupted(self: Design) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Design, "blocks", interrupted)
+    monkeypatch.setattr(Design, "chunks", interrupted)
     with pytest.raises(KeyboardInterrupt):
         charged(tables(), ledger)
     assert ledger.spent.epsilon == 2.0

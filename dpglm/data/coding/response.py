@@ -1,41 +1,23 @@
-"""The response: which of two declared levels is a success, a number between declared bounds, or a count."""
+"""Responses: which of two declared levels is a success, a number between declared bounds, or a count.
+
+A response y stands for ``shift + unit * coded``: fitted values go back to the user's scale that way.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.errors import SchemaError
+from dpglm.glm.families.base import Family
 from dpglm.typing import BoolVector, FloatVector
 
 _SMALLEST = float(np.finfo(np.float64).tiny)
-
-
-class Response(Protocol):
-    """Public map from a cleaned column to the response that releases read.
-
-    A response y stands for ``shift + unit * coded``: fitted values go back to the user's scale that way.
-    """
-
-    @property
-    def name(self) -> str:
-        """Column of the response."""
-
-    @property
-    def shift(self) -> float:
-        """What is taken off first, in units of the response."""
-
-    @property
-    def unit(self) -> float:
-        """What it is divided by, in units of the response."""
-
-    def code(self, column: NDArray[Any]) -> tuple[FloatVector, BoolVector]:
-        """Coded response and the mask of rows that have one, shapes (k,)."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +34,8 @@ class BinaryResponse:
     Examples
     --------
     >>> response = BinaryResponse.of(Schema.of({"affair": ["no", "yes"]}), "affair")
-    >>> response.success
-    'yes'
+    >>> response.levels
+    ('no', 'yes')
     >>> response.code(np.array([1, 0, -1]))
     (array([1., 0., 0.]), array([ True,  True, False]))
     """
@@ -61,6 +43,8 @@ class BinaryResponse:
     name: str
     levels: tuple[str, str]
 
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
     shift: ClassVar[float] = 0.0
     unit: ClassVar[float] = 1.0
 
@@ -78,18 +62,13 @@ class BinaryResponse:
         if isinstance(variable, Categorical) and len(variable.levels) == 2:
             failure, success = variable.labels
             return cls(name, (failure, success))
-        kind = f"{len(variable.levels)} levels" if isinstance(variable, Categorical) else "numeric bounds"
-        raise SchemaError(
-            f"the response {name} declared with {kind}",
-            expected="two levels; the second one is what the model gives the probability of",
+        raise _declaration_error(
+            name,
+            variable,
+            expected="two levels; the model gives the probability of the second one",
             remedy=f"Write in the schema:\n  {name}: {{levels: [FAILURE, SUCCESS]}}\n"
-            "with the two values as they stand in the data, and derive such a column first if there is none.",
+            "with the two values as they stand in the data. If there is no such column, derive one first.",
         )
-
-    @property
-    def success(self) -> str:
-        """The level whose probability the model gives."""
-        return self.levels[1]
 
     def code(self, codes: NDArray[np.integer]) -> tuple[FloatVector, BoolVector]:
         """0/1 response and the mask of rows that have one.
@@ -110,7 +89,7 @@ class BinaryResponse:
 
 @dataclass(frozen=True)
 class NumericResponse:
-    """A numeric response between public bounds, brought into [-1, 1].
+    """A numeric response between public bounds: brought into [-1, 1], or a count in its own units.
 
     Values outside the bounds become the bound before this, in silence; a row without a value counts for
     nothing, or takes the value that the schema declares.
@@ -123,13 +102,16 @@ class NumericResponse:
         Declared bounds, in units of the response.
     shift, unit : float
         The coded response is ``(y - shift) / unit``.
+    coded_bounds : tuple of two float
+        Bounds of the coded response.
 
     Examples
     --------
     >>> schema = Schema.of({"hours": (0, 80)})
-    >>> response = NumericResponse.of(schema, "hours")
-    >>> response.code(np.array([0.0, 50.0, np.nan]))
+    >>> NumericResponse.of(schema, "hours").code(np.array([0.0, 50.0, np.nan]))
     (array([-1.  ,  0.25,  0.  ]), array([ True,  True, False]))
+    >>> NumericResponse.count(schema, "hours").code(np.array([3.0, 90.0, np.nan]))
+    (array([ 3., 80.,  0.]), array([ True,  True, False]))
     """
 
     name: str
@@ -137,6 +119,7 @@ class NumericResponse:
     high: float
     shift: float
     unit: float
+    coded_bounds: tuple[float, float] = (-1.0, 1.0)
 
     @classmethod
     def of(cls, schema: Schema, name: str, *, centred: bool = True) -> NumericResponse:
@@ -160,9 +143,10 @@ class NumericResponse:
         schema.require([name])
         variable = schema.variables[name]
         if not isinstance(variable, Numeric):
-            raise SchemaError(
-                f"the response {name} declared with {len(variable.levels)} levels",
-                expected="bounds: the family asked for has a numeric response",
+            raise _declaration_error(
+                name,
+                variable,
+                expected="bounds, because this family has a numeric response",
                 remedy=f"Write in the schema:\n  {name}: {{bounds: [LOW, HIGH]}}\n"
                 "or use family='binomial' for a response with two levels.",
             )
@@ -171,57 +155,9 @@ class NumericResponse:
             return cls(name, low, high, 0.5 * low + 0.5 * high, max(0.5 * high - 0.5 * low, _SMALLEST))
         return cls(name, low, high, 0.0, max(abs(low), abs(high), _SMALLEST))
 
-    def code(self, column: NDArray[Any]) -> tuple[FloatVector, BoolVector]:
-        """Response in [-1, 1] and the mask of rows that have one.
-
-        Parameters
-        ----------
-        column : ndarray of float64, shape (k,)
-            What :meth:`Numeric.clean` gives: within the bounds, NaN for a row that cannot be used.
-
-        Returns
-        -------
-        y : ndarray of float64, shape (k,)
-            0 for rows that cannot be used.
-        usable : ndarray of bool, shape (k,)
-        """
-        usable: BoolVector = np.isfinite(column)
-        with np.errstate(all="ignore"):
-            coded = np.where(usable, (column - self.shift) / self.unit, 0.0)
-        return np.clip(coded, -1.0, 1.0), usable
-
-
-@dataclass(frozen=True)
-class CountResponse:
-    """A count between 0 and a public bound, left in its own units.
-
-    Counts above the bound become the bound, and negative numbers 0, in silence; a row without a value counts
-    for nothing, or takes the value that the schema declares.
-
-    Parameters
-    ----------
-    name : str
-        Column of the response.
-    high : float
-        Declared bound, > 0.
-
-    Examples
-    --------
-    >>> response = CountResponse.of(Schema.of({"visits": (0, 20)}), "visits")
-    >>> response.code(np.array([3.0, 25.0, np.nan]))
-    (array([ 3., 20.,  0.]), array([ True,  True, False]))
-    """
-
-    name: str
-    high: float
-
-    low: ClassVar[float] = 0.0
-    shift: ClassVar[float] = 0.0
-    unit: ClassVar[float] = 1.0
-
     @classmethod
-    def of(cls, schema: Schema, name: str) -> CountResponse:
-        """The response that the schema declares under ``name``.
+    def count(cls, schema: Schema, name: str) -> NumericResponse:
+        """The count that the schema declares under ``name``, left in its own units.
 
         Raises
         ------
@@ -231,21 +167,17 @@ class CountResponse:
         schema.require([name])
         variable = schema.variables[name]
         if isinstance(variable, Numeric) and variable.low == 0.0 and 1e-100 <= variable.high <= 1e100:
-            return cls(name, variable.high)
-        kind = (
-            f"bounds from {variable.low:g} to {variable.high:g}"
-            if isinstance(variable, Numeric)
-            else f"{len(variable.levels)} levels"
-        )
-        raise SchemaError(
-            f"the response {name} declared with {kind}",
-            expected="bounds from 0 to the largest count to be told from larger ones",
+            return cls(name, 0.0, variable.high, 0.0, 1.0, (0.0, variable.high))
+        raise _declaration_error(
+            name,
+            variable,
+            expected="bounds from 0 to the largest count that is distinguished",
             remedy=f"Write in the schema:\n  {name}: {{bounds: [0, LARGEST]}}\n"
             "or use another family for a response that is not a count.",
         )
 
     def code(self, column: NDArray[Any]) -> tuple[FloatVector, BoolVector]:
-        """Response in [0, high] and the mask of rows that have one.
+        """Coded response and the mask of rows that have one.
 
         Parameters
         ----------
@@ -255,10 +187,53 @@ class CountResponse:
         Returns
         -------
         y : ndarray of float64, shape (k,)
-            0 for rows that cannot be used.
+            Within ``coded_bounds``; 0 for rows that cannot be used.
         usable : ndarray of bool, shape (k,)
         """
         usable: BoolVector = np.isfinite(column)
         with np.errstate(all="ignore"):
-            coded = np.where(usable, column, 0.0)
-        return np.clip(coded, 0.0, self.high), usable
+            coded = np.where(usable, (column - self.shift) / self.unit, 0.0)
+        return np.clip(coded, *self.coded_bounds), usable
+
+
+Response: TypeAlias = BinaryResponse | NumericResponse
+
+
+def response_of(schema: Schema, name: str, family: Family, *, centred: bool) -> Response:
+    """The response that a family needs.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is declared of the columns.
+    name : str
+        Column of the response.
+    family : Family
+        Says whether the response is binary, a count or any number.
+    centred : bool
+        Whether the model has a constant, which gives back what is taken off a numeric response.
+
+    Raises
+    ------
+    SchemaError
+        If the column is not declared, or not as the family needs it.
+
+    Examples
+    --------
+    >>> from dpglm.glm.families import families
+    >>> response_of(Schema.of({"n": (0, 20)}), "n", families["gaussian"](), centred=True).unit
+    10.0
+    """
+    if family.binary:
+        return BinaryResponse.of(schema, name)
+    if family.counts:
+        return NumericResponse.count(schema, name)
+    return NumericResponse.of(schema, name, centred=centred)
+
+
+def _declaration_error(name: str, variable: Variable, *, expected: str, remedy: str) -> SchemaError:
+    if isinstance(variable, Categorical):
+        declared = f"{len(variable.levels)} levels"
+    else:
+        declared = f"bounds from {variable.low:g} to {variable.high:g}"
+    return SchemaError(f"the response {name} declared with {declared}", expected=expected, remedy=remedy)

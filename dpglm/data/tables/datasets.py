@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpglm.data.schema.declaration import declare
-from dpglm.data.schema.schema import Schema
 from dpglm.data.tables import cohort
 from dpglm.errors import SchemaError
 
@@ -24,9 +23,8 @@ def load_table(name: str) -> pd.DataFrame:
     ``"randhie"``: 20,190 person-years of the RAND health insurance experiment, from statsmodels; response
     ``visit``, any outpatient visit. ``"simulated"``: 2,000 rows of a known logistic model; response
     ``y``. ``"cohort"``: 92,007 simulated people of a main hospital and 16 branches (column ``site``), with 50
-    features whose public importance stands in `dpglm.data.tables.cohort`; response ``diabetes``; it is drawn
-    when it
-    is asked for, in about a second. Where each bound comes from stands in the schema.
+    features; response ``diabetes``; drawn at each call, in about a second. ``dpglm.data.tables.cohort`` gives
+    the features' public importance. The schema says where each bound comes from.
 
     Raises
     ------
@@ -45,14 +43,8 @@ def load_table(name: str) -> pd.DataFrame:
             expected=f"one of {', '.join(repr(known) for known in _TABLES)}",
             remedy="Choose one of these, or read your own table and dpglm.declare() its schema.",
         )
-    return declare(_TABLES[name](), _schema(name))
-
-
-def _schema(name: str) -> Schema:
-    if name == "cohort":
-        return cohort.schema()
-    with as_file(files("dpglm.data") / "tables" / f"{name}.schema.yaml") as path:
-        return Schema.from_yaml(path)
+    with as_file(files("dpglm.data") / "tables" / f"{name}.schema.yaml") as schema:
+        return declare(_TABLES[name](), schema)
 
 
 def _fair() -> pd.DataFrame:

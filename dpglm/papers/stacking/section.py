@@ -8,8 +8,7 @@ from dpglm.papers.stacking.figure import stack_figure
 from dpglm.papers.stacking.submodels import Stack, combined_text, model_terms, model_weights
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.figure import Rows
-from dpglm.report.mechanism import fact_words
-from dpglm.report.section import Section, shown
+from dpglm.report.section import Section, fact_words, shown
 from dpglm.tables.number import coefficient
 
 MOST_ROWS = 100

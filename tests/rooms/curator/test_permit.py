@@ -22,7 +22,7 @@ class CountedRows:
     size = 1
     reads = 0
 
-    def blocks(self) -> list[Piece]:
+    def chunks(self) -> list[Piece]:
         self.reads += 1
         return [Piece(np.ones((1, 3), dtype=np.float32), np.array([0.0, 1.0, 1.0]), None)]
 

@@ -307,7 +307,7 @@ def test_smartnoise_metadata_give_bounds_and_leave_texts_out():
 
 def test_a_response_is_a_declaration_of_two_levels_and_the_second_is_the_success():
     schema = Schema.of({"y": ["no", "yes"], "z": [0, 1], "three": ["a", "b", "c"], "x": (0, 1)})
-    assert BinaryResponse.of(schema, "y").success == "yes"
+    assert BinaryResponse.of(schema, "y").levels == ("no", "yes")
     assert BinaryResponse.of(schema, "z").levels == ("0", "1")
     for name, line in (("three", "three: {levels:"), ("x", "x: {levels:"), ("age", "age: {bounds:")):
         with pytest.raises(SchemaError) as caught:

@@ -40,7 +40,7 @@ class Table:
 
     def __init__(self) -> None:
         rng = np.random.default_rng(3)
-        self._blocks = [
+        self._chunks = [
             Piece(
                 rng.uniform(-0.5, 0.5, (4, count)).astype(np.float32),
                 rng.integers(0, 2, count).astype(float),
@@ -49,8 +49,8 @@ class Table:
             for count in (1, 300, 77)
         ]
 
-    def blocks(self) -> list[Piece]:
-        return self._blocks
+    def chunks(self) -> list[Piece]:
+        return self._chunks
 
     def row_count(self) -> int:
         return 378
@@ -72,7 +72,7 @@ class Empty:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def blocks(self) -> list[Piece]:
+    def chunks(self) -> list[Piece]:
         return []
 
     def row_count(self) -> int:
@@ -88,7 +88,7 @@ def pure_noise(drawn: Information, noise: SeededNoise) -> Any:
 def test_it_sums_the_second_derivative_at_the_point_given() -> None:
     table, at = Table(), np.array([0.3, -1.0, 2.0, 0.0])
     found = release().run(table, at, SeededNoise(1)).reshape(4, 4)
-    expected = ChunkLoss(table.blocks, BINOMIAL, 4).hessian(at, precise=True)
+    expected = ChunkLoss(table.chunks, BINOMIAL, 4).hessian(at, precise=True)
     np.testing.assert_allclose(found, expected, atol=1e-10)
     np.testing.assert_array_equal(found, found.T)
 
@@ -159,7 +159,7 @@ def test_the_worst_case_differs_by_the_sensitivity(
     sums = []
     for block in (case.first, case.second):
         rows = Table()
-        rows._blocks, rows.size = [block], size  # type: ignore[list-item, misc]
+        rows._chunks, rows.size = [block], size  # type: ignore[list-item, misc]
         sums.append(asked._sum(rows, case.at))
     moved = float(np.linalg.norm(sums[0] - sums[1]))
     # With one column two rows cannot stand at a right angle.

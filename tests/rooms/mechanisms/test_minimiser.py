@@ -45,14 +45,14 @@ class Table:
     size = 3
 
     def __init__(self, *blocks: RowChunk) -> None:
-        self._blocks, self.reads = blocks, 0
+        self._chunks, self.reads = blocks, 0
 
     def chunks(self) -> tuple[RowChunk, ...]:
         self.reads += 1
-        return self._blocks
+        return self._chunks
 
     def row_count(self) -> int:
-        return sum(len(block.y) for block in self._blocks)
+        return sum(len(block.y) for block in self._chunks)
 
 
 def table(seed: int, count: int = 60, offset: bool = False) -> Table:
@@ -113,14 +113,14 @@ def test_rows_within_reach_are_passed_on_untouched_at_every_read() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"reach": None},
-        {"reach": 0.49},
-        {"reach": math.nan},
+        {"max_leverage": None},
+        {"max_leverage": 0.49},
+        {"max_leverage": math.nan},
         {"ridge": np.array([0.5, -1.0, 1.0])},
         {"ridge": np.array([0.5, math.inf, 1.0])},
         {"ridge": np.zeros(0)},
-        {"ridge": 0.0, "reach": None},
-        {"ridge": 2.0, "reach": 0.49},
+        {"ridge": 0.0, "max_leverage": None},
+        {"ridge": 2.0, "max_leverage": 0.49},
     ],
 )
 def test_ridges_and_reaches_that_cannot_be_are_refused(changed: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ class Rows:
     def __init__(self, y: list[float]) -> None:
         self.block = Piece(np.ones((1, len(y)), dtype=np.float32), np.array(y), None)
 
-    def blocks(self) -> list[Piece]:
+    def chunks(self) -> list[Piece]:
         return [self.block]
 
     def row_count(self) -> int:
@@ -65,7 +65,7 @@ def test_parts_are_dealt_out_by_place_across_blocks() -> None:
     """Rows 0, 2, 4 and rows 1, 3 go to two points, whichever blocks they stand in."""
 
     class Two(Rows):
-        def blocks(self) -> list[Piece]:
+        def chunks(self) -> list[Piece]:
             X, y = self.block.X, self.block.y
             return [Piece(X[:, :3], y[:3], None), Piece(X[:, 3:], y[3:], None)]
 

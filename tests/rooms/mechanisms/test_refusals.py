@@ -72,7 +72,7 @@ def test_rows_and_ridges_of_different_lengths_are_never_read() -> None:
     class Rows:
         size = 3
 
-        def blocks(self) -> list[Piece]:
+        def chunks(self) -> list[Piece]:
             return [Piece(np.full((3, 2), 0.5, dtype=np.float32), np.zeros(2), None)]
 
         def row_count(self) -> int:
@@ -96,7 +96,7 @@ def test_rows_that_no_factor_shortens_are_read_as_zeros(factor: float) -> None:
     class Rows:
         size = 2
 
-        def blocks(self) -> list[Piece]:
+        def chunks(self) -> list[Piece]:
             X = np.array([[0.25, np.inf, np.nan, 1e38], [0.25, 0.5, 0.5, 1e38]], dtype=np.float32)
             return [Piece(X, np.zeros(4), None)]
 

@@ -37,7 +37,7 @@ class Table:
         self.y = np.zeros(self.X.shape[1]) if y is None else np.asarray(y, dtype=float)
         self.offset, self.width, self.size = offset, width, len(self.X)
 
-    def blocks(self) -> list[Piece]:
+    def chunks(self) -> list[Piece]:
         parts = [slice(i, i + self.width) for i in range(0, len(self.y), self.width)]
         offsets = [None if self.offset is None else self.offset[part] for part in parts]
         return [

@@ -294,7 +294,7 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
     ridge = np.full(size, 2.0)
     centre = generator.normal(size=size)
     released = Released(
-        blocks=tuple(blocks),
+        term_columns=tuple(blocks),
         centre=centre,
         score=ridge * centre,
         curvature=6000.0 * curvature + (noise + noise.T) / 2.0,

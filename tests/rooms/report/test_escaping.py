@@ -173,7 +173,9 @@ def test_labels_of_a_released_model_stay_text(words: str) -> None:
     assert model is not None
     blocks = tuple(replace(block, label=words) for block in model.term_columns)
     names = (words, *(f"{words}{k}" for k in range(1, 6)))
-    source = render(interval(names=names, released=replace(model, blocks=blocks), terms=((words, (1,)),)))
+    source = render(
+        interval(names=names, released=replace(model, term_columns=blocks), terms=((words, (1,)),))
+    )
     read = Page(source)
     tags = Counter(element.tag for element in read.root.walk())
     plain = Counter(element.tag for element in Page(render(interval(names=tuple("abcdef")))).root.walk())

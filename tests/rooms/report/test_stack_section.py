@@ -143,7 +143,7 @@ def test_the_coefficients_of_a_stack_are_called_an_approximation() -> None:
     read = Page(render(stacked())).by_id("model")
     captions = [caption.words for caption in read.all("caption")]
     assert "Linear approximation, original scale" in captions
-    assert "predict() and blocks() use the stack itself" in read.words
+    assert "predict() and submodels() use the stack itself" in read.words
     assert "odds ratio" not in read.words.lower()
     assert "the penalty left them different" not in read.words
     assert "11 of 12 coefficients of the approximation are different from zero" in read.words

@@ -29,7 +29,7 @@ def values_of(result):
             continue
         if name in ("path", "refit", "select") and result.released is None:
             continue  # refused, see the tests of refits
-        if name == "blocks" and result.stack is None:
+        if name == "submodels" and result.stack is None:
             continue
         value = getattr(result, name)
         yield name, value() if callable(value) else value

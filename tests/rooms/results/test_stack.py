@@ -151,7 +151,7 @@ def test_any_stack_survives_a_file(data):
     again = from_json(to_json(result))
     assert again == result
     assert str(again.summary()) == str(result.summary())
-    pd.testing.assert_frame_equal(again.chunks(), result.chunks())
+    pd.testing.assert_frame_equal(again.submodels(), result.submodels())
 
 
 def test_fits_without_a_stack_are_saved_as_before():
@@ -243,7 +243,7 @@ def test_a_stack_damaged_anywhere_is_refused_or_shown(data):
     except StoreError:
         return
     assert str(result.summary())
-    assert len(result.chunks()) >= 1
+    assert len(result.submodels()) >= 1
     assert from_json(to_json(result)) == result
 
 
@@ -303,7 +303,7 @@ def test_odds_ratios_of_an_approximation_are_refused():
 
 
 def test_blocks_are_the_models_on_the_original_scale():
-    frame = fit().chunks()
+    frame = fit().submodels()
     assert list(frame.columns) == ["model", "term", "estimate", "weight"]
     assert frame[["model", "term"]].to_numpy().tolist() == [
         ["first", "Intercept"],
@@ -318,19 +318,19 @@ def test_blocks_are_the_models_on_the_original_scale():
 
 
 def test_blocks_of_votes_have_their_public_weights():
-    assert fit(votes("weighted", (3.0, 1.0))).chunks()["weight"].tolist() == [3.0, 3.0, 1.0, 1.0]
+    assert fit(votes("weighted", (3.0, 1.0))).submodels()["weight"].tolist() == [3.0, 3.0, 1.0, 1.0]
 
 
 def test_a_zero_in_a_column_that_is_read_is_kept():
     read = stack(groups=(("a", "b"), ()), coefficients=np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]))
-    frame = fit(read).chunks()
+    frame = fit(read).submodels()
     assert frame["term"].tolist() == ["a", "b", "Intercept", "a", "b"]
     assert frame["estimate"].tolist() == [0.0, 0.1, 0.0, 0.0, 0.1]
 
 
-def test_a_fit_without_a_stack_has_no_blocks():
+def test_a_fit_without_a_stack_has_no_submodels():
     with pytest.raises(MethodError, match="stack"):
-        private_fit().chunks()
+        private_fit().submodels()
 
 
 # Tables
@@ -339,7 +339,7 @@ def test_a_fit_without_a_stack_has_no_blocks():
 def test_a_summary_says_what_its_coefficients_are_and_lists_the_models():
     table = fit().summary()
     (line,) = [note for note in table.notes if note.startswith(LINE)]
-    assert line.endswith("predict() and blocks() use the stack itself.")
+    assert line.endswith("predict() and submodels() use the stack itself.")
     assert "stack of 2 models" in table.title
     facts = dict(table.wide)
     assert facts["Model 1"] == "first: 1 column, meta weight 2.000"
@@ -371,7 +371,7 @@ def test_groups_may_name_terms_or_single_coefficients():
     result = fit(part, user_from_coded=np.eye(3), estimates=np.zeros(3), coded=np.zeros(3), **whole)
     assert model_terms(result, part) == (("b[x]",), ("a", "b"))
     assert model_sizes(result, part) == (1, 3)
-    assert result.chunks()["term"].tolist() == ["b[x]", "a", "b[x]", "b[y]"]
+    assert result.submodels()["term"].tolist() == ["b[x]", "a", "b[x]", "b[y]"]
 
 
 def test_a_model_that_reads_every_term_counts_them_all():
@@ -389,7 +389,7 @@ def test_many_models_do_not_fill_the_table():
     )
     table = fit(many).summary()
     assert len(table.wide) < 20
-    assert any("blocks()" in value for _, value in table.wide)
+    assert any("submodels()" in value for _, value in table.wide)
     assert max(map(len, str(table).splitlines())) < 200
 
 
@@ -558,5 +558,5 @@ def test_a_real_fit_with_a_stack_is_saved_loaded_and_predicts_alike(tmp_path):
         roc_auc_score(test["affair"] == "yes", result.predict(test)), abs=1e-12
     )
     assert plain.auc(test) > 0.5
-    assert set(result.chunks()["model"]) == {"job", "person"}
-    assert len(result.chunks()) == 9
+    assert set(result.submodels()["model"]) == {"job", "person"}
+    assert len(result.submodels()) == 9

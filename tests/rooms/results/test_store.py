@@ -403,8 +403,8 @@ def test_released_models_that_differ_in_a_bit_are_not_equal():
     for changes in (
         {"curvature": nudged},
         {"score_scale": float(np.nextafter(model.score_scale, 0.0))},
-        {"blocks": (model.term_columns[0], block, *model.term_columns[2:])},
-        {"blocks": model.term_columns[:-1]},
+        {"term_columns": (model.term_columns[0], block, *model.term_columns[2:])},
+        {"term_columns": model.term_columns[:-1]},
     ):
         assert fit != interval_fit(released=dataclasses.replace(model, **changes))
     assert fit != interval_fit(released=None)
@@ -427,9 +427,9 @@ def test_a_released_model_is_copied_locked_and_made_symmetric():
 
 def block(place, **changes):
     """The released model with another block."""
-    blocks = [dict(one) for one in MODEL["blocks"]]
+    blocks = [dict(one) for one in MODEL["term_columns"]]
     blocks[place] |= changes
-    return {"blocks": blocks}
+    return {"term_columns": blocks}
 
 
 @pytest.mark.parametrize(
@@ -455,23 +455,23 @@ def block(place, **changes):
         ({"score_scale": {"$float": "inf"}}, "score_scale"),
         ({"information_scale": None}, "information_scale"),
         ({"dispersion": 0.0}, "dispersion"),
-        ({"blocks": []}, "fewer columns"),
-        ({"blocks": MODEL["blocks"][:-1]}, "fewer columns"),
-        ({"blocks": MODEL["blocks"][1:]}, "follow each other"),
+        ({"term_columns": []}, "fewer columns"),
+        ({"term_columns": MODEL["term_columns"][:-1]}, "fewer columns"),
+        ({"term_columns": MODEL["term_columns"][1:]}, "follow each other"),
         (block(2, start=3), "follow each other"),
         (block(2, stop=4), "follow each other"),
         (block(3, stop=2**40), "follow each other"),
         (block(1, kind="other"), "with a table where it has none"),
         (block(1, kind="spline"), "another kind"),
         (block(1, table=None), "without one"),
-        (block(1, table=MODEL["blocks"][1]["table"][:-1]), "another shape"),
+        (block(1, table=MODEL["term_columns"][1]["table"][:-1]), "another shape"),
         (block(1, table=[0.0] * 12), "no simplex"),
         (block(1, table=[1.0] * 12), "no simplex"),
         (block(2, table=[0.0]), "not 0"),
         (block(2, table=[1.0, 2.0]), "another shape"),
         (block(2, prior=[0.0]), "prior"),
         (block(2, prior=[]), "prior"),
-        (block(2, kind="intercept"), "two blocks of an intercept"),
+        (block(2, kind="intercept"), "two terms of an intercept"),
         (block(0, label=3), "label"),
         (block(0, bound=-1.0), "bound"),
         ({"score": [*MODEL["score"][:-1], 1.0]}, "ridge times the centre"),
