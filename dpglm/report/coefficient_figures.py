@@ -167,7 +167,8 @@ def width_figure(record: FitRecord, means: Means, errors: FloatMatrix) -> Figure
             Rule(0.5, "y"),
             Curve(FACTORS, middle.tolist(), dots="point"),
         ),
-        caption=f"Approximate width of intervals if {symbol} were larger or smaller. Dashed: half of that.",
+        caption=f"Approximate width of intervals if {symbol} were larger or smaller. "
+        "Dashed: half of today’s.",
         twin=Rows(
             f"Relative width by factor on {symbol}",
             (f"factor on {symbol}", "median", "narrowest", "widest"),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile"]
 OF_GUARANTEE = ("spend", "tradeoff", "profile")
-COLOURS = PALETTES["light"] | {"paper": "#ffffff", "none": "none"}
+COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
 
 

@@ -164,8 +164,9 @@ def drawn(figure: Figure) -> Drawing:
                 drawing.text(x.stop + 6, scale(value) + 4, text, "tick")
             drawing.text(width - 2, (bottom + 12) / 2, axis.label, "label middle", turned=True)
             _marks(drawing, marks, x, scale, (bottom, 12.0))
-    if len(figure.legend) > 1:
-        _legend(drawing, figure)
+    series = [mark for mark in figure.legend if not isinstance(mark, Points)]  # the caption explains dots
+    if len(series) > 1:
+        _legend(drawing, series)
     return drawing
 
 
@@ -223,17 +224,15 @@ def _intervals(drawing: Drawing, mark: Intervals, x: Scale, y: Scale) -> None:
             drawing.line(end, y(at) - 3, end, y(at) + 3, mark.role)
 
 
-def _legend(drawing: Drawing, figure: Figure) -> None:
+def _legend(drawing: Drawing, series: list[Curve | Bars | Rule]) -> None:
     """A swatch and a label per series, in lines below the figure."""
     left, middle = 8.0, drawing.height + 8
-    for mark in figure.legend:
+    for mark in series:
         room = 30 + 6.0 * len(mark.label)
         if left > 8.0 and left + room > drawing.width:
             left, middle = 8.0, middle + 16
         if isinstance(mark, Bars):
             drawing.bar(left, left + 12, middle, 5, mark.role)
-        elif isinstance(mark, Points):
-            drawing.circle(left + 6, middle, 4, mark.role)
         else:
             drawing.line(left, middle, left + 12, middle, mark.role)
         drawing.text(left + 17, middle + 4, mark.label, "label")

@@ -88,8 +88,8 @@ def test_a_source_has_a_price_of_its_own_on_the_page() -> None:
 
 def test_the_ridge_of_a_fit_with_a_source_pulls_to_it() -> None:
     words = Page(render(stacked())).by_id("usefulness").words
-    assert "draws the coefficients towards those of the source" in words
-    assert "draws the coefficients towards zero" in Page(render(fit())).by_id("usefulness").words
+    assert "shrinks the coefficients towards those of the source" in words
+    assert "shrinks the coefficients towards zero" in Page(render(fit())).by_id("usefulness").words
 
 
 def test_the_end_of_a_long_promise_of_a_source_is_not_cut_off() -> None:
