@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from dpglm.data.coding.expected_rows import expected_shares
-from dpglm.data.formula.factors import LevelFactor
+from dpglm.data.formula.model import LevelFactor
 from dpglm.data.schema.levels import label_of
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
@@ -124,10 +124,10 @@ def _mains(study: Study) -> Iterator[_Main]:
             continue
         factor = model.factors[usages[0].factor]
         alone = sum(bool(used & others) for others in uses) == 1
-        if not isinstance(factor, LevelFactor) or not isinstance(factor.source, str) or not alone:
+        if not isinstance(factor, LevelFactor) or factor.expression.op != "column" or not alone:
             continue
         against = usages[0].table - usages[0].table[0]
-        yield _Main(factor.source, against @ study.coding.user_from_coded[term.start : term.stop])
+        yield _Main(factor.expression.name, against @ study.coding.user_from_coded[term.start : term.stop])
 
 
 def _columns(study: Study, factor: int) -> tuple[str, ...]:

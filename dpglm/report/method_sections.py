@@ -1,4 +1,4 @@
-"""Sections on how the result came about: declared data, choices of the analyst, the saved result."""
+"""Sections on how the result came about: data, choices of the analyst, mechanism, the saved result."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Any, Final
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.store import fingerprint, to_json
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.report.figure import Rows
-from dpglm.report.section import Section, shown
-from dpglm.tables.number import ABSENT
+from dpglm.report.section import LONGEST_FACT, Section, fact_words, shown
+from dpglm.tables.number import ABSENT, plain_number
 
 MOST_COLUMNS: Final = 100
 MOST_LEVELS: Final = 24
 MOST_EXTRA: Final = 20  # questions of the analyst's own
+MOST_RELEASES: Final = 20
+MOST_FACTS: Final = 60
 MOST_CHARACTERS: Final = 60_000  # of JSON with all digits; a longer one is packed
 SETTINGS: Final = {"title": "Table", "unit": "What one row is", "rows": "Rows, declared", "sites": "Sites"}
 QUESTIONS: Final = {
@@ -26,6 +29,21 @@ QUESTIONS: Final = {
     "search": "Model search: how many models were tried on these data, and were all of them paid for?",
     "repeats": "Other releases: what else has been or will be published from the same people?",
     "unit": "Unit: can one person own more than one row?",
+}
+
+BESIDE: Final = {
+    "norm_factor": "Factor of the rows, released",
+    "residual": "Residual of the solver",
+    "strength_sum": "Penalty strength, sum units",
+    "post_processing": "Computed afterwards",
+    "row_norm": "Norm bound of a coded row, divided out",
+    "rows_clipped": "Rows clipped",
+    "response": "Response",
+    "response_levels": "Levels of the response",
+    "response_bounds": "Bounds of the response, beyond which it is clipped",
+    "loss_width": "Width of the smooth corner of the hinge, in units of the margin",
+    "random_source": "Source of randomness",
+    "coding": "Coding of categories",
 }
 
 
@@ -83,6 +101,58 @@ def choices_outside(choices: Mapping[str, str]) -> Section:
     extra = [(key, text) for key, text in choices.items() if key not in QUESTIONS][:MOST_EXTRA]
     answers = [(shown(question), shown(" ".join(text.split()), 1200)) for question, text in listed + extra]
     return Section("choices", "Choices outside the software", {"answers": answers})
+
+
+def mechanism(record: FitRecord) -> Section:
+    """The method and its releases in their own words; claims only where something is promised."""
+    description, private = record.description, record.guarantee.private
+    lines = [
+        ("Algorithm", description.algorithm),
+        ("Penalty", description.penalty_applied),
+        ("Intervals by", description.interval_method),
+        *_lines((*description.facts, *_coding_facts(record))),
+    ]
+    content = {
+        "facts": _shown(lines),
+        "releases": [
+            (shown(release.name), release.times, _shown(_release(release, private)))
+            for release in description.releases[:MOST_RELEASES]
+        ],
+        "left_out": max(0, len(description.releases) - MOST_RELEASES),
+        "steps": [shown(step, LONGEST_FACT) for step in description.why.splitlines()] if private else [],
+    }
+    return Section("mechanism", "Mechanism", content)
+
+
+def _release(release: ReleaseDescription, private: bool) -> list[tuple[str, str]]:
+    claims = [
+        ("Sensitivity, Euclidean norm", plain_number(release.sensitivity)),
+        ("Theorem", release.theorem),
+    ]
+    return [
+        ("What was released", release.released),
+        ("Law of the noise", release.noise),
+        *([("Scale of the noise", plain_number(release.scale))] if release.scale > 0.0 else []),
+        *(claims if private else []),
+        *_lines(release.facts),
+    ]
+
+
+def _lines(facts: tuple[Fact, ...]) -> list[tuple[str, str]]:
+    return [(fact.label, fact_words(fact.value)) for fact in facts if fact.value is not None]
+
+
+def _shown(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Labels with their words, without those that say nothing."""
+    return [(shown(label, 80), shown(words, LONGEST_FACT)) for label, words in lines if words][:MOST_FACTS]
+
+
+def _coding_facts(record: FitRecord) -> tuple[Fact, ...]:
+    """Facts of the coding and the response, which stand beside the method's description."""
+    values = {label: record.mechanism.get(key) for key, label in BESIDE.items()}
+    return tuple(
+        Fact(label, tuple(value) if isinstance(value, list) else value) for label, value in values.items()
+    )
 
 
 def trust_and_limits() -> Section:

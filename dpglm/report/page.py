@@ -12,8 +12,13 @@ from dpglm.papers.stacking.section import stack_of_models
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.colours import css, css_rules
 from dpglm.report.guarantee_sections import at_a_glance, budget_ledger, full_guarantee, plain_words
-from dpglm.report.mechanism import mechanism_card
-from dpglm.report.method_sections import choices_outside, declared_data, saved_result, trust_and_limits
+from dpglm.report.method_sections import (
+    choices_outside,
+    declared_data,
+    mechanism,
+    saved_result,
+    trust_and_limits,
+)
 from dpglm.report.result_sections import model_and_results, usefulness
 from dpglm.report.section import Section, neighbours, no_promise, price, shown
 from dpglm.tables.content import one_line
@@ -61,12 +66,12 @@ def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
         plain_words(record),
         full_guarantee(record),
         model_and_results(record),
-        stack_of_models(record, {}),
+        stack_of_models(record),
         usefulness(record),
         declared_data(record),
         budget_ledger(record),
         choices_outside(_answers(choices)),
-        mechanism_card(record, {}),
+        mechanism(record),
         trust_and_limits(),
         saved_result(record),
     )

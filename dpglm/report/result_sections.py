@@ -135,7 +135,7 @@ def usefulness(record: FitRecord) -> Section | None:
     content: dict[str, Any] = {
         "penalised": penalised(record),
         "intervals": bool(len(given)),
-        "pulled_to": "those of the source" if record.mechanism.get("source") else "zero",
+        "pulled_to": "those of the source" if record.method in ("pst-h", "pphtl") else "zero",
         "why_none": no_intervals(record) or "no coefficient passes the rule of the section before",
     }
     if len(given):

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dpglm.privacy.description import FactValue
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.content import one_line
 from dpglm.tables.number import ABSENT, budget, plain_number
 
 LONGEST: Final = 240  # characters of a user's text that the page shows at one place
+LONGEST_FACT: Final = 3000  # a guarantee in words, whose end may say that there is none
 
 
 @dataclass(frozen=True)
@@ -59,25 +61,18 @@ def no_promise(guarantee: Guarantee) -> str:
     return shown(guarantee.reason)
 
 
-def fact_words(key: str, value: object) -> str:
-    """A public fact as it is read.
+def fact_words(value: FactValue) -> str:
+    """The value of a public fact as it is read.
 
     Examples
     --------
-    >>> fact_words("importance", {"lipids": 2.0, "history": 1})
-    'lipids: 2; history: 1'
+    >>> fact_words(("lipids: 2", "history: 1")), fact_words(12000)
+    ('lipids: 2, history: 1', '12,000')
     """
+    if isinstance(value, tuple):
+        return shown(", ".join(map(fact_words, value)) or ABSENT, 600)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    if isinstance(value, float):
-        return budget(value) if key in ("epsilon", "delta", "mu", "rho") else plain_number(value)
-    if isinstance(value, Mapping):
-        return shown(
-            "; ".join(f"{name}: {fact_words(str(name), inner)}" for name, inner in value.items()) or ABSENT,
-            600,
-        )
-    if isinstance(value, list | tuple):
-        return shown(", ".join(fact_words(key, inner) for inner in value) or ABSENT, 600)
-    return shown(value, 3000 if key == "source_privacy" else 600)
+    return plain_number(value) if isinstance(value, float) else shown(value, LONGEST_FACT)
