@@ -52,7 +52,7 @@ ROLES: Final[dict[str, Ink]] = {
     "error": Ink(stroke="clay"),
     "point": Ink("accent", "accent", 1.4),
     "hollow": Ink("paper", "strong", 1.4),
-    "claim": Ink("clay", "clay", 1.4),
+    "claim": Ink("clay", "paper", 1.4),
     # bars
     "bar": Ink("accent", "paper"),
     "refuted": Ink("alarm", "paper"),

@@ -154,10 +154,8 @@ def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
         edge = 1.2 if figure.right else 1.0
         axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(edge, 0.5))
     elif figure.legend:
-        columns = len(figure.legend)
-        axes.legend(
-            frameon=False, fontsize="small", ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0)
-        )
+        place, columns = (0.5, -0.14), len(figure.legend)
+        axes.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=place, ncols=columns)
     return axes
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.released import Released
 from dpglm.papers.stacking.stack import Combine, Stack
+from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
 from tests.golden.examples import interval_fit
@@ -42,6 +43,26 @@ ESTIMATES = (
     0.5678912,
     0.0,
     -0.6912345,
+)
+
+
+PURE_THEOREM = "objective perturbation, pure epsilon (Theorem A1, objective_perturbation.md)"
+MINIMISER = ReleaseDescription(
+    name="perturbed minimiser",
+    released="the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
+    sensitivity=2.0,
+    noise="density proportional to exp(-|b| / scale)",
+    scale=2.0202020202020203,
+    theorem=PURE_THEOREM,
+    facts=(Fact("Ridge, sum units", 2.0202020202020203), Fact("Certified solver residual", 1e-8)),
+)
+INFORMATION = ReleaseDescription(
+    name="information matrix",
+    released="the sum of curvature times x x' at that point",
+    sensitivity=0.3535533905932738,
+    noise="symmetric, Gaussian, of one scale in Frobenius norm",
+    scale=1.625,
+    theorem="Gaussian mechanism on the information matrix (information.md)",
 )
 
 
@@ -78,22 +99,16 @@ def fit(**changes: Any) -> FitResult:
         ),
         "schema": schema(),
         "mechanism": {
-            "algorithm": "objective perturbation",
-            "theorem": "Theorem A1",
-            "released": "the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
-            "sensitivity": 2.0,
-            "noise": "density proportional to exp(-|b| / scale)",
-            "noise_scale": 2.0202020202020203,
-            "ridge": 2.0202020202020203,
             "row_norm": 1.0,
             "rows_clipped": "none",
             "strength_sum": None,
-            "solver_residual": 1e-8,
-            "residual_noise_scale": 9.9e-7,
             "response": "affair",
             "response_levels": ["no", "yes"],
             "random_source": "operating system",
         },
+        "description": MethodDescription(
+            "objective perturbation", (MINIMISER,), "inside the objective", why="Step one.\nStep two."
+        ),
         "n_rows": 6366,
         "ledger": ledger(),
         "version": "0.1.0",
@@ -109,7 +124,7 @@ def pure(**changes: Any) -> Guarantee:
         "definition": "pure",
         "relation": "replace-one",
         "unit": "one woman",
-        "theorem": "Theorem A1",
+        "theorem": PURE_THEOREM,
         "assumptions": (
             "bounds, levels, formula and penalty strength were chosen without looking at these data",
             "the solver's certificate and the noise are computed in double precision (idealized numerics)",
@@ -127,7 +142,7 @@ def approximate(**changes: Any) -> Guarantee:
         "definition": "approximate",
         "relation": "add-remove",
         "unit": "one visit",
-        "theorem": "Theorem B",
+        "theorem": "objective perturbation, (epsilon, delta) (Theorem B, objective_perturbation.md)",
         "curve": curve,
     }
     return pure(**(fields | changes))
@@ -140,7 +155,7 @@ def gaussian(**changes: Any) -> Guarantee:
         "definition": "gdp",
         "mu": 0.268,
         "rho": 0.035912,
-        "theorem": "Theorem A2",
+        "theorem": "objective perturbation, Gaussian DP (Theorem A2, objective_perturbation.md)",
     }
     return pure(**(fields | changes))
 
@@ -214,11 +229,8 @@ def plain() -> FitResult:
     return fit(
         guarantee=Guarantee.none("no privacy was asked for"),
         method="nonprivate",
-        mechanism={
-            "algorithm": "exact minimiser without noise",
-            "theorem": "none: NOT PRIVATE",
-            "noise": "none",
-        },
+        mechanism={},
+        description=MethodDescription("exact minimiser without noise", ()),
         spend_lines=(),
         ledger=None,
     )
@@ -226,13 +238,15 @@ def plain() -> FitResult:
 
 def interval(**changes: Any) -> FitResult:
     """The golden fit with a released curvature, on this page's guarantee and ledger."""
-    card = fit().mechanism | {
-        "released_too": "the sum of curvature times x x' at that point, with symmetric noise",
-        "information_sensitivity": 0.3535533905932738,
-        "curvature_noise_scale": 1.625,
-    }
+    description = MethodDescription(
+        "objective perturbation and the information matrix at its result",
+        (MINIMISER, INFORMATION),
+        "afterwards, to the released linear model",
+        "Step one.\nThe information matrix is a second release.",
+        "noise-aware generalised least squares on the released linear model",
+    )
     promise = approximate(relation="replace-one")
-    fields: dict[str, Any] = {"guarantee": promise, "ledger": ledger(), "mechanism": card}
+    fields: dict[str, Any] = {"guarantee": promise, "ledger": ledger(), "description": description}
     return interval_fit(**(fields | {"spend_lines": interval_fit().spend_lines} | changes))
 
 
@@ -343,14 +357,20 @@ def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "mo
 def stacked(one: Stack | None = None, **changes: Any) -> FitResult:
     """The fit as a stack at a branch, with importance and a source."""
     one = stack() if one is None else one
-    card = {
-        "importance": {name: 2.0 / (k + 1) for k, name in enumerate(one.names)},
-        "importance_provenance": "three marriage counsellors, asked before the survey was opened",
-        "groups_chosen": "given",
-        "source": "affair ~ age + children + C(occupation)  [pst-f]",
-        "source_privacy": "epsilon 1, delta 0, replace-one, charged at the main hospital",
-        "source_note": "budgets of source and target are separate; a person in both pays both",
-    }
+    facts = (
+        Fact(
+            "Importance, public weights",
+            tuple(f"{name}: {2 / (k + 1):.4g}" for k, name in enumerate(one.names)),
+        ),
+        Fact(
+            "Where the importance comes from",
+            "three marriage counsellors, asked before the survey was opened",
+        ),
+        Fact("Origin of the groups", "given"),
+        Fact("Pulled to the coefficients of", "affair ~ age + children + C(occupation)  [pst-f]"),
+        Fact("Price of that source", "epsilon 1, delta 0, replace-one, charged at the main hospital"),
+        Fact("On that source", "budgets of source and target are separate; a person in both pays both"),
+    )
     fields: dict[str, Any] = {
         "method": "pst-h",
         "penalty": "l2",
@@ -358,7 +378,7 @@ def stacked(one: Stack | None = None, **changes: Any) -> FitResult:
         "coded": one.linear(),
         "estimates": one.linear(),
         "selected_mask": np.ones(len(NAMES), dtype=bool),
-        "mechanism": fit().mechanism | card,
+        "description": MethodDescription("a stack of models", (MINIMISER,), facts=facts),
     }
     return fit(**(fields | changes))
 
@@ -385,7 +405,7 @@ PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
         lambda: stacked(
             stack(dict.fromkeys(["part 1", "part 2"], ()), "majority"),
             method="pst-s",
-            mechanism={},
+            description=MethodDescription("a stack of models", ()),
             guarantee=replace(pure(), private=False, reason="seeded"),
         ),
         {},

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.report.page import render
 from dpglm.results.fit_result import FitResult, SpendLine
 from tests.rooms.report.reading import Element, Page
@@ -75,11 +76,15 @@ def hostile(words: dict[str, str], *, private: bool) -> FitResult:
         guarantee=promise,
         spend_lines=(SpendLine(words["release"], 1.0, 0.0, None, 1.0),),
         schema={"title": words["title"], "unit": unit, "variables": declared},
-        mechanism={
-            "algorithm": words["algorithm"],
-            words["fact"]: [words["level"]],
-            "proof_sketch": words["proof"],
-        },
+        mechanism={},
+        description=MethodDescription(
+            words["algorithm"],
+            (ReleaseDescription(words["release"], words["what"], 1.0, words["fact"], 1.0, words["theorem"]),),
+            words["penalty"],
+            words["proof"].replace("\n", " "),
+            words["method"],
+            (Fact(words["fact"], (words["level"],)),),
+        ),
         ledger=ledger(dataset=words["dataset"], entries=(entry,)),
         version=words["version"],
     )

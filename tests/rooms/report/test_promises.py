@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
 from dpglm.privacy.accounting import gdp_delta
+from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import cumulative, privacy_profile, trade_off
 from dpglm.report.page import render
 from tests.rooms.report.reading import Element, Page
-from tests.rooms.report.specimen import PAGES, approximate, fit, gaussian, ledger, plain, pure, seeded
+from tests.rooms.report.specimen import (
+    MINIMISER,
+    PAGES,
+    PURE_THEOREM,
+    approximate,
+    fit,
+    gaussian,
+    ledger,
+    plain,
+    pure,
+    seeded,
+)
 
 
 def page(guarantee: Guarantee) -> Page:
@@ -195,9 +208,27 @@ def test_the_search_for_claims_finds_them_where_they_belong() -> None:
     assert "NOT PRIVATE" not in words
 
 
-def test_two_releases_have_a_step_of_the_proof_each() -> None:
-    words = Page(render(PAGES["intervals"][0]())).by_id("mechanism").words
-    assert "The curvature is a second release" in words
-    assert "Each term has a ridge of its own" in words
-    assert "second release, taken" not in Page(render(fit())).by_id("mechanism").words
-    assert "Frobenius" not in Page(render(PAGES["intervals_seeded"][0]())).visible
+def test_each_release_says_what_it_is_and_why_it_is_private() -> None:
+    section = Page(render(PAGES["intervals"][0]())).by_id("mechanism")
+    assert [heading.words for heading in section.all("h3")] == ["perturbed minimiser", "information matrix"]
+    for theorem in (PURE_THEOREM, "Gaussian mechanism on the information matrix (information.md)"):
+        assert theorem in section.words
+    assert [step.words for step in section.all("li")][-1] == "The information matrix is a second release."
+    assert "Sensitivity, Euclidean norm" in section.words
+    seeded_words = Page(render(PAGES["intervals_seeded"][0]())).by_id("mechanism").words
+    assert "Sensitivity" not in seeded_words
+    assert "Step one" not in seeded_words
+
+
+def test_many_releases_leave_the_page_short() -> None:
+    description = MethodDescription("many", tuple(replace(MINIMISER, name=f"part {k}") for k in range(1000)))
+    words = Page(render(fit(description=description))).by_id("mechanism").words
+    assert "part 19" in words
+    assert "part 20" not in words
+    assert "980 more releases are in the saved result" in words
+
+
+def test_no_theorem_is_printed_without_its_mechanism() -> None:
+    for guarantee in (pure(), approximate(), gaussian()):
+        words = page(guarantee).visible
+        assert words.count("Theorem A") + words.count("Theorem B") == words.count("(Theorem ")

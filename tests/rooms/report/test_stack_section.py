@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from dpglm.papers.stacking.figure import MOST_BOXES
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.report.page import render
 from dpglm.report.plots import plot
 from dpglm.results.fit_result import FitResult, SpendLine
@@ -17,6 +18,10 @@ from tests.rooms.report.test_escaping import ATTACKS
 from tests.rooms.report.test_promises import table
 
 MODELS = "Models of the stack"
+
+
+def described(facts: dict[str, str]) -> MethodDescription:
+    return MethodDescription("a stack", (), facts=tuple(Fact(*line) for line in facts.items()))
 
 
 def section(result: FitResult) -> Element:
@@ -72,7 +77,7 @@ def test_many_models_make_neither_the_diagram_nor_the_page_long(count: int) -> N
 
 def test_importance_and_where_it_comes_from_are_shown() -> None:
     words = section(stacked()).words
-    assert "life: 2; work and schooling of the woman: 1; marriage: 0.6667" in words
+    assert "life: 2, work and schooling of the woman: 1, marriage: 0.6667" in words
     assert "three marriage counsellors" in words
 
 
@@ -81,9 +86,7 @@ def test_a_source_has_a_price_of_its_own_on_the_page() -> None:
     assert "affair ~ age + children + C(occupation) [pst-f]" in words
     assert "charged at the main hospital" in words
     assert "a person in both pays both" in words
-    alone = section(stacked(mechanism={"source": "main.json"})).words
-    assert "pays both prices" in alone
-    assert "pays both" not in section(stacked(mechanism={})).words
+    assert "pays both" not in section(stacked(description=MethodDescription("a stack", ()))).words
 
 
 def test_the_ridge_of_a_fit_with_a_source_pulls_to_it() -> None:
@@ -94,7 +97,7 @@ def test_the_ridge_of_a_fit_with_a_source_pulls_to_it() -> None:
 
 def test_the_end_of_a_long_promise_of_a_source_is_not_cut_off() -> None:
     words = "a promise " * 90 + "(NOT PRIVATE: seeded)"
-    read = Page(render(stacked(mechanism={"source_privacy": words})))
+    read = Page(render(stacked(description=described({"Price of that source": words}))))
     for place in ("stack", "mechanism"):
         assert "(NOT PRIVATE: seeded)" in read.by_id(place).words
 
@@ -154,9 +157,8 @@ def test_the_coefficients_of_a_stack_are_called_an_approximation() -> None:
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_names_of_models_stay_text(attack: str) -> None:
     hostile = stack({attack: (attack, "age"), f"{attack} again": ("educ",), "third": ("age",)})
-    card = dict.fromkeys(("importance_provenance", "source", "source_privacy", "source_note"), attack)
-    source = render(stacked(hostile, mechanism=card | {"importance": {attack: 1.0}}))
+    source = render(stacked(hostile, description=described({attack: attack, f"{attack} again": attack})))
     found = Page(source).by_id("stack")
-    benign = dict.fromkeys(card, "word") | {"importance": {"word": 1.0}}
-    assert shapes(found) == shapes(section(stacked(mechanism=benign)))
+    benign = described({"word": "word", "word again": "word"})
+    assert shapes(found) == shapes(section(stacked(description=benign)))
     assert not [key for e in found.walk() for key in e.attributes if key.startswith("on")]
