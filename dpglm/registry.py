@@ -12,11 +12,11 @@ from typing import Generic, TypeVar
 
 from dpglm.errors import MethodError
 
-Piece = TypeVar("Piece")
+ArrayChunk = TypeVar("ArrayChunk")
 Concrete = TypeVar("Concrete")
 
 
-class Registry(Generic[Piece]):
+class Registry(Generic[ArrayChunk]):
     """Names of classes of one concept.
 
     Parameters
@@ -38,7 +38,7 @@ class Registry(Generic[Piece]):
 
     def __init__(self, concept: str, *homes: str) -> None:
         self._concept, self._homes = concept, list(homes)
-        self._pieces: dict[str, type[Piece]] = {}
+        self._pieces: dict[str, type[ArrayChunk]] = {}
         self._names: list[str] = []
 
     def discover(self) -> None:
@@ -64,7 +64,7 @@ class Registry(Generic[Piece]):
 
         return file_away
 
-    def __getitem__(self, name: str) -> type[Piece]:
+    def __getitem__(self, name: str) -> type[ArrayChunk]:
         if name not in self._pieces:
             self.discover()
         try:
@@ -76,7 +76,7 @@ class Registry(Generic[Piece]):
                 remedy=f"Choose a {self._concept} from this list, or pass an object of your own.",
             ) from None
 
-    def classes(self) -> dict[str, type[Piece]]:
+    def classes(self) -> dict[str, type[ArrayChunk]]:
         """Registered classes by class name."""
         self.discover()
         return {self._pieces[name].__name__: self._pieces[name] for name in self._names}
@@ -105,7 +105,7 @@ def options_text(piece: object, *, without: Iterable[str] = ()) -> str:
     return json.dumps(found, default=str)
 
 
-def with_options(kind: type[Piece], text: str, *, without: Iterable[str] = ()) -> Piece:
+def with_options(kind: type[ArrayChunk], text: str, *, without: Iterable[str] = ()) -> ArrayChunk:
     """The piece of a class that ``options_text`` describes; the class checks each value.
 
     Raises

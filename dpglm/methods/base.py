@@ -14,9 +14,9 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.exact_path import ExactPath
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
-from dpglm.papers.stacking.stack import Stack
+from dpglm.postprocessing.parts import ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.registry import Registry
@@ -117,7 +117,7 @@ class Estimate:
     ``strength`` is the penalty's per row, ``strength_sum`` in sum units; ``norm_factor`` what rows were
     scaled by, where that was released; ``residual`` what a solver without noise left over. ``released`` is
     what intervals are made of, where there is an information matrix; ``exact_path`` what a fit without
-    privacy found at other strengths. Coefficients beside a ``stack`` approximate it.
+    privacy found at other strengths. ``part`` is what a paper adds.
     """
 
     coded: FloatVector
@@ -127,9 +127,9 @@ class Estimate:
     strength_sum: float | None = None
     norm_factor: float | None = None
     residual: float | None = None
-    released: Released | None = None
+    released: ScoreAndInformation | None = None
     exact_path: ExactPath | None = None
-    stack: Stack | None = None
+    part: ResultPart | None = None
 
 
 class Method(ABC):

@@ -138,7 +138,7 @@ def _precision(study: Study, rows: FloatMatrix) -> tuple[FloatVector, BoolVector
     """Standard errors of linear functions, and whether they will probably have an interval."""
     assert study.equations is not None
     found = Contrasts(study.equations, rows)
-    printed = np.array([verdict.printed for verdict in interval_decisions(found)], dtype=np.bool_)
+    printed = np.array([verdict.reported for verdict in interval_decisions(found)], dtype=np.bool_)
     return study.response.unit * found.deviations, printed
 
 

@@ -69,7 +69,7 @@ class Forecast:
     @property
     def printed(self) -> tuple[bool, ...]:
         """Which coefficients will probably have an interval."""
-        return tuple(verdict.printed for verdict in self.interval_decisions)
+        return tuple(verdict.reported for verdict in self.interval_decisions)
 
 
 @dataclass(frozen=True, eq=False)

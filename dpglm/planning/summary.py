@@ -133,7 +133,7 @@ def _gaps(found: StudyPlan) -> list[str]:
     """A sentence for each reason why coefficients will probably have no interval."""
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
     for name, verdict in zip(found.names, found.expected.interval_decisions, strict=True):
-        if not verdict.printed:
+        if not verdict.reported:
             groups.setdefault(verdict.reason, []).append((name, verdict))
     return [
         f"Probably no interval, {why}: "

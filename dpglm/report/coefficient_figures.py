@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.uncertainty import debiased, intervals, printed, selected, shares, standard_errors
+from dpglm.postprocessing.uncertainty import debiased, intervals, reported, selected, shares, standard_errors
 from dpglm.postprocessing.usefulness import FACTORS, Means
 from dpglm.report.colours import PATHS
 from dpglm.report.figure import (
@@ -46,14 +46,14 @@ def coefficient_figure(record: FitRecord) -> Figure:
     An intercept alone is drawn. Hollow dots have no interval, or were not selected.
     """
     drawn = _drawn(record)
-    given, chosen, ends = printed(record), selected(record), intervals(record, 0.95)
+    given, chosen, ends = reported(record), selected(record), intervals(record, 0.95)
     forest = bool(given.any())
     full = given if forest else chosen
     dots = np.where(given, debiased(record), record.estimates)
     reach = np.concatenate([[0.0], dots[drawn], ends[drawn][given[drawn]].ravel()])
     filled = [(k, j) for k, j in enumerate(drawn) if full[j]]
     hollow = [(k, j) for k, j in enumerate(drawn) if not full[j]]
-    what = "coefficient" if record.stack is None else "coefficient of the linear approximation"
+    what = "coefficient" if record.predictor is None else "coefficient of the linear approximation"
     kind = what.replace("coefficient", "Coefficients")
     intercept = (
         ", without the intercept" if len(drawn) < len(record.names) and "Intercept" in record.names else ""
@@ -109,7 +109,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
 
 def variance_figure(record: FitRecord) -> Figure | None:
     """The parts of each squared standard error, as stacked shares; None where there is none."""
-    given = printed(record)
+    given = reported(record)
     drawn = [j for j in _drawn(record, intercept=True) if given[j]]
     if not drawn:
         return None
@@ -148,7 +148,7 @@ def width_figure(record: FitRecord, means: Means, errors: FloatMatrix) -> Figure
 
     ``errors`` come from `postprocessing.usefulness.widths`.
     """
-    given = np.flatnonzero(printed(record) & np.isfinite(errors).all(axis=0))
+    given = np.flatnonzero(reported(record) & np.isfinite(errors).all(axis=0))
     if not len(given):
         return None
     relative = errors[:, given] / errors[FACTORS.index(1.0), given]
@@ -284,7 +284,7 @@ def _drawn(record: FitRecord, *, intercept: bool = False) -> list[int]:
     if len(places) <= MOST_ROWS:
         return places
     sizes = np.abs(record.estimates)
-    if printed(record).any():
+    if reported(record).any():
         with np.errstate(invalid="ignore", divide="ignore"):
             sizes = np.nan_to_num(np.abs(debiased(record) / standard_errors(record)), nan=-1.0)
     return sorted(sorted(places, key=lambda j: (-float(sizes[j]), j))[:MOST_ROWS])

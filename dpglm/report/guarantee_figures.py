@@ -9,7 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from dpglm.postprocessing.record import FitRecord, LedgerState
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.spending import LedgerState
 from dpglm.privacy.accounting import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Axis, Band, Bars, Curve, Figure, Names, Note, Points, Rows, Rule
@@ -184,14 +185,14 @@ def cumulative(ledger: LedgerState) -> tuple[str, tuple[float, ...]]:
     Epsilons add up in a ledger of epsilon. In a ledger of Gaussian DP they do not, the squares of mu do;
     the measure is then ``"mu"``.
     """
-    charged = [entry for entry in ledger.entries if entry["status"] == "charged"]
-    total = sum(float(entry["epsilon"]) for entry in charged)
+    charged = [entry for entry in ledger.entries if entry.status == "charged"]
+    total = sum(entry.epsilon for entry in charged)
     additive = math.isclose(total, ledger.spent_epsilon, rel_tol=1e-6, abs_tol=1e-12)
-    measure = "epsilon" if additive or any(entry.get("mu") is None for entry in charged) else "mu"
+    measure = "epsilon" if additive or any(entry.mu is None for entry in charged) else "mu"
     spent, total = [], 0.0
     for entry in ledger.entries:
-        if entry["status"] == "charged":
-            cost = float(entry[measure])
+        if entry.status == "charged":
+            cost = entry.mu or 0.0 if measure == "mu" else entry.epsilon
             total = math.hypot(total, cost) if measure == "mu" else total + cost
         spent.append(total)
     return measure, tuple(spent)
@@ -211,7 +212,7 @@ def ledger_figure(ledger: LedgerState) -> Figure | None:
         x += [k + 0.5, k + 0.5]
         y += [y[-1], value]
     x, y = [*x, float(len(steps))], [*y, y[-1]]
-    status = [str(entry["status"]) for entry in ledger.entries[first:]]
+    status = [entry.status for entry in ledger.entries[first:]]
     dots = [
         Points([k + 0.5 for k in places], [steps[k] for k in places], role, radius=3.5)
         for role, places in (

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.record import FitRecord, LedgerState
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.spending import LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array, ledger_figure, profile_figure, trade_off_figure
@@ -136,7 +137,7 @@ def budget_ledger(record: FitRecord) -> Section | None:
             "entries": _entries(ledger),
             "left_out": max(0, len(ledger.entries) - MOST_ENTRIES),
             "figure": illustrated(ledger_figure(ledger)),
-            "refused": any(entry["status"] != "charged" for entry in ledger.entries),
+            "refused": any(entry.status != "charged" for entry in ledger.entries),
         }
     return Section("ledger", "Budget ledger", content)
 
@@ -157,12 +158,12 @@ def _entries(ledger: LedgerState) -> Rows:
     rows = tuple(
         (
             f"{number}",
-            _instant(entry.get("when")),
-            shown(entry["what"]),
-            shown(entry["status"], 40),
-            budget(entry["epsilon"]),
-            budget(entry["delta"]),
-            budget(entry.get("mu")),
+            _instant(entry.when),
+            shown(entry.what),
+            shown(entry.status, 40),
+            budget(entry.epsilon),
+            budget(entry.delta),
+            budget(entry.mu),
         )
         for number, entry in enumerate(ledger.entries[first:], first + 1)
     )
@@ -170,7 +171,7 @@ def _entries(ledger: LedgerState) -> Rows:
     return Rows("Entries", headings, rows, numeric=(0, 4, 5, 6))
 
 
-def _instant(when: object) -> str:
+def _instant(when: str | None) -> str:
     """An ISO 8601 instant in UTC as it is read; anything else as it is.
 
     Examples

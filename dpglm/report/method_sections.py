@@ -31,27 +31,14 @@ QUESTIONS: Final = {
     "unit": "Unit: can one person own more than one row?",
 }
 
-BESIDE: Final = {
-    "norm_factor": "Factor of the rows, released",
-    "residual": "Residual of the solver",
-    "strength_sum": "Penalty strength, sum units",
-    "post_processing": "Computed afterwards",
-    "row_norm": "Norm bound of a coded row, divided out",
-    "rows_clipped": "Rows clipped",
-    "response": "Response",
-    "response_levels": "Levels of the response",
-    "response_bounds": "Bounds of the response, beyond which it is clipped",
-    "loss_width": "Width of the smooth corner of the hinge, in units of the margin",
-    "random_source": "Source of randomness",
-    "coding": "Coding of categories",
-}
-
 
 def declared_data(record: FitRecord) -> Section:
     """The schema as a table: bounds, levels, rules, provenance, and whether the data were inspected."""
+    schema = record.specification.schema
+    variables = schema.get("variables")
     columns = {
         name: facts if isinstance(facts, Mapping) else {}
-        for name, facts in record.schema.get("variables", {}).items()
+        for name, facts in (variables if isinstance(variables, Mapping) else {}).items()
     }
     content = {
         "table": Rows(
@@ -60,9 +47,7 @@ def declared_data(record: FitRecord) -> Section:
             tuple(_column(name, facts) for name, facts in list(columns.items())[:MOST_COLUMNS]),
         ),
         "left_out": max(0, len(columns) - MOST_COLUMNS),
-        "facts": [
-            (label, shown(record.schema[key])) for key, label in SETTINGS.items() if key in record.schema
-        ],
+        "facts": [(label, shown(schema[key])) for key, label in SETTINGS.items() if key in schema],
         "inspected": [shown(name) for name, facts in columns.items() if facts.get("looked_at_data")][:100],
     }
     return Section("declared", "Declared data", content)
@@ -149,10 +134,22 @@ def _shown(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _coding_facts(record: FitRecord) -> tuple[Fact, ...]:
     """Facts of the coding and the response, which stand beside the method's description."""
-    values = {label: record.mechanism.get(key) for key, label in BESIDE.items()}
-    return tuple(
-        Fact(label, tuple(value) if isinstance(value, list) else value) for label, value in values.items()
-    )
+    asked = record.specification
+    facts = [
+        Fact("Factor of the rows, released", record.norm_factor),
+        Fact("Residual of the solver", record.residual),
+        Fact("Penalty strength, sum units", record.strength_sum),
+        Fact("Norm bound of a coded row, divided out", record.row_norm),
+        Fact("Rows clipped", record.rows_clipped),
+        Fact("Response", record.response.name),
+        Fact("Levels of the response", record.response.levels),
+        Fact("Bounds of the response, beyond which it is clipped", record.response.bounds),
+        Fact("Source of randomness", record.random_source),
+    ]
+    for kind, choice in (("family", asked.family), ("method", asked.method), ("penalty", asked.penalty)):
+        options = tuple(f"{name} = {value}" for name, value in choice.options.items())
+        facts.append(Fact(f"Options of the {kind}", options or None))
+    return tuple(facts)
 
 
 def trust_and_limits() -> Section:

@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from dpglm.errors import MethodError
-from dpglm.papers.stacking.section import stack_of_models
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.colours import css, css_rules
 from dpglm.report.guarantee_sections import at_a_glance, budget_ledger, full_guarantee, plain_words
@@ -20,7 +19,7 @@ from dpglm.report.method_sections import (
     trust_and_limits,
 )
 from dpglm.report.result_sections import model_and_results, usefulness
-from dpglm.report.section import Section, neighbours, no_promise, price, shown
+from dpglm.report.section import ReportedPart, Section, neighbours, no_promise, price, shown
 from dpglm.tables.content import one_line
 from dpglm.tables.number import balance, budget, chance, count, percent
 
@@ -66,7 +65,7 @@ def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
         plain_words(record),
         full_guarantee(record),
         model_and_results(record),
-        stack_of_models(record),
+        record.part.section(record) if isinstance(record.part, ReportedPart) else None,
         usefulness(record),
         declared_data(record),
         budget_ledger(record),

@@ -8,18 +8,25 @@ from typing import Any, Final
 import numpy as np
 
 from dpglm.postprocessing.missing_intervals import RULE, approximation, mergeable, no_intervals
-from dpglm.postprocessing.priors import prior_scales
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import METHOD, interval_facts
 from dpglm.postprocessing.uncertainty import (
     debiased,
     intervals,
     penalised,
-    printed,
+    reported,
     selected,
     standard_errors,
 )
-from dpglm.postprocessing.usefulness import DETECTABLE, FACTORS, against_sampling, detectable, halving, widths
+from dpglm.postprocessing.usefulness import (
+    DETECTABLE,
+    FACTORS,
+    against_sampling,
+    detectable,
+    halving,
+    prior_scales,
+    widths,
+)
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import Section, shown
@@ -34,12 +41,12 @@ INTERVAL: Final = 2.0 * 1.959964
 
 def model_and_results(record: FitRecord) -> Section:
     """Coefficients, intervals and their method, figures, what "not selected" means."""
-    private, chosen = record.guarantee.private, selected(record)
+    private, chosen, asked = record.guarantee.private, selected(record), record.specification
     decisions = list(zip(mergeable(record), record.interval_decisions, strict=True))
     facts = (
         [("Penalty strength, per row", plain_number(record.strength))] if record.strength is not None else []
     )
-    facts += [("Method", shown(record.method)), ("Goal", shown(record.goal))]
+    facts += [("Method", shown(asked.method.name)), ("Goal", shown(asked.goal))]
     facts += [] if record.n_rows is None else [("Rows", count(record.n_rows))]
     facts += [(label, words if private else f"95 %, {METHOD}") for label, words in interval_facts(record)]
     content = {
@@ -56,7 +63,7 @@ def model_and_results(record: FitRecord) -> Section:
         "moments": record.released is not None and not record.released.centre.any(),
         "rule": RULE,
         "gaps": _gaps(record),
-        "mergeable": any(merge and not decision.printed for merge, decision in decisions),
+        "mergeable": any(merge and not decision.reported for merge, decision in decisions),
         "priors": _priors(record),
         "chosen": int(chosen.sum()),
         "total": len(record.names),
@@ -84,14 +91,14 @@ def _coefficients(record: FitRecord) -> Rows:
         elif odds:
             cells.append(_ratios(float(centre[j]), *ends[j].tolist()) if given else _ratio(value))
         rows.append((*cells, "yes" if chosen[j] else "no"))
-    caption = "Coefficients" if record.stack is None else "Linear approximation"
+    caption = "Coefficients" if record.predictor is None else "Linear approximation"
     caption += ", original scale" + ("; lower and upper ends of 95 % intervals" if given else "")
     return Rows(caption, tuple(headings), tuple(rows), numeric=tuple(range(1, len(headings) - 1)))
 
 
 def _has_odds(record: FitRecord) -> bool:
     """Whether a coefficient has an odds ratio; a stack's odds change by another factor at every row."""
-    return record.link == "logit" and record.stack is None
+    return record.link == "logit" and record.predictor is None
 
 
 def _ratio(value: float) -> str:
@@ -111,7 +118,7 @@ def _gaps(record: FitRecord) -> Rows | None:
     rows = [
         (shown(name, 120), decision.reason, factor(decision.factor))
         for name, decision in zip(record.names, record.interval_decisions, strict=True)
-        if not decision.printed
+        if not decision.reported
     ]
     if record.contrasts is None or not rows:
         return None
@@ -131,11 +138,11 @@ def usefulness(record: FitRecord) -> Section | None:
     private = record.guarantee.private
     if record.contrasts is None and not private:
         return None
-    given = np.flatnonzero(printed(record))
+    given = np.flatnonzero(reported(record))
     content: dict[str, Any] = {
         "penalised": penalised(record),
         "intervals": bool(len(given)),
-        "pulled_to": "those of the source" if record.method in ("pst-h", "pphtl") else "zero",
+        "pulled_to": "those of the source" if "source" in record.specification.method.options else "zero",
         "why_none": no_intervals(record) or "no coefficient passes the rule of the section before",
     }
     if len(given):
@@ -172,7 +179,7 @@ def _precision(record: FitRecord, by_rows: FloatVector, by_epsilon: FloatVector 
             factor(by_rows[j]),
             *((factor(by_epsilon[j]),) if by_epsilon is not None else ()),
         )
-        for j in np.flatnonzero(printed(record))[:MOST_ROWS]
+        for j in np.flatnonzero(reported(record))[:MOST_ROWS]
     )
     caption = "Precision, and what would halve the width"
     return Rows(caption, headings, rows, numeric=tuple(range(1, len(headings))))

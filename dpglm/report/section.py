@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.description import FactValue
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.content import one_line
@@ -22,6 +23,14 @@ class Section:
     slug: str
     title: str
     content: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ReportedPart(Protocol):
+    """A part of a result that has a section of its own."""
+
+    def section(self, record: FitRecord) -> Section:
+        """The section."""
 
 
 def shown(text: object, most: int = LONGEST) -> str:

@@ -28,7 +28,7 @@ from dpglm.methods.base import Estimate, Method, Problem
 from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.response_scale import to_response_scale
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.accounting import gdp_mu
 from tests.oracles.reference_adassp import adassp, adassp_exact
 from tests.silence import Silence
@@ -162,6 +162,7 @@ def test_an_offset_is_taken_off_in_units_of_the_response(frame: pd.DataFrame) ->
         )
 
 
+@pytest.mark.audit
 def test_intervals_cover_what_least_squares_gives_on_simulated_tables() -> None:
     # The target is the truth; 60 tables, 5 coefficients. At coverage .95 fewer than 260 of 300 has
     # probability below 1e-6 if coefficients are independent, and below 1e-3 if pairs of them fail together.
@@ -264,13 +265,14 @@ class Rowless:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def chunks(self) -> list[Piece]:
-        return [Piece(np.zeros((self.size, 0), dtype=np.float32), np.zeros(0), None)]
+    def chunks(self) -> list[ArrayChunk]:
+        return [ArrayChunk(np.zeros((self.size, 0), dtype=np.float32), np.zeros(0), None)]
 
     def row_count(self) -> int:
         return 0
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     ("name", "response", "left_out"),
     # education-num is the number of the level of education.

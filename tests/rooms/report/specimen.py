@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.papers.stacking.stack import Combine, Stack
+from dpglm.postprocessing.record import ResponseFacts
+from dpglm.postprocessing.specification import Choice
+from dpglm.postprocessing.spending import LedgerLine, LedgerState, SpendLine
 from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
-from tests.golden.examples import interval_fit
+from dpglm.results.fit_result import FitResult
+from tests.golden.examples import described, interval_fit, made
 
+PURE_THEOREM = "objective perturbation, pure epsilon (Theorem A1, objective_perturbation.md)"
+MINIMISER = described(2.0202020202020203).releases[0]
+render, plot = FitResult.to_html, FitResult.plot
 NAMES = (
     "Intercept",
     "age",
@@ -43,26 +49,6 @@ ESTIMATES = (
     0.5678912,
     0.0,
     -0.6912345,
-)
-
-
-PURE_THEOREM = "objective perturbation, pure epsilon (Theorem A1, objective_perturbation.md)"
-MINIMISER = ReleaseDescription(
-    name="perturbed minimiser",
-    released="the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
-    sensitivity=2.0,
-    noise="density proportional to exp(-|b| / scale)",
-    scale=2.0202020202020203,
-    theorem=PURE_THEOREM,
-    facts=(Fact("Ridge, sum units", 2.0202020202020203), Fact("Certified solver residual", 1e-8)),
-)
-INFORMATION = ReleaseDescription(
-    name="information matrix",
-    released="the sum of curvature times x x' at that point",
-    sensitivity=0.3535533905932738,
-    noise="symmetric, Gaussian, of one scale in Frobenius norm",
-    scale=1.625,
-    theorem="Gaussian mechanism on the information matrix (information.md)",
 )
 
 
@@ -98,22 +84,19 @@ def fit(**changes: Any) -> FitResult:
             SpendLine("solver residual", 0.01, 0.0, None, 0.01),
         ),
         "schema": schema(),
-        "mechanism": {
-            "row_norm": 1.0,
-            "rows_clipped": "none",
-            "strength_sum": None,
-            "response": "affair",
-            "response_levels": ["no", "yes"],
-            "random_source": "operating system",
-        },
-        "description": MethodDescription(
-            "objective perturbation", (MINIMISER,), "inside the objective", why="Step one.\nStep two."
-        ),
+        "strength_sum": None,
+        "row_norm": 1.0,
+        "rows_clipped": "none",
+        "norm_factor": None,
+        "residual": None,
+        "response": ResponseFacts("affair", levels=("no", "yes")),
+        "description": described(2.0202020202020203),
+        "random_source": "operating system",
         "n_rows": 6366,
         "ledger": ledger(),
         "version": "0.1.0",
     }
-    return FitResult(**(fields | changes))
+    return made(fields | changes)
 
 
 def pure(**changes: Any) -> Guarantee:
@@ -212,8 +195,7 @@ def ledger(**changes: Any) -> LedgerState:
         "remaining_epsilon": 1.0,
         "remaining_delta": 0.0,
         "entries": tuple(
-            {"when": when, "what": what, "status": status, "epsilon": epsilon, "delta": 0.0, "mu": None}
-            for when, what, status, epsilon in lines
+            LedgerLine(what, status, epsilon, 0.0, None, when) for when, what, status, epsilon in lines
         ),
     }
     return LedgerState(**(fields | changes))
@@ -229,7 +211,6 @@ def plain() -> FitResult:
     return fit(
         guarantee=Guarantee.none("no privacy was asked for"),
         method="nonprivate",
-        mechanism={},
         description=MethodDescription("exact minimiser without noise", ()),
         spend_lines=(),
         ledger=None,
@@ -238,16 +219,19 @@ def plain() -> FitResult:
 
 def interval(**changes: Any) -> FitResult:
     """The golden fit with a released curvature, on this page's guarantee and ledger."""
-    description = MethodDescription(
-        "objective perturbation and the information matrix at its result",
-        (MINIMISER, INFORMATION),
-        "afterwards, to the released linear model",
-        "Step one.\nThe information matrix is a second release.",
-        "noise-aware generalised least squares on the released linear model",
+    information = ReleaseDescription(
+        name="information matrix",
+        released="the sum of curvature times x x' at that point, with symmetric noise",
+        sensitivity=0.3535533905932738,
+        noise="Gaussian, symmetric",
+        scale=1.625,
+        theorem="Gaussian mechanism (information.md)",
     )
+    card = described(2.0202020202020203)
+    card = replace(card, releases=(*card.releases, information))
     promise = approximate(relation="replace-one")
-    fields: dict[str, Any] = {"guarantee": promise, "ledger": ledger(), "description": description}
-    return interval_fit(**(fields | {"spend_lines": interval_fit().spend_lines} | changes))
+    fields: dict[str, Any] = {"guarantee": promise, "ledger": ledger(), "description": card}
+    return interval_fit(**(fields | {"spend_lines": interval_fit()._record.spend_lines} | changes))
 
 
 def simplex(count: int) -> np.ndarray:
@@ -307,15 +291,15 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
     noise = generator.normal(size=(size, size))
     ridge = np.full(size, 2.0)
     centre = generator.normal(size=size)
-    released = Released(
+    released = ScoreAndInformation(
         term_columns=tuple(blocks),
         centre=centre,
         score=ridge * centre,
-        curvature=6000.0 * curvature + (noise + noise.T) / 2.0,
+        information=6000.0 * curvature + (noise + noise.T) / 2.0,
         score_scale=6.5,
         information_scale=1.625,
         dispersion=1.0,
-        spread=6.5**2 / ridge**2,
+        initial_variance=6.5**2 / ridge**2,
         third_derivative_bound=1.0,
     )
     columns = {
@@ -343,7 +327,7 @@ GROUPS = {
 
 def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "model") -> Stack:
     """Models on groups of terms, whose coefficients are shares of the specimen's."""
-    places = dict(fit().terms)
+    places = dict(fit()._record.terms)
     coefficients = np.zeros((len(groups), len(NAMES)))
     for k, terms in enumerate(groups.values()):
         read = [0, *(place for term in terms or places for place in places.get(term, ()))]
@@ -357,28 +341,24 @@ def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "mo
 def stacked(one: Stack | None = None, **changes: Any) -> FitResult:
     """The fit as a stack at a branch, with importance and a source."""
     one = stack() if one is None else one
+    weights = tuple(f"{name}: {2.0 / (k + 1):.6g}" for k, name in enumerate(one.names))
+    provenance = "three marriage counsellors, asked before the survey was opened"
     facts = (
-        Fact(
-            "Importance, public weights",
-            tuple(f"{name}: {2 / (k + 1):.4g}" for k, name in enumerate(one.names)),
-        ),
-        Fact(
-            "Where the importance comes from",
-            "three marriage counsellors, asked before the survey was opened",
-        ),
+        Fact("Importance, public weights", weights),
+        Fact("Where the importance comes from", provenance),
         Fact("Origin of the groups", "given"),
-        Fact("Pulled to the coefficients of", "affair ~ age + children + C(occupation)  [pst-f]"),
-        Fact("Price of that source", "epsilon 1, delta 0, replace-one, charged at the main hospital"),
+        Fact("Source of the coefficients that the fit is pulled to", "affair ~ age + children  [pst-f]"),
+        Fact("Price of that source, a budget of its own", "epsilon 1, delta 0, replace-one"),
         Fact("On that source", "budgets of source and target are separate; a person in both pays both"),
     )
     fields: dict[str, Any] = {
-        "method": "pst-h",
+        "method": Choice("pst-h", {"source": "main.json"}),
         "penalty": "l2",
-        "stack": one,
+        "part": one,
         "coded": one.linear(),
         "estimates": one.linear(),
         "selected_mask": np.ones(len(NAMES), dtype=bool),
-        "description": MethodDescription("a stack of models", (MINIMISER,), facts=facts),
+        "description": described(2.0202020202020203, facts=facts),
     }
     return fit(**(fields | changes))
 
@@ -405,7 +385,7 @@ PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
         lambda: stacked(
             stack(dict.fromkeys(["part 1", "part 2"], ()), "majority"),
             method="pst-s",
-            description=MethodDescription("a stack of models", ()),
+            description=MethodDescription("stacking", ()),
             guarantee=replace(pure(), private=False, reason="seeded"),
         ),
         {},

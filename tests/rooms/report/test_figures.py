@@ -15,12 +15,22 @@ from dpglm.errors import MethodError
 from dpglm.report.coefficient_figures import MOST_ROWS, coefficient_figure, variance_figure
 from dpglm.report.figure import Axis, Names, shortened
 from dpglm.report.guarantee_figures import icon_array, ledger_figure, profile_figure
-from dpglm.report.page import render
-from dpglm.report.plots import plot
 from dpglm.report.svg import Scale, drawn
 from dpglm.tables.number import chance, percent
 from tests.rooms.report.reading import Page
-from tests.rooms.report.specimen import PAGES, fit, gaussian, interval, ledger, plain, pure, seeded, wide
+from tests.rooms.report.specimen import (
+    PAGES,
+    fit,
+    gaussian,
+    interval,
+    ledger,
+    plain,
+    plot,
+    pure,
+    render,
+    seeded,
+    wide,
+)
 
 FIGURES = {"icons", "tradeoff", "profile", "coefficients", "steps"}
 
@@ -131,15 +141,15 @@ def test_a_chance_is_never_made_smaller(probability: float) -> None:
 
 @pytest.mark.parametrize("values", [[0.0, 0.0], [1e-300, 0.0], [1e12, -3.0], [5.0, 5.0]])
 def test_coefficients_of_any_size_are_drawn_inside(values: list[float]) -> None:
-    figure = coefficient_figure(small(values))
+    figure = coefficient_figure(small(values)._record)
     places = [float(x) for x in re.findall(r'cx="([-\d.e]+)"', drawn(figure).__html__())]
     assert len(places) == len(values)
     assert all(0 <= x <= drawn(figure).width for x in places)
 
 
 def test_an_intercept_alone_is_drawn_and_of_many_coefficients_show_the_largest() -> None:
-    assert coefficient_figure(small([], intercept=True)).y == Names(("Intercept",))
-    many = coefficient_figure(small(np.arange(100.0).tolist()))
+    assert coefficient_figure(small([], intercept=True)._record).y == Names(("Intercept",))
+    many = coefficient_figure(small(np.arange(100.0).tolist())._record)
     assert len(many.twin.rows) == MOST_ROWS
     assert "largest" in many.caption
     assert many.twin.rows[-1][1] == "99.00"
@@ -159,7 +169,7 @@ def test_an_empty_ledger_has_no_steps() -> None:
 
 def test_bars_of_variance_fill_their_line_and_forests_span_their_intervals() -> None:
     result = interval()
-    bars, forest = variance_figure(result), coefficient_figure(result)
+    bars, forest = variance_figure(result._record), coefficient_figure(result._record)
     assert bars is not None
     for row in bars.twin.rows:
         assert sum(float(cell.removesuffix(" %")) for cell in row[2:]) == pytest.approx(100.0, abs=0.2)
@@ -173,16 +183,16 @@ def test_bars_of_variance_fill_their_line_and_forests_span_their_intervals() -> 
 
 
 def test_many_intervals_show_the_clearest_and_say_how_many() -> None:
-    forest = coefficient_figure(wide())
+    forest = coefficient_figure(wide()._record)
     assert len(forest.twin.rows) == 40
     assert "40 of 97" in forest.caption
 
 
 def test_no_intervals_no_figures_of_them() -> None:
-    assert variance_figure(fit()) is None
-    none = interval(released=replace(interval().released, information_scale=1e6))
+    assert variance_figure(fit()._record) is None
+    none = interval(released=replace(interval()._record.released, information_scale=1e6))
     assert none.bse.isna().all()
-    assert variance_figure(none) is None
+    assert variance_figure(none._record) is None
     assert "No coefficient has an interval." in Page(render(none)).visible
 
 
@@ -192,7 +202,7 @@ def test_plots_are_drawn_on_the_axes_given(kind: Any, make: Any) -> None:
     figure, axes = subplots()
     result = make(names=("$x_1$", *make().names[1:]))
     if make is fit and kind in ("variance", "path"):
-        with pytest.raises(MethodError, match="curvature"):
+        with pytest.raises(MethodError, match="information matrix"):
             plot(result, kind, ax=axes)
         return
     assert plot(result, kind, ax=axes) is axes

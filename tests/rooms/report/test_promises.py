@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from dpglm.postprocessing.spending import LedgerLine
 from dpglm.privacy.accounting import gdp_delta
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import cumulative, privacy_profile, trade_off
-from dpglm.report.page import render
 from tests.rooms.report.reading import Element, Page
 from tests.rooms.report.specimen import (
     MINIMISER,
@@ -24,6 +24,7 @@ from tests.rooms.report.specimen import (
     ledger,
     plain,
     pure,
+    render,
     seeded,
 )
 
@@ -143,8 +144,8 @@ def test_the_profile_passes_through_what_was_declared_and_is_randomised_response
 
 
 def test_a_ledger_of_gaussian_budgets_is_drawn_in_mu() -> None:
-    lines = [{"when": "", "what": "", "status": "charged", "epsilon": 1.0, "delta": 1e-5, "mu": 0.3}] * 2
-    state = ledger(entries=tuple(lines), spent_epsilon=1.45)
+    line = LedgerLine("", "charged", 1.0, 1e-5, 0.3)
+    state = ledger(entries=(line, line), spent_epsilon=1.45)
     measure, spent = cumulative(state)
     assert measure == "mu"
     assert spent == pytest.approx((0.3, 0.3 * math.sqrt(2.0)))
@@ -211,13 +212,16 @@ def test_the_search_for_claims_finds_them_where_they_belong() -> None:
 def test_each_release_says_what_it_is_and_why_it_is_private() -> None:
     section = Page(render(PAGES["intervals"][0]())).by_id("mechanism")
     assert [heading.words for heading in section.all("h3")] == ["perturbed minimiser", "information matrix"]
-    for theorem in (PURE_THEOREM, "Gaussian mechanism on the information matrix (information.md)"):
+    for theorem in (PURE_THEOREM, "Gaussian mechanism (information.md)"):
         assert theorem in section.words
-    assert [step.words for step in section.all("li")][-1] == "The information matrix is a second release."
+    assert [step.words for step in section.all("li")] == [
+        "At the minimiser the gradient is zero.",
+        "Outputs and noise determine each other.",
+    ]
     assert "Sensitivity, Euclidean norm" in section.words
     seeded_words = Page(render(PAGES["intervals_seeded"][0]())).by_id("mechanism").words
     assert "Sensitivity" not in seeded_words
-    assert "Step one" not in seeded_words
+    assert "At the minimiser" not in seeded_words
 
 
 def test_many_releases_leave_the_page_short() -> None:
