@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from dpglm.api import load_data as load_data
     from dpglm.auditing.result import Audit as Audit
     from dpglm.auditing.verb import audit as audit
-    from dpglm.data.schema.declaration import declare as declare
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
+    from dpglm.data.tables.datasets import declare as declare
     from dpglm.glm import families as families
     from dpglm.glm import penalties as penalties
     from dpglm.ledger.ledger import Ledger as Ledger
@@ -51,7 +51,7 @@ _HOMES = {
     "StudyPlan": "dpglm.planning.study_plan",
     "audit": "dpglm.auditing.verb",
     "compare": "dpglm.api",
-    "declare": "dpglm.data.schema.declaration",
+    "declare": "dpglm.data.tables.datasets",
     "errors": "dpglm.errors",
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",

@@ -16,12 +16,13 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.coding.expected_rows import expected_moments, expected_quantiles
 from dpglm.data.formula.parse import parse
-from dpglm.data.schema.declaration import declared
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.tables.datasets import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
+from tests.described import noise_scale
 
 FAIR = (
     "affair ~ rate_marriage + age + yrs_married + children + religious + educ"
@@ -153,7 +154,7 @@ def test_the_plan_releases_what_the_fit_releases() -> None:
     study = dpglm.plan(FAIR, declared(frame), n=len(frame), privacy=BUDGET, penalty="none")
     fit = dpglm.fit(FAIR, frame, privacy=BUDGET, penalty="none", seed=1, progress=False)
     assert list(study.releases["release"]) == list(fit.spend["release"])
-    assert study.releases["noise_scale"][0] == fit.mechanism["noise_scale"]
+    assert study.releases["noise_scale"][0] == noise_scale(fit)
     assert study.releases["mu"].to_numpy() == pytest.approx(fit.spend["mu"].to_numpy())
     assert study.guarantee.epsilon == fit.guarantee.epsilon
 

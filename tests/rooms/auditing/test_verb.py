@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import dpglm
 from dpglm.auditing.neighbours import corners, declared_neighbours
 from dpglm.auditing.rebuild import subject_of
 from dpglm.errors import MethodError
+from tests.described import noise_scale
 
 SCHEMA = {"y": ["no", "yes"], "x": (0, 9), "z": ["a", "b", "c"]}
 NUMBERS = {"y": (0, 1), "x": (0, 9)}
@@ -93,7 +95,7 @@ def test_a_saved_fit_is_audited_by_the_plan_it_was_run_with(options: dict, tmp_p
     fit = dpglm.fit("y ~ x + z", frame(), schema=SCHEMA, seed=1, **options)
     plan = subject_of(dpglm.load(fit.save(tmp_path / "fit.json"))).plan
     first = plan.releases[0]
-    assert first.scale == pytest.approx(fit.mechanism["noise_scale"], rel=1e-12)
+    assert first.scale == pytest.approx(noise_scale(fit), rel=1e-12)
     assert plan.guarantee.epsilon == fit.guarantee.epsilon
     assert [name for name, _ in plan.costs()] == [line.release for line in fit.spend_lines]
     assert dpglm.audit(fit, trials=200, seed=1, progress=False).passed
@@ -126,16 +128,10 @@ def test_options_that_were_tampered_with_are_refused(text: object) -> None:
         dpglm.audit(fit, trials=200, progress=False)
 
 
-def test_what_a_fit_of_an_older_file_does_not_keep_is_named() -> None:
-    fit = dpglm.fit(
-        "y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty="elastic_net", goal="predict", seed=1
-    )
-    for name in ("penalty_options", "method_options"):
-        del fit.mechanism[name]  # type: ignore[attr-defined]
-    with pytest.raises(MethodError, match="l1_ratio"):
-        dpglm.audit(fit, trials=200, progress=False)
+def test_a_fit_whose_description_is_not_that_of_its_plan_is_refused() -> None:
     lost = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, goal="predict", seed=1)
-    lost.mechanism["noise_scale"] = 3.0  # type: ignore[index]
+    (release,) = lost.description.releases
+    lost = replace(lost, description=replace(lost.description, releases=(replace(release, scale=3.0),)))
     with pytest.raises(MethodError, match="does not follow from what it keeps"):
         dpglm.audit(lost, trials=200, progress=False)
 
