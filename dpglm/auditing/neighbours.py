@@ -16,8 +16,6 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
@@ -94,7 +92,7 @@ def release_neighbours(
         Declared rows to take in place of unit vectors, where the release reads rows and nothing else.
     """
     case = release.worst_case(relation, size)
-    if axes is None or not isinstance(release, PerturbedMinimiser | Information):
+    if axes is None or not release.turns:
         tables = Table(case.first), Table(case.second)
         return Neighbours("rows of norm 1 with offsets", *tables, case.direction, case.at)
     count = axes.shape[1]

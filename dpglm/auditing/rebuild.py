@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -17,20 +17,13 @@ from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
-from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
-from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.planning.study_plan import StudyPlan
-from dpglm.postprocessing.record import plain
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import with_options
 from dpglm.results.fit_result import FitResult
-
-# Facts of the mechanism that a fit writes over with released numbers or words about them.
-_RELEASED = ("strength_sum", "penalty_applied")
 
 
 @dataclass(frozen=True)
@@ -109,9 +102,7 @@ def _of_fit(result: FitResult) -> Subject:
                 plan = method.plan(problem, privacy)
             except MethodError:
                 continue  # a candidate that the fit was not
-            if _agrees(method.card(problem, plan), result.mechanism):
-                if "penalty_options" not in result.mechanism:
-                    _require_known_penalty(problem.penalty, plan.releases[0])
+            if _agree(method.describe(problem, plan).releases, result.description.releases):
                 encoder = RowEncoder(model, coding)
                 return Subject(result.formula, plan, problem, method, schema, encoder)
     raise MethodError(
@@ -161,32 +152,13 @@ def _budget(guarantee: Guarantee) -> Privacy:
     return asked
 
 
-def _agrees(card: Mapping[str, Any], mechanism: Mapping[str, Any]) -> bool:
-    """Whether public facts are those of the fit, to rounding."""
-    for name, value in plain(card, "mechanism").items():
-        kept = mechanism.get(name)
-        if name in _RELEASED and card.get("released_too"):
-            continue
-        if name == "penalty_applied":
-            continue
-        if isinstance(value, float) and isinstance(kept, int | float):
-            if not math.isclose(value, kept, rel_tol=1e-9):
-                return False
-        elif value != kept:
-            return False
-    return True
-
-
-def _require_known_penalty(penalty: Penalty, release: Release) -> None:
-    """Refuse a penalty inside the objective whose options the fit does not keep."""
-    inside = release.minimiser if isinstance(release, NormClippedMinimiser) else release
-    if not isinstance(inside, PerturbedMinimiser) or type(inside.penalty) is not type(penalty):
-        return
-    options = [field.name for field in fields(penalty) if field.name != "strength"]
-    if options:
-        raise MethodError(
-            f"a fit with penalty {penalty.name!r} inside its objective, whose options are not kept: "
-            + ", ".join(options),
-            expected="a penalty that its name and strength tell, such as 'l1' or 'l2'",
-            remedy="Audit dpglm.plan(...) with the same penalty object.",
-        )
+def _agree(described: object, saved: object) -> bool:
+    """Whether two descriptions are equal, numbers to rounding."""
+    if isinstance(described, float) and isinstance(saved, int | float):
+        return described == saved or math.isclose(described, saved, rel_tol=1e-9)
+    if isinstance(described, tuple) and isinstance(saved, tuple):
+        return len(described) == len(saved) and all(map(_agree, described, saved))
+    if dataclasses.is_dataclass(described) and type(described) is type(saved):
+        names = [field.name for field in fields(described)]
+        return all(_agree(getattr(described, name), getattr(saved, name)) for name in names)
+    return described == saved

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from dpglm.errors import PrivacyError
+from dpglm.mechanisms import why
 from dpglm.mechanisms.base import Release
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.composition import Event, basic_composition
+from dpglm.privacy.description import ReleaseDescription
 from dpglm.privacy.events import SampledGaussianEvent, gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
+
+Kind = TypeVar("Kind", bound=Release)
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,24 @@ class PricedReleases:
             )
             for part in parts
         )
+
+    def of_kind(self, kind: type[Kind]) -> tuple[Kind, ...]:
+        """The releases of one class, in order, for the method that planned them."""
+        return tuple(release for release in self.releases if isinstance(release, kind))
+
+    @property
+    def _relation(self) -> Relation:
+        return "replace-one" if self.privacy is None else self.privacy.relation
+
+    def describe(self) -> tuple[ReleaseDescription, ...]:
+        """What each release says of itself, equal ones once."""
+        counts = Counter(release.describe(self._relation) for release in self.releases)
+        return tuple(replace(description, times=times) for description, times in counts.items())
+
+    def why(self) -> str:
+        """Why the guarantee holds, a step per line; empty without one."""
+        steps = [step for release in self.releases for step in release.why(self._relation)]
+        return "\n".join([*dict.fromkeys(steps), why.AFTERWARDS]) if steps else ""
 
     def costs(self) -> tuple[tuple[str, Event], ...]:
         """Named events of all releases, in order."""

@@ -11,7 +11,8 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
-from dpglm.typing import FloatVector
+from dpglm.privacy.description import ReleaseDescription
+from dpglm.typing import FloatMatrix, FloatVector
 
 # What a guarantee takes for granted, in the words that travel with it.
 CHOSEN = "bounds, levels, formula and penalty strength were chosen without looking at these data"
@@ -22,6 +23,8 @@ CERTIFICATE = (
 )
 TAIL = "pure epsilon is claimed up to events of the noise whose probability is below 10^-18"
 IDEAL_NOISE = "noise of the K-norm mechanism is computed in double precision (idealized numerics)"
+# Laws of noise, in words.
+LAWS = {"gamma": "density proportional to exp(-|b| / scale)", "gaussian": "Gaussian, N(0, scale^2 I)"}
 
 
 class Rows(Protocol):
@@ -62,6 +65,8 @@ class Release(ABC):
     name: ClassVar[str]
     # All that any claim of this release takes for granted; the proof lists the same.
     premises: ClassVar[tuple[str, ...]]
+    # Whether any rows may stand for the unit vectors of `worst_case`.
+    turns: ClassVar[bool] = False
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -80,6 +85,33 @@ class Release(ABC):
     @abstractmethod
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         """What running the release costs: named events, to be composed."""
+
+    @abstractmethod
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        """What leaves the curator, its sensitivity, noise and theorem."""
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        """Why the claim holds, step by step, for a reader of the report."""
+        return ()
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        """Scale of the noise behind each event, in their order."""
+        return (self.describe("replace-one").scale,)
+
+    def profile(self, epsilons: FloatVector, relation: Relation) -> FloatVector | None:
+        """A bound on delta at each epsilon where the release knows more than its events say, else None."""
+        return None
+
+    def log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
+    ) -> FloatVector | None:
+        """How much likelier answers are on the first table, in logarithms, shape (k,), where a law is known.
+
+        For audits, whose statistics need not be exact. ``answers`` has shape (k, m); ``at`` holds the
+        released point of each, shape (k, p), for releases that are evaluated somewhere.
+        """
+        return None
 
     @abstractmethod
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:

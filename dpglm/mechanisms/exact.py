@@ -18,6 +18,7 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
+from dpglm.privacy.description import ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
@@ -123,6 +124,16 @@ class ExactMinimiser(Release):
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         raise AssertionError("an exact minimiser has no price: it is never part of a private plan")
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        return ReleaseDescription(
+            name=self.name,
+            released="the minimiser itself",
+            sensitivity=math.inf,
+            noise="none",
+            scale=0.0,
+            theorem="none: NOT PRIVATE",
+        )
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         whole = max(rows.row_count(), 1)

@@ -11,7 +11,8 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
-from dpglm.mechanisms.base import CHOSEN, SUMS, Release, Rows, WorstCase
+from dpglm.mechanisms import why
+from dpglm.mechanisms.base import CHOSEN, LAWS, SUMS, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.predictor import finite, predictor
@@ -19,6 +20,7 @@ from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import SampledGaussianEvent
 from dpglm.typing import BoolVector, FloatVector
 
@@ -106,6 +108,36 @@ class Gradient(Release):
             return ((self.name, GaussianEvent(mu)),)  # proof: gaussian
         event = SampledGaussianEvent(mu, self.rate, self.sampling, relation)  # proof: sampled
         return ((self.name, event),)
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        sampled = self.sampling != "all"
+        rows = {
+            "all": "all",
+            "poisson": "each with probability rate",
+            "fixed": "a uniform subset of share rate",
+        }
+        rate = (Fact("Rate", self.rate),) if sampled else ()
+        kind = {
+            "all": "Gaussian mechanism",
+            "poisson": "Gaussian mechanism on Poisson samples, composed numerically",
+            "fixed": "Gaussian mechanism on samples without replacement, composed numerically",
+        }
+        return ReleaseDescription(
+            name=self.name,
+            released="the sum of row gradients at a point that was released before",
+            sensitivity=self.sensitivity(relation),
+            noise=f"{LAWS['gaussian']}, fresh for every gradient",
+            scale=self.scale,
+            theorem=f"{kind[self.sampling]} (gradient.md)",
+            facts=(
+                Fact("Rows of a step", rows[self.sampling]),
+                *rate,
+                Fact("Gradient of a row, at most", self.clip),
+            ),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return (why.SUM,)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """The sums at the released points ``at``, shape (parts * p,), plus noise."""

@@ -10,7 +10,9 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
+from dpglm.mechanisms import why
 from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
+from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece, outer_products
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.predictor import finite, predictor
@@ -18,6 +20,7 @@ from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.privacy.description import ReleaseDescription
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.
@@ -64,6 +67,7 @@ class Information(Release):
 
     name: ClassVar[str] = "curvature"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
+    turns: ClassVar[bool] = True
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -104,6 +108,44 @@ class Information(Release):
         if self.law == "gaussian":
             return ((label, GaussianEvent(price)),)  # proof: gaussian
         return ((label, PureEvent(price)),)  # proof: gamma
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of a diagonal entry of the noise, before it is projected."""
+        return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(self.span.dimension + 1.0))
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        weight = "curvature" if self.what == "curvature" else "squared slope"
+        noise = "Gaussian" if self.law == "gaussian" else "of density proportional to exp(-|E| / scale)"
+        mechanism = "Gaussian" if self.law == "gaussian" else "K-norm"
+        return ReleaseDescription(
+            name="information matrix",
+            released=f"the sum of {weight} times x x' at that point",
+            sensitivity=self.sensitivity(relation),
+            noise=f"symmetric, {noise}, of one scale in Frobenius norm",
+            scale=self.scale,
+            theorem=f"{mechanism} mechanism on the information matrix (information.md)",
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return (why.INFORMATION,)
+
+    def log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
+    ) -> FloatVector | None:
+        if at is None:
+            return None
+        noises = []
+        for table in (first, second):
+            rows = one_piece(table)
+            X = rows.X.astype(np.float64)
+            eta = at @ X
+            eta = eta if rows.offset is None else eta + rows.offset
+            weights = self.family.curvature(eta, rows.y)
+            if self.what == "score":
+                weights = self.family.slope(eta, rows.y) ** 2
+            noises.append(answers - weights @ outer_products(X).T)
+        return noise_log_ratio(noises[0], noises[1], self.law, self.scale)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """The sum at the released point ``at``, projected, plus noise on the span; shape (p * p,)."""

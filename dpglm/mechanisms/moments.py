@@ -9,13 +9,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
+from dpglm.mechanisms import why
+from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, LAWS, SUMS, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -136,6 +138,34 @@ class SecondMoments(Release):
         price = self.sensitivity(relation) / self.scale
         event: Event = GaussianEvent(price) if self.law == "gaussian" else PureEvent(price)  # proof: law
         return ((self.name, event),)
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        mechanism = "Gaussian" if self.law == "gaussian" else "K-norm"
+        return ReleaseDescription(
+            name=self.name,
+            released="X'X, X'y, y'y and the number of rows that can be used, once",
+            sensitivity=self.sensitivity(relation),
+            noise=f"{LAWS[self.law]} on weighted moments",
+            scale=self.scale,
+            theorem=f"{mechanism} mechanism on second moments (moments.md)",
+            facts=(
+                Fact("Noise of X'X, standard deviation on the diagonal", self.gram_deviation),
+                Fact("Noise of X'y, standard deviation", self.cross_deviation),
+            ),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return (why.SUM,)
+
+    @property
+    def gram_deviation(self) -> float:
+        """Standard deviation of the noise of X'X, on the diagonal and before it is projected."""
+        return self.deviation / self.gram_weight
+
+    @property
+    def cross_deviation(self) -> float:
+        """Standard deviation of the noise of X'y."""
+        return self.deviation / self.cross_weight
 
     @property
     def dimension(self) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -18,7 +19,8 @@ from dpglm.mechanisms.worst_case_rows import FAR
 from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
-from dpglm.typing import FloatBlock, FloatVector
+from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
 # Squared lengths are rounded down to multiples of this, so that their sum has no rounding error.
 _GRID = 2.0**-20
@@ -88,6 +90,40 @@ class NormClippedMinimiser(Release):
 
     name: ClassVar[str] = "perturbed minimiser on shortened rows"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL, IDEAL_NOISE)
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        return self.length_scale, *self.minimiser.noise_scales
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        described = self.minimiser.describe(relation)
+        facts = (
+            Fact("Row lengths", "measured first, rows scaled up and the longest clipped"),
+            Fact("Noise scale of the row lengths", self.length_scale),
+        )
+        return replace(described, name=self.name, facts=(*described.facts, *facts))
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return self.minimiser.why(relation)
+
+    @staticmethod
+    def coefficients(answer: FloatVector) -> tuple[float, FloatVector]:
+        """The released factor c, and coefficients of rows that were not scaled, shape (p,)."""
+        factor = float(answer[0])
+        return factor, np.asarray(factor * answer[1:])
+
+    def log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
+    ) -> FloatVector:
+        """Of the sum of squared lengths that c tells of, and of the minimiser at that c."""
+        factor = answers[:, 0]
+        count = 0.5 * (first.row_count() + second.row_count())
+        told = count / (self.margin * factor) ** 2
+        sums = [float(np.square(one_piece(table).X, dtype=np.float64).sum()) for table in (first, second)]
+        scale = self.length_scale * (math.sqrt(2.0) if self.count_rows else 1.0)
+        law = self.minimiser.law
+        lengths = noise_log_ratio((told - sums[0])[:, None], (told - sums[1])[:, None], law, scale)
+        return lengths + self.minimiser.scaled_log_ratio(answers[:, 1:], first, second, factor)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

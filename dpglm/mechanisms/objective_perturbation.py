@@ -11,8 +11,10 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms import why
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.leverage import WithinLeverage
+from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece, perturbation_and_jacobian
 from dpglm.mechanisms.noise.lattice import add_laplace, add_normal, grid_step, laplace_price
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
@@ -28,6 +30,8 @@ from dpglm.privacy.composition import (
     PerturbedEvent,
     PureEvent,
 )
+from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.loss_bound import is_gaussian_at
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -116,6 +120,7 @@ class PerturbedMinimiser(Release):
 
     name: ClassVar[str] = "perturbed minimiser"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
+    turns: ClassVar[bool] = True
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -215,6 +220,88 @@ class PerturbedMinimiser(Release):
         price = laplace_price(distance, self.residual_noise_scale, size)  # proof: blur
         return (self.name, tilt), ("solver residual", PureEvent(price))
 
+    @property
+    def noise_scales(self) -> tuple[float, float]:
+        return self.scale, self.residual_noise_scale
+
+    @property
+    def ridges(self) -> FloatVector:
+        """Diagonal of P, shape (p,)."""
+        return np.broadcast_to(np.asarray(self.ridge, dtype=np.float64), (len(self.mixing),))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of each coordinate of b."""
+        return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(len(self.mixing) + 1.0))
+
+    def _theorem(self, relation: Relation) -> tuple[str, str]:
+        """What is claimed, and the theorem of the proof that says so."""
+        if self.law == "gamma":
+            return "pure epsilon", "A1" if self.family.logistic else "C"
+        if self.claimed_epsilon is not None:
+            steps = int(NEIGHBOURS[relation])
+            gaussian = is_gaussian_at(self.claimed_epsilon, 1.0 / self.scale, 1.0 / self.least_ridge, steps)
+            return "(epsilon, delta)", "B" if gaussian else "A2 and A2'"
+        if not self.family.logistic:
+            return "(epsilon, delta)", "C"
+        if isinstance(self._composable(relation), GaussianEvent):
+            return "Gaussian differential privacy", "A2"
+        return "(epsilon, delta) beside Gaussian releases", "A2' and B"
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        claim, theorem = self._theorem(relation)
+        plural = "s" if " and " in theorem else ""
+        return ReleaseDescription(
+            name=self.name,
+            released="the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
+            sensitivity=self.sensitivity(relation),
+            noise=LAWS[self.law],
+            scale=self.scale,
+            theorem=f"objective perturbation, {claim} (Theorem{plural} {theorem}, objective_perturbation.md)",
+            facts=(
+                Fact("Ridge, sum units", tuple(np.unique(self.ridge).tolist())),
+                Fact("Certified solver residual", self.tolerance),
+                Fact("Noise that hides the residual", self.residual_noise_scale),
+            ),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        terms = (why.DIAGONAL,) if np.ndim(self.ridge) else ()
+        return (*why.COMMON, why.BY_THEOREM[self._theorem(relation)[1]], *terms, why.RESIDUAL)
+
+    def profile(self, epsilons: FloatVector, relation: Relation) -> FloatVector | None:
+        if self.claimed_epsilon is None:
+            return None
+        ((_, _), (_, residual)) = self.events(relation)
+        assert isinstance(residual, PureEvent)
+        deltas = perturbed_profile(
+            np.maximum(epsilons - residual.epsilon, 0.0), self.scale, self.least_ridge, relation=relation
+        )
+        return np.where(epsilons < residual.epsilon, 1.0, deltas)
+
+    def log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
+    ) -> FloatVector | None:
+        return self.scaled_log_ratio(answers, first, second, None)
+
+    def scaled_log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, factor: FloatVector | None
+    ) -> FloatVector:
+        """`log_ratio` on rows times ``factor``, clipped to norm 1."""
+        noises, jacobians = [], []
+        for table in (first, second):
+            rows = one_piece(self._within_leverage(table))
+            noise, jacobian = perturbation_and_jacobian(self.family, answers, rows, self.ridges, factor)
+            noises.append(noise)
+            jacobians.append(jacobian)
+        return noise_log_ratio(noises[0], noises[1], self.law, self.scale) + jacobians[0] - jacobians[1]
+
+    def _within_leverage(self, rows: Rows) -> Rows:
+        if np.ndim(self.ridge) == 0:
+            return rows
+        assert self.max_leverage is not None, "checked on construction"
+        return WithinLeverage(rows, np.asarray(self.ridge), self.max_leverage)  # proof: reach
+
     def _pure(self, rate: float, relation: Relation) -> float:
         if self.family.logistic:
             return gamma_epsilon(rate, 1.0 / self._max_leverage, relation=relation)  # proof: gamma
@@ -259,9 +346,7 @@ class PerturbedMinimiser(Release):
         tilt = self._draw(noise, rows.size)  # proof: fresh
         if at is not None:
             tilt = tilt - self._pull(at)  # proof: centre
-        if np.ndim(self.ridge):
-            assert self.max_leverage is not None, "checked on construction"
-            rows = WithinLeverage(rows, np.asarray(self.ridge), self.max_leverage)  # proof: reach
+        rows = self._within_leverage(rows)
         count = rows.row_count() if self.penalty_rows is None else self.penalty_rows
         minimum = minimise(
             ChunkLoss(rows.chunks, self.family, size=rows.size, row_count=rows.row_count()),

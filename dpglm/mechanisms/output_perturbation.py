@@ -12,7 +12,8 @@ from scipy.special import expit
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, Release, Rows, WorstCase
+from dpglm.mechanisms import why
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, LAWS, Release, Rows, WorstCase
 from dpglm.mechanisms.first_rows import FirstRows
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
@@ -21,6 +22,7 @@ from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss, Piece
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # max over t of t * expit(-t), rounded up: how far a ridge lets one row carry the minimiser.
@@ -145,6 +147,26 @@ class PerturbedOutput(Release):
         if self.law == "gaussian":
             return ((self.name, GaussianEvent(price)),)  # proof: gaussian
         return ((self.name, PureEvent(price)),)  # proof: gamma
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        rows = () if self.plain_rows is None else (Fact("Rows read, at most", self.plain_rows),)
+        mechanism = "Gaussian" if self.law == "gaussian" else "K-norm"
+        return ReleaseDescription(
+            name=self.name,
+            released="the minimiser of sum of losses + ridge/2 |theta|^2 + penalty, once",
+            sensitivity=self.sensitivity(relation),
+            noise=LAWS[self.law],
+            scale=self.scale,
+            theorem=f"output perturbation, {mechanism} mechanism (output_perturbation.md)",
+            facts=(
+                Fact("Ridge, sum units", self.ridge),
+                Fact("Certified solver residual", self.tolerance),
+                *rows,
+            ),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return (why.OUTPUT,)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Minimise to the certificate and add noise; shape (p,), coded coefficients."""

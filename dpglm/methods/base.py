@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -18,6 +18,7 @@ from dpglm.inference.released import Released
 from dpglm.mechanisms.base import Release
 from dpglm.papers.stacking.stack import Stack
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import MethodDescription
 from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -113,14 +114,19 @@ class Problem:
 class Estimate:
     """What a method found: coded and user's coefficients, and which were selected.
 
-    ``released`` is what intervals are made of, where there is a curvature; ``exact_path`` what a fit without
+    ``strength`` is the penalty's per row, ``strength_sum`` in sum units; ``norm_factor`` what rows were
+    scaled by, where that was released; ``residual`` what a solver without noise left over. ``released`` is
+    what intervals are made of, where there is an information matrix; ``exact_path`` what a fit without
     privacy found at other strengths. Coefficients beside a ``stack`` approximate it.
     """
 
     coded: FloatVector
     estimates: FloatVector
     selected: BoolVector
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    strength: float | None = None
+    strength_sum: float | None = None
+    norm_factor: float | None = None
+    residual: float | None = None
     released: Released | None = None
     exact_path: ExactPath | None = None
     stack: Stack | None = None
@@ -160,8 +166,8 @@ class Method(ABC):
         """Ask for the planned releases and make an estimate of them."""
 
     @abstractmethod
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        """Public facts about the mechanism, JSON scalars, in reading order."""
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        """How it works, from public facts only."""
 
 
 methods: Registry[Method] = Registry("method", "dpglm.methods", "dpglm.papers")

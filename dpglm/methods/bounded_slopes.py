@@ -35,7 +35,7 @@ def releases_information_bounded(problem: Problem, privacy: Privacy) -> bool:
 
 def bounded_constants(
     problem: Problem, privacy: Privacy, *, share: float, ridge: float | None = None, uniform: bool = False
-) -> tuple[FloatVector, float, float, float, float, str, str]:
+) -> tuple[FloatVector, float, float, float, float, str]:
     """The fields of `look.Constants` that just fit the budget.
 
     Parameters
@@ -90,7 +90,7 @@ def bounded_constants(
             information_sensitivity=sensitivity,
             share=share,
         )
-        law, price, theorem = "gamma", pure.residual_epsilon, pure.theorem
+        law, price = "gamma", pure.residual_epsilon
         scale, information_scale = pure.score_scale, pure.information_scale
     else:
         pair = calibrate_bounded(
@@ -101,12 +101,12 @@ def bounded_constants(
             information_sensitivity=sensitivity,
             share=share,
         )
-        law, price, theorem = "gaussian", pair.residual_mu, pair.theorem
+        law, price = "gaussian", pair.residual_mu
         scale, information_scale = pair.score_scale, pair.information_scale
     vector = np.concatenate(
         [np.full(block.stop - block.start, p) for block, p in zip(term_columns, ridges(scale), strict=True)]
     )
-    return vector, max_leverage_of(scale), scale, information_scale, price, law, theorem
+    return vector, max_leverage_of(scale), scale, information_scale, price, law
 
 
 def curvature_step(family: Family) -> float:
@@ -117,13 +117,13 @@ def curvature_step(family: Family) -> float:
 
 def bounded_alone(
     problem: Problem, privacy: Privacy, penalty: Penalty, *, ridge: float | None, centred: bool
-) -> tuple[PerturbedMinimiser, str]:
-    """The estimate with its penalty inside, as the only release, and the theorem for it."""
+) -> PerturbedMinimiser:
+    """The estimate with its penalty inside, as the only release."""
     uniform = ridge is not None or not centred
-    vector, max_leverage, scale, _, price, law, theorem = bounded_constants(
+    vector, max_leverage, scale, _, price, law = bounded_constants(
         problem, privacy, share=0.0, ridge=ridge, uniform=uniform
     )
-    release = perturbed_objective(
+    return perturbed_objective(
         problem,
         penalty,
         ridge=float(vector[0]) if uniform else vector,
@@ -132,4 +132,3 @@ def bounded_alone(
         price=price,
         max_leverage=max_leverage,
     )
-    return release, theorem

@@ -11,7 +11,6 @@ from dpglm.privacy.guarantee import Guarantee
 def budgeted_plan(
     releases: tuple[Release, ...],
     privacy: Privacy,
-    theorem: str,
     *,
     mu: float | None,
     curve: tuple[tuple[float, float], ...] = (),
@@ -23,8 +22,6 @@ def budgeted_plan(
     ----------
     releases : tuple of Release
     privacy : Privacy
-    theorem : str
-        What the claim leans on.
     mu : float or None
         Where all of it is Gaussian private; checked by the plan.
     curve : tuple of (epsilon, delta)
@@ -38,6 +35,7 @@ def budgeted_plan(
     PrivacyError
         The releases cost more than the budget.
     """
+    theorems = (release.describe(privacy.relation).theorem for release in releases)
     guarantee = Guarantee(
         epsilon=privacy.epsilon,
         delta=privacy.delta,
@@ -46,7 +44,7 @@ def budgeted_plan(
         unit=str(privacy.unit),
         mu=mu,
         rho=privacy.rho,
-        theorem=theorem,
+        theorem="; ".join(dict.fromkeys(theorems)),
         assumptions=tuple(dict.fromkeys(text for release in releases for text in release.assumptions)) + more,
         curve=curve,
     )

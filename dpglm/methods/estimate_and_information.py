@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -52,8 +51,6 @@ class Constants:
     price : float
         What hides the solver's residual costs, in mu or (pure) in epsilon.
     law : {"gaussian", "gamma"}
-    theorem : str
-        What the claim leans on.
     """
 
     ridge: FloatVector
@@ -62,7 +59,6 @@ class Constants:
     information_scale: float
     price: float
     law: str
-    theorem: str
 
 
 def releases_information(problem: Problem, privacy: Privacy) -> bool:
@@ -124,7 +120,6 @@ def constants(term_columns: tuple[TermColumns, ...], privacy: Privacy) -> Consta
         )
         by_block = ridges(pure.score_scale) * pure.ridge_factor
         scales, price, law = (pure.score_scale, pure.information_scale), pure.residual_epsilon, "gamma"
-        theorem = "Theorem A1"
     else:
         pair = calibrate_pair(
             epsilon,
@@ -134,16 +129,11 @@ def constants(term_columns: tuple[TermColumns, ...], privacy: Privacy) -> Consta
             information_sensitivity=sensitivity,
         )
         by_block = ridges(pair.score_scale)
-        scales, price, law, theorem = (
-            (pair.score_scale, pair.information_scale),
-            pair.residual_mu,
-            "gaussian",
-            pair.theorem,
-        )
+        scales, price, law = (pair.score_scale, pair.information_scale), pair.residual_mu, "gaussian"
     ridge = np.concatenate(
         [np.full(block.stop - block.start, p) for block, p in zip(term_columns, by_block, strict=True)]
     )
-    return Constants(ridge, float((bounds / by_block).sum()), *scales, price, law, theorem)
+    return Constants(ridge, float((bounds / by_block).sum()), *scales, price, law)
 
 
 def constants_of(problem: Problem, privacy: Privacy) -> Constants:
@@ -181,38 +171,17 @@ def information_release(problem: Problem, found: Constants) -> Information:
 
 def released_by(problem: Problem, plan: PricedReleases, ask: Ask) -> Released:
     """Ask for both releases."""
-    minimiser, curvature = plan.releases
-    assert isinstance(minimiser, PerturbedMinimiser)
-    assert isinstance(curvature, Information)
-    assert plan.privacy is not None
+    (minimiser,), (information,) = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
     centre = ask(minimiser)
-    size = len(centre)
-    ridge = np.broadcast_to(np.asarray(minimiser.ridge, dtype=np.float64), (size,))
-    found = Constants(ridge, 0.0, minimiser.scale, curvature.scale, 0.0, minimiser.law, "")
-    score_scale, information_scale = deviations(found, curvature.span)
+    size, ridge = len(centre), minimiser.ridges
     return Released(
         term_columns=problem.geometry.term_columns,
         centre=centre,
         score=ridge * centre,
-        curvature=ask(curvature, centre).reshape(size, size),
-        score_scale=score_scale,
-        information_scale=information_scale,
+        curvature=ask(information, centre).reshape(size, size),
+        score_scale=minimiser.deviation,
+        information_scale=information.deviation,
         dispersion=problem.family.dispersion,
-        spread=score_scale**2 / ridge**2,
+        spread=minimiser.deviation**2 / ridge**2,
         third_derivative_bound=problem.family.third_derivative_bound,
     )
-
-
-def look_card(plan: PricedReleases) -> dict[str, Any]:
-    """Public facts about the second release; empty if there is none."""
-    if len(plan.releases) < 2:
-        return {}
-    curvature = plan.releases[1]
-    assert isinstance(curvature, Information)
-    assert plan.privacy is not None
-    return {
-        "released_too": "the sum of curvature times x x' at that point, with symmetric noise",
-        "information_sensitivity": curvature.sensitivity(plan.privacy.relation),
-        "curvature_noise_scale": curvature.scale,
-        "interval_method": "noise-aware generalised least squares on the released linear model",
-    }

@@ -147,6 +147,6 @@ def prox(penalty: Penalty, point: FloatVector, quadratic: float, scaling: Scalin
     return moved
 
 
-def estimate(scaling: Scaling, scaled: FloatVector, **facts: object) -> Estimate:
+def estimate(scaling: Scaling, scaled: FloatVector, strength: float | None = None) -> Estimate:
     """The result of a method in scaled coefficients."""
-    return Estimate(scaling.coded(scaled), scaling.user(scaled), scaled != 0.0, facts)
+    return Estimate(scaling.coded(scaled), scaling.user(scaled), scaled != 0.0, strength)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.privacy.accounting import gdp_mu
 from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.typing import FloatVector
 
 # Shares of mu squared (of the squared sensitivity) under add-remove. X'X's noise multiplies coefficients,
@@ -86,8 +87,7 @@ class Moments(Method):
                 remedy="Leave strength out, or give a number that was chosen without these data.",
             )
         release, mu = self._calibrated(problem, privacy)
-        theorem = "the Gaussian mechanism" if release.law == "gaussian" else "the K-norm mechanism"
-        return budgeted_plan((release,), privacy, theorem, mu=mu)
+        return budgeted_plan((release,), privacy, mu=mu)
 
     def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[SecondMoments, float | None]:
         """The release that just fits the budget, and its mu."""
@@ -102,8 +102,7 @@ class Moments(Method):
         return replace(unit, scale=sensitivity / mu), mu
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        (release,) = plan.releases
-        assert isinstance(release, SecondMoments)
+        (release,) = plan.of_kind(SecondMoments)
         sums = MomentSums.of(ask(release), release.size)
         declared = _released(sums, release, problem.geometry.term_columns)
         coded = self._mean(declared)
@@ -119,10 +118,10 @@ class Moments(Method):
             return Estimate(coded, estimates, np.ones(len(coded), dtype=np.bool_), released=released)
         total = _strength(problem, sums, release, released.dispersion)
         fit = coefficients(found, scaling, problem.penalty, total, size=problem.public_size())
-        facts = {}
+        strength = None
         if fit.strength is not None:
-            facts["strength"] = fit.strength * released.dispersion / _rows(sums, release)
-        return Estimate(fit.coded, fit.estimates, fit.selected, facts, released)
+            strength = fit.strength * released.dispersion / _rows(sums, release)
+        return Estimate(fit.coded, fit.estimates, fit.selected, strength, released=released)
 
     def _mean(self, released: Released) -> FloatVector:
         """What least squares on the same rows most probably gives: no sampling error in the covariance."""
@@ -131,25 +130,16 @@ class Moments(Method):
             exact = fitted_scales(LinearModel(exact))
         return LinearModel(exact).mean
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        (release,) = plan.releases
-        assert isinstance(release, SecondMoments)
-        assert plan.privacy is not None
-        law = {
-            "gamma": "density proportional to exp(-|noise| / scale) on weighted moments",
-            "gaussian": "Gaussian, N(0, scale^2 I) on weighted moments",
-        }
-        return {
-            "algorithm": "linear regression from noisy second moments",
-            "theorem": plan.guarantee.theorem,
-            "released": "X'X, X'y, y'y and the number of rows that can be used, once",
-            "sensitivity": release.sensitivity(plan.privacy.relation),
-            "noise": law[release.law],
-            "noise_scale": release.scale,
-            "gram_deviation": release.deviation / release.gram_weight,
-            "cross_deviation": release.deviation / release.cross_weight,
-            "prior_scale": "fitted to the release" if self.learn_scale else "declared",
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        prior = "fitted to the release" if self.learn_scale else "declared"
+        return MethodDescription(
+            "linear regression from noisy second moments",
+            plan.describe(),
+            "afterwards, to the released linear model",
+            plan.why(),
+            "noise-aware generalised least squares on the released linear model",
+            (Fact("Scale of the prior that shrinks", prior),),
+        )
 
 
 def _strength(problem: Problem, sums: MomentSums, release: SecondMoments, dispersion: float) -> float | None:
@@ -177,8 +167,8 @@ def _released(sums: MomentSums, release: SecondMoments, declared: tuple[TermColu
         centre=np.zeros(release.size),
         score=sums.cross,
         curvature=sums.gram,
-        score_scale=release.deviation / release.cross_weight,
-        information_scale=release.deviation / release.gram_weight,
+        score_scale=release.cross_deviation,
+        information_scale=release.gram_deviation,
         dispersion=variance,
         spread=np.concatenate([block.prior**2 for block in term_columns]),
         third_derivative_bound=0.0,
@@ -218,7 +208,7 @@ def _dispersion(sums: MomentSums, release: SecondMoments, coded: FloatVector, mo
     """
     noise = math.hypot(
         release.deviation / release.square_weight,
-        release.deviation / release.gram_weight * float(coded @ coded),
+        release.gram_deviation * float(coded @ coded),
     )
     left = max(sums.square - float(coded @ sums.gram @ coded), 0.0) + noise
     return min(max(left / _rows(sums, release), LEAST_RESIDUAL * most), most)

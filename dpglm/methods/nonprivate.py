@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.mechanisms.exact_table import Solver
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 
 SOLVERS = ("auto", "exact", "admm", "reweighted")
@@ -100,8 +101,7 @@ class NonPrivate(Method):
         return PricedReleases((release,), Guarantee.none("no privacy was asked for"), None)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        (release,) = plan.releases
-        assert isinstance(release, ExactMinimiser)
+        (release,) = plan.of_kind(ExactMinimiser)
         scaling = Scaling.of(problem.geometry)
         answer = ExactAnswer.of(ask(release), len(scaling.lengths))
         path = None
@@ -114,23 +114,24 @@ class NonPrivate(Method):
                 answer.losses,
                 answer.errors,
             )
-        facts = {"strength": answer.strength, "residual": answer.residual}
-        return Estimate(answer.theta, scaling.user(answer.gamma), answer.gamma != 0.0, facts, exact_path=path)
+        return Estimate(
+            answer.theta,
+            scaling.user(answer.gamma),
+            answer.gamma != 0.0,
+            answer.strength,
+            residual=answer.residual,
+            exact_path=path,
+        )
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        (release,) = plan.releases
-        assert isinstance(release, ExactMinimiser)
-        facts: dict[str, Any] = {
-            "algorithm": ALGORITHMS[release.solver],
-            "theorem": "none: NOT PRIVATE",
-            "noise": "none",
-            "strength_chosen_by": "given"
-            if release.folds is None
-            else f"{release.folds}-fold cross-validation",
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        (release,) = plan.of_kind(ExactMinimiser)
+        chosen = "given" if release.folds is None else f"{release.folds}-fold cross-validation"
+        facts = [Fact("Penalty strength chosen by", chosen)]
         if not problem.penalty.convex:
-            facts["optimality"] = "a stationary point; better ones are not excluded"
-        return facts
+            facts.append(Fact("Optimality", "a stationary point; better ones are not excluded"))
+        return MethodDescription(
+            ALGORITHMS[release.solver], plan.describe(), "inside the objective", facts=tuple(facts)
+        )
 
     def _check_options(self) -> None:
         if not isinstance(self.folds, int) or not 2 <= self.folds <= 1000:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.methods.base import Problem
 from dpglm.methods.perturbed_objective import perturbed_objective
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.pair import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
-from dpglm.typing import FloatVector
 
 # Share of mu squared (pure: of epsilon) that measures how long rows are.
 LENGTH_SHARE = 0.03
@@ -37,8 +34,8 @@ def stretches(problem: Problem, privacy: Privacy, penalty: Penalty) -> bool:
     return len(slopes) >= LEAST_SLOPES and sum(slopes) >= LEAST_SHARE * total
 
 
-def stretched(problem: Problem, privacy: Privacy, penalty: Penalty) -> tuple[NormClippedMinimiser, str]:
-    """The release that just fits the budget, and the theorem that says so."""
+def stretched(problem: Problem, privacy: Privacy, penalty: Penalty) -> NormClippedMinimiser:
+    """The release that just fits the budget."""
     relation, epsilon = privacy.relation, privacy.epsilon
     sensitivity = length_sensitivity(relation)
     ridge = RIDGE * (2.0 if relation == "replace-one" else 1.0) / epsilon
@@ -47,12 +44,11 @@ def stretched(problem: Problem, privacy: Privacy, penalty: Penalty) -> tuple[Nor
             privacy.mu, relation=relation, information_sensitivity=sensitivity, share=LENGTH_SHARE
         )
         ridge = max(ridge, gdp.least_ridge)
-        scale, length_scale, price, law, theorem = (
+        scale, length_scale, price, law = (
             gdp.score_scale,
             gdp.information_scale,
             gdp.residual_mu,
             "gaussian",
-            gdp.theorem,
         )
     elif privacy.delta == 0.0:
         pure = calibrate_pair_pure(
@@ -63,12 +59,11 @@ def stretched(problem: Problem, privacy: Privacy, penalty: Penalty) -> tuple[Nor
             share=LENGTH_SHARE,
         )
         ridge *= pure.ridge_factor
-        scale, length_scale, price, law, theorem = (
+        scale, length_scale, price, law = (
             pure.score_scale,
             pure.information_scale,
             pure.residual_epsilon,
             "gamma",
-            pure.theorem,
         )
     else:
         pair = calibrate_pair(
@@ -80,12 +75,11 @@ def stretched(problem: Problem, privacy: Privacy, penalty: Penalty) -> tuple[Nor
             share=LENGTH_SHARE,
             uniform=True,
         )
-        scale, length_scale, price, law, theorem = (
+        scale, length_scale, price, law = (
             pair.score_scale,
             pair.information_scale,
             pair.residual_mu,
             "gaussian",
-            pair.theorem,
         )
     minimiser = perturbed_objective(
         problem,
@@ -97,13 +91,4 @@ def stretched(problem: Problem, privacy: Privacy, penalty: Penalty) -> tuple[Nor
         max_leverage=1.0 / ridge,
         row_square=1.0 / MARGIN**2,
     )
-    release = NormClippedMinimiser(
-        minimiser, length_scale, count_rows=relation == "add-remove", margin=MARGIN
-    )
-    return release, theorem
-
-
-def unstretched(answer: FloatVector) -> tuple[float, FloatVector]:
-    """The factor, and coefficients of rows that were not shortened."""
-    factor = float(answer[0])
-    return factor, np.asarray(factor * answer[1:])
+    return NormClippedMinimiser(minimiser, length_scale, count_rows=relation == "add-remove", margin=MARGIN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,16 +25,16 @@ from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.estimate_and_information import (
     constants_of,
     information_release,
-    look_card,
     released_by,
     releases_information,
 )
 from dpglm.methods.gdp_ridge import composable
 from dpglm.methods.guarantee_curve import curve
-from dpglm.methods.norm_scaling import stretched, stretches, unstretched
+from dpglm.methods.norm_scaling import stretched, stretches
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
+from dpglm.privacy.description import MethodDescription
 from dpglm.typing import FloatVector
 
 # Released coefficients within this many standard deviations of the blur of zero were zero before it.
@@ -91,15 +91,15 @@ class Objective(Method):
         release: PerturbedMinimiser | NormClippedMinimiser
         inside = convex(problem.penalty)
         if not problem.family.logistic:
-            release, theorem = bounded_alone(
+            release = bounded_alone(
                 problem, privacy, inside, ridge=self.ridge, centred=self.coding == "centred"
             )
         elif self.ridge is None and self.coding == "centred" and stretches(problem, privacy, inside):
-            release, theorem = stretched(problem, privacy, inside)
+            release = stretched(problem, privacy, inside)
         else:
-            release, theorem = self._calibrated(problem, privacy)
+            release = self._calibrated(problem, privacy)
         held = curve((release,), privacy)
-        return budgeted_plan((release,), privacy, theorem, mu=privacy.mu, curve=held)
+        return budgeted_plan((release,), privacy, mu=privacy.mu, curve=held)
 
     def _look(self, problem: Problem, privacy: Privacy) -> PricedReleases:
         """Two releases: an estimate without penalty, and the curvature at it."""
@@ -116,24 +116,24 @@ class Objective(Method):
         )
         releases = estimate, information_release(problem, found)
         held = curve(releases, privacy)
-        return budgeted_plan(releases, privacy, found.theorem, mu=privacy.mu, curve=held)
+        return budgeted_plan(releases, privacy, mu=privacy.mu, curve=held)
 
-    def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[PerturbedMinimiser, str]:
-        """The release that just fits the budget, and the theorem that says so."""
+    def _calibrated(self, problem: Problem, privacy: Privacy) -> PerturbedMinimiser:
+        """The release that just fits the budget."""
         relation = privacy.relation
         if privacy.mu is not None:
             mu = privacy.mu * math.sqrt(1.0 - RESIDUAL_SHARE)
             ridge, found = composable(mu, relation, self.ridge)
             price = privacy.mu * math.sqrt(RESIDUAL_SHARE)
-            return self._alone(problem, ridge, "gaussian", found.scale, price), found.theorem
+            return self._alone(problem, ridge, "gaussian", found.scale, price)
         epsilon = privacy.epsilon * (1.0 - RESIDUAL_SHARE)
         ridge = self.ridge or free_ridge(epsilon, relation=relation)
         price = privacy.epsilon * RESIDUAL_SHARE
         if privacy.delta == 0.0:
             rate = gamma_rate(epsilon, ridge, relation=relation)
-            return self._alone(problem, ridge, "gamma", 1.0 / rate, price), "Theorem A1"
+            return self._alone(problem, ridge, "gamma", 1.0 / rate, price)
         found = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation)
-        return self._alone(problem, ridge, "gaussian", found.scale, price, epsilon), found.theorem
+        return self._alone(problem, ridge, "gaussian", found.scale, price, epsilon)
 
     @staticmethod
     def _alone(
@@ -158,60 +158,44 @@ class Objective(Method):
             fit = coefficients(
                 found, scaling, problem.penalty, problem.total_strength(), size=problem.public_size()
             )
-            chosen = {"strength_sum": fit.strength}
-            return Estimate(fit.coded, fit.estimates, fit.selected, chosen, released)
-        (release,) = plan.releases
-        factor, coded = 1.0, ask(release)
-        facts: dict[str, Any] = {}
-        if isinstance(release, NormClippedMinimiser):
-            factor, coded = unstretched(coded)
-            facts["row_stretch"] = factor
-            release = release.minimiser
-        assert isinstance(release, PerturbedMinimiser)
+            return Estimate(
+                fit.coded, fit.estimates, fit.selected, strength_sum=fit.strength, released=released
+            )
+        clipped = plan.of_kind(NormClippedMinimiser)
+        minimiser = clipped[0].minimiser if clipped else plan.of_kind(PerturbedMinimiser)[0]
+        answer = ask(plan.releases[0])
+        factor, coded = clipped[0].coefficients(answer) if clipped else (1.0, answer)
         scaled = scaling.scaled(coded)
-        if release.penalty.selects and release.penalty.weight:
-            # The minimiser had exact zeros; the blur moved them by a known amount. Post-processing.
-            deviation = factor * release.residual_noise_scale * scaling.spread()
-            if release.law == "gamma" or release.claimed_epsilon is not None:
+        if minimiser.penalty.selects and minimiser.penalty.weight:
+            # The minimiser had exact zeros; the residual noise moved them by a known amount. Post-processing.
+            deviation = factor * minimiser.residual_noise_scale * scaling.spread()
+            if minimiser.law == "gamma" or minimiser.claimed_epsilon is not None:
                 deviation = deviation * math.sqrt(2.0)
             zero = scaling.penalised & (np.abs(scaled) <= ZERO_WIDTH * deviation)
             scaled = np.where(zero, 0.0, scaled)
         if not problem.penalty.convex:
             scaled[scaling.penalised] = thresholded(problem.penalty, scaled[scaling.penalised])
-            facts |= {"penalty_applied": "as a lasso inside the objective, then by its own threshold"}
-        return Estimate(scaling.coded(scaled), scaling.user(scaled), scaled != 0.0, facts)
+        return Estimate(
+            scaling.coded(scaled),
+            scaling.user(scaled),
+            scaled != 0.0,
+            strength_sum=minimiser.penalty.weight if minimiser.penalty_rows == 1.0 else None,
+            norm_factor=factor if clipped else None,
+        )
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        release = plan.releases[0]
-        stretch: dict[str, Any] = {}
-        if isinstance(release, NormClippedMinimiser):
-            stretch = {"row_lengths": "measured first, rows stretched and the longest shortened"}
-            release = release.minimiser
-        assert isinstance(release, PerturbedMinimiser)
-        assert plan.privacy is not None
-        law = {
-            "gamma": "density proportional to exp(-|b| / scale)",
-            "gaussian": "Gaussian, N(0, scale^2 I)",
-        }
-        looked = look_card(plan)
-        ridge = np.unique(release.ridge)
-        return {
-            "algorithm": "objective perturbation" + (" and the curvature at its result" if looked else ""),
-            "theorem": plan.guarantee.theorem,
-            "released": "the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
-            "sensitivity": release.sensitivity(plan.privacy.relation),
-            "noise": law[release.law],
-            "noise_scale": release.scale,
-            "ridge": float(ridge[0]) if len(ridge) == 1 else ", ".join(f"{value:.4g}" for value in ridge),
-            "strength_sum": None if looked or release.penalty_rows != 1.0 else release.penalty.weight,
-            "penalty_applied": "afterwards, to the released linear model"
-            if looked
-            else "inside the objective",
-            "solver_residual": release.tolerance,
-            "residual_noise_scale": release.residual_noise_scale,
-            **stretch,
-            **looked,
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        if len(plan.releases) == 2:
+            return MethodDescription(
+                "objective perturbation and the information matrix at its result",
+                plan.describe(),
+                "afterwards, to the released linear model",
+                plan.why(),
+                "noise-aware generalised least squares on the released linear model",
+            )
+        inside = "inside the objective"
+        if not problem.penalty.convex:
+            inside = "as a lasso inside the objective, then by its own threshold"
+        return MethodDescription("objective perturbation", plan.describe(), inside, plan.why())
 
 
 def thresholded(penalty: Penalty, scaled: FloatVector) -> FloatVector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from scipy.special import expit
 
@@ -17,6 +17,7 @@ from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import estimate, gaussian_total, require_budget, require_positive
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import MethodDescription
 
 # The ridge, in units of the noise of the score that objective perturbation would add: the noise of the output
 # is that over the ridge, the bias grows with the ridge.
@@ -92,33 +93,15 @@ class Output(Method):
         sensitivity = release.sensitivity(privacy.relation)
         scale = sensitivity / (privacy.epsilon if mu is None else mu) * (1.0 + SAFETY)
         release = replace(release, scale=scale)
-        theorem = "the K-norm mechanism" if mu is None else "the Gaussian mechanism"
-        return budgeted_plan((release,), privacy, theorem, mu=mu)
+        return budgeted_plan((release,), privacy, mu=mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         (release,) = plan.releases
         scaling = Scaling.of(problem.geometry)
         return estimate(scaling, scaling.scaled(ask(release)))
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        (release,) = plan.releases
-        assert isinstance(release, PerturbedOutput)
-        assert plan.privacy is not None
-        law = {
-            "gamma": "density proportional to exp(-|noise| / scale)",
-            "gaussian": "Gaussian, N(0, scale^2 I)",
-        }
-        return {
-            "algorithm": "output perturbation",
-            "theorem": plan.guarantee.theorem,
-            "released": "the minimiser of sum of losses + ridge/2 |theta|^2 + penalty, once",
-            "sensitivity": release.sensitivity(plan.privacy.relation),
-            "noise": law[release.law],
-            "noise_scale": release.scale,
-            "ridge": release.ridge,
-            "solver_residual": release.tolerance,
-            **({} if release.plain_rows is None else {"rows_read_at_most": release.plain_rows}),
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        return MethodDescription("output perturbation", plan.describe(), "inside the objective", plan.why())
 
 
 def _plain_rows(problem: Problem, privacy: Privacy, ridge: float) -> int | None:

@@ -15,6 +15,7 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.rows import ChunkLoss
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
@@ -49,6 +50,17 @@ class Printed(Release):
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         raise AssertionError("a printed algorithm has no price: it is never part of a private plan")
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        return ReleaseDescription(
+            name=self.name,
+            released="the answer of an algorithm as it was printed",
+            sensitivity=math.inf,
+            noise="as printed",
+            scale=self.scale,
+            theorem="none: NOT PRIVATE (reproduction)",
+            facts=(Fact("Rounds", self.rounds), Fact("Penalty strength per row", self.penalty.weight)),
+        )
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         raise AssertionError("a printed algorithm makes no claim of ours to be audited")

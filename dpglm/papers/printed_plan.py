@@ -114,17 +114,3 @@ class Reproduction:
             "penalised": scaling.penalised,
             "rounds": self.rounds,
         }
-
-
-def printed_card(plan: PricedReleases, algorithm: str) -> dict[str, Any]:
-    """Public facts of a printed algorithm."""
-    (release,) = plan.releases
-    assert isinstance(release, PrintedDPSC | PrintedMPADMM)
-    return {
-        "algorithm": f"{algorithm} as printed",
-        "theorem": "none: NOT PRIVATE (reproduction)",
-        "noise": "as printed",
-        "noise_scale": release.scale,
-        "rounds": release.rounds,
-        "strength_used": release.penalty.weight,
-    }

@@ -35,7 +35,6 @@ from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method, Problem
-from dpglm.methods.estimate_and_information import Constants, deviations
 from dpglm.methods.moments import LATENT
 from dpglm.privacy.budget import Privacy
 from dpglm.typing import FloatMatrix, FloatVector
@@ -175,15 +174,12 @@ class Study:
         curvature = rest[0]
         if not isinstance(first, PerturbedMinimiser) or not isinstance(curvature, Information):
             raise self._unforeseen()
-        ridge = self._ridge(first)
-        found = Constants(ridge, 0.0, first.scale, curvature.scale, 0.0, first.law, "")
-        score_scale, information_scale = deviations(found, curvature.span)
         return expected_model(
             self.coding.term_columns,
             self.curvature,
-            ridge=ridge,
-            score_scale=score_scale,
-            information_scale=information_scale,
+            ridge=first.ridges,
+            score_scale=first.deviation,
+            information_scale=curvature.deviation,
         )
 
     @cached_property
@@ -232,9 +228,6 @@ class Study:
             )
         return Forecast(unit * np.sqrt(parts.sum(axis=1)), unit**2 * parts, unit * classical, answers)
 
-    def _ridge(self, release: PerturbedMinimiser) -> FloatVector:
-        return np.broadcast_to(np.asarray(release.ridge, dtype=np.float64), (self.coding.size,))
-
     def _estimate_parts(self, rows: FloatMatrix) -> FloatMatrix:
         (release,) = self.plan.releases
         stretch = 1.0
@@ -244,9 +237,8 @@ class Study:
             release = release.minimiser
         if not isinstance(release, PerturbedMinimiser):
             raise self._unforeseen()
-        scale = release.scale * (math.sqrt(self.coding.size + 1.0) if release.law == "gamma" else 1.0)
         return estimate_parts(
-            stretch**2 * self.curvature, stretch * rows, ridge=self._ridge(release), score_scale=scale
+            stretch**2 * self.curvature, stretch * rows, ridge=release.ridges, score_scale=release.deviation
         )
 
     def _unforeseen(self) -> MethodError:
@@ -282,7 +274,7 @@ class Study:
             term_columns,
             self.curvature,
             products=np.diag(np.concatenate(size) ** 2),
-            score_scale=release.deviation / release.cross_weight,
-            information_scale=release.deviation / release.gram_weight,
+            score_scale=release.cross_deviation,
+            information_scale=release.gram_deviation,
             dispersion=self.dispersion,
         )

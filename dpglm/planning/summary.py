@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.expected_rows import OVERLAP
 from dpglm.inference.interval_decision import IntervalDecision
-from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
-from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.estimate_and_information import MOST
 from dpglm.planning.study import EXPLAINED
 from dpglm.privacy.composition import ApproximateEvent, PerturbedEvent, PureEvent
@@ -89,23 +85,14 @@ def release_lines(plan: PricedReleases) -> list[tuple[str, float, float | None, 
     lines: list[tuple[str, float, float | None, float | None]] = []
     assert plan.privacy is not None
     for release in plan.releases:
-        scales = _scales(release)
-        for (name, event), scale in zip(release.events(plan.privacy.relation), scales, strict=False):
+        costs = release.events(plan.privacy.relation)
+        for (name, event), scale in zip(costs, release.noise_scales, strict=True):
             if isinstance(event, PureEvent | ApproximateEvent):
                 lines.append((name, float(scale), event.epsilon, None))
             else:
                 mu = event.total_mu if isinstance(event, PerturbedEvent) else getattr(event, "mu", None)
                 lines.append((name, float(scale), None, mu))
     return list(dict.fromkeys(lines))
-
-
-def _scales(release: Release) -> tuple[float, ...]:
-    """Noise scale of each priced step; the last one of a minimiser hides what the solver left over."""
-    if isinstance(release, NormClippedMinimiser):
-        return release.length_scale, *_scales(release.minimiser)
-    if isinstance(release, PerturbedMinimiser):
-        return release.scale, release.residual_noise_scale
-    return (getattr(release, "scale", math.nan),)
 
 
 def _releases(plan: PricedReleases) -> tuple[Fact, ...]:

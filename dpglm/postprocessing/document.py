@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import math
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,7 @@ def _document(result: FitRecord, *, packed: bool) -> dict[str, Any]:
         "spend_lines": [_spend_line(line) for line in result.spend_lines],
         "schema": result.schema,
         "mechanism": result.mechanism,
+        "description": asdict(result.description),
         "ledger": None if result.ledger is None else _values(result.ledger),
         "released": None if result.released is None else to_fields(result.released),
     }

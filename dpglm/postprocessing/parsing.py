@@ -27,6 +27,7 @@ from dpglm.postprocessing.checks import (
     tree,
     truth,
 )
+from dpglm.postprocessing.description_parsing import description, older_description
 from dpglm.postprocessing.document import FORMAT, MAX_COEFFICIENTS, PLAIN_FIELDS
 from dpglm.postprocessing.record import LedgerState, SpendLine
 from dpglm.postprocessing.released_parsing import RELEASED, released
@@ -66,8 +67,11 @@ def result_fields(document: dict[str, Any]) -> dict[str, Any]:
         checks["exact_path"] = mapping(**_EXACT_PATH)
     if "stack" in document:  # of fits that combine several models only
         checks["stack"] = mapping(**STACK)
+    if "description" in document:  # older files describe the mechanism instead
+        checks["description"] = description
     document = {key: value for key, value in document.items() if key not in ("format", "format_version")}
     values: dict[str, Any] = mapping(**checks)(document, FORMAT)
+    values.setdefault("description", older_description(values["mechanism"]))
     size = len(values["names"])
     if size > MAX_COEFFICIENTS:
         fault("too many names", f"at most {MAX_COEFFICIENTS} coefficients")

@@ -19,9 +19,11 @@ from dpglm.inference.interval_decision import IntervalDecision, interval_decisio
 from dpglm.inference.released import Released
 from dpglm.papers.stacking.stack import Stack
 from dpglm.postprocessing.released_fields import locked, same
+from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
+NO_DESCRIPTION = MethodDescription("", ())
 MAX_DEPTH = 32  # of nested lists and mappings in schema and mechanism; a schema needs 4
 
 
@@ -91,6 +93,7 @@ class FitRecord:
     version: str
     released: Released | None = None  # what intervals and free refits are made of
     exact_path: ExactPath | None = None  # of a fit that was asked for without privacy, and of no other
+    description: MethodDescription = NO_DESCRIPTION  # how the method works, public
     stack: Stack | None = None  # several models that predict together; estimates are then an approximation
     row_map: RowMap | None = field(default=None, compare=False, repr=False)
 

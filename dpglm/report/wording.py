@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
+from dpglm.privacy.description import Fact
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.content import one_line
 from dpglm.tables.number import ABSENT, budget, coefficient
 
+LONGEST_FACT = 3000  # a guarantee in words, whose end may say that there is none
 LONGEST = 240  # characters of a user's text that the page shows at one place
 TINIEST = 2.0**-60  # chances below are not told apart: their reciprocals may not even be finite
 
@@ -96,25 +97,23 @@ def no_promise(guarantee: Guarantee) -> str:
     return shown(guarantee.reason)
 
 
-def fact_words(key: str, value: object) -> str:
+def fact_words(fact: Fact) -> str:
     """A public fact as it is read.
 
     Examples
     --------
-    >>> fact_words("importance", {"lipids": 2.0, "history": 1})
-    'lipids: 2; history: 1'
+    >>> fact_words(Fact("Importance, public weights", ("lipids: 2", "history: 1")))
+    'lipids: 2, history: 1'
     """
+    values = fact.value if isinstance(fact.value, tuple) else (fact.value,)
+    return shown(
+        ", ".join(map(_words, values)) or ABSENT, 600 if isinstance(fact.value, tuple) else LONGEST_FACT
+    )
+
+
+def _words(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    if isinstance(value, float):
-        return budget(value) if key in ("epsilon", "delta", "mu", "rho") else number(value)
-    if isinstance(value, Mapping):
-        return shown(
-            "; ".join(f"{name}: {fact_words(str(name), inner)}" for name, inner in value.items()) or ABSENT,
-            600,
-        )
-    if isinstance(value, list | tuple):
-        return shown(", ".join(fact_words(key, inner) for inner in value) or ABSENT, 600)
-    return shown(value, 3000 if key == "source_privacy" else 600)
+    return number(value) if isinstance(value, float) else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, get_args
@@ -187,13 +187,12 @@ class Planned:
         modelled, problem, plan, guarantee = self.modelled, self.problem, self.plan, self.guarantee
         asked, coding, chosen = modelled.asked, modelled.coding, modelled.method
         public_rows = self.design.row_count() if self.public else None
-        card = {**chosen.card(problem, plan), **estimate.facts}
         return Fitted(
             formula=asked.formula,
             family=problem.family.name,
             link=problem.family.link,
             penalty=problem.penalty.name,
-            strength=estimate.facts.get("strength", strength_per_row(problem, card, public_rows)),
+            strength=strength_per_row(problem, estimate, public_rows),
             method=chosen.name,
             goal=asked.goal,
             names=coding.names,
@@ -206,7 +205,8 @@ class Planned:
             spend_lines=parallel_lines(plan.parallel(), guarantee),
             schema=modelled.schema.to_dict(),
             mechanism={
-                **card,
+                "strength_sum": estimate.strength_sum,
+                **_released_facts(estimate),
                 "method_options": options_text(chosen),
                 "penalty_options": asked.penalty_options,
                 "row_norm": coding.row_norm,
@@ -217,6 +217,7 @@ class Planned:
                 **_response_facts(modelled.response),
                 **modelled.family.facts,
             },
+            description=chosen.describe(problem, plan),
             n_rows=public_rows,
             ledger=state,
             version=__version__,
@@ -259,12 +260,20 @@ def ledger_state(ledger: Ledger, entry: Entry) -> LedgerState:
     return LedgerState(**{**state, "entries": tuple(state["entries"])})
 
 
-def strength_per_row(problem: Problem, card: Mapping[str, Any], rows: int | None) -> float | None:
+def strength_per_row(problem: Problem, estimate: Estimate, rows: int | None) -> float | None:
     """The strength per row: as given, or the default's, which is set in sum units, where rows are public."""
+    if estimate.strength is not None:
+        return estimate.strength
     if isinstance(problem.strength, float):
         return problem.strength
-    total = card.get("strength_sum")
+    total = estimate.strength_sum
     return None if total is None or not rows else total / rows
+
+
+def _released_facts(estimate: Estimate) -> dict[str, float]:
+    """Released numbers about the fit, where there are any."""
+    facts = {"norm_factor": estimate.norm_factor, "residual": estimate.residual}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,12 +31,12 @@ from dpglm.methods.iterated import (
 )
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.optim.quadratic import minimise_quadratic
-from dpglm.papers.printed import PrintedDPSC
-from dpglm.papers.printed_plan import Reproduction, printed_card
+from dpglm.papers.printed_plan import Reproduction
 from dpglm.privacy.accounting import SAFETY, gdp_mu
 from dpglm.privacy.bounded import bounded_shift
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import free_ridge, gamma_rate
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.typing import FloatVector
 
 # Iterations: pure noise grows with their number, Gaussian noise with its root.
@@ -112,15 +112,15 @@ class DPSC(Method):
         rounds = self.iterations or (ITERATIONS_PURE if pure else ITERATIONS)
         ridge = None if self.c is None else self.c * declared_rows(problem, self.name)
         if not problem.family.logistic:
-            law, ridge, scale, price, theorem, mu = _bounded(privacy, rounds, ridge)
+            law, ridge, scale, price, mu = _bounded(privacy, rounds, ridge)
         elif pure:
-            law, ridge, scale, price, theorem, mu = _pure(privacy, rounds, ridge)
+            law, ridge, scale, price, mu = _pure(privacy, rounds, ridge)
         else:
             mu = gaussian_total(privacy, self.name)
             law, each = "gaussian", mu / math.sqrt(rounds) * (1.0 - SAFETY)
             price = each * math.sqrt(RESIDUAL_SHARE)
             ridge, found = composable(each * math.sqrt(1.0 - RESIDUAL_SHARE), privacy.relation, ridge)
-            scale, theorem = found.scale, found.theorem
+            scale = found.scale
         smooth = replace(problem, strength=None)
         max_leverage = None if problem.family.logistic else 1.0 / ridge
         one = perturbed_objective(
@@ -130,58 +130,42 @@ class DPSC(Method):
             one = replace(one, tolerance=TOLERANCE * ridge)
             one = replace(one, residual_noise_scale=one.residual_noise_for(price))
         releases = tuple(replace(one) for _ in range(rounds))
-        return budgeted_plan(releases, privacy, theorem, mu=mu)
+        return budgeted_plan(releases, privacy, mu=mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         scaling = Scaling.of(problem.geometry)
-        first = plan.releases[0]
-        if isinstance(first, PrintedDPSC):
-            return estimate(scaling, ask(first)[len(scaling.lengths) :])
-        assert isinstance(first, PerturbedMinimiser)
-        ridge, size, rounds = float(first.ridge), len(scaling.lengths), len(plan.releases)
+        if self.paper_exact:
+            return estimate(scaling, ask(plan.releases[0])[len(scaling.lengths) :])
+        first, *_ = releases = plan.of_kind(PerturbedMinimiser)
+        ridge, size, rounds = float(first.ridge), len(scaling.lengths), len(releases)
         averaged = rounds - rounds // 2
-        deviation = first.scale * (1.0 if first.law == "gaussian" else math.sqrt(size + 1.0))
         # A soft threshold lets little of one iteration's noise pass, and the mean of many has less of it;
         # what is beyond a jump is kept whole.
-        felt = deviation / math.sqrt(averaged) if problem.penalty.convex else deviation
+        felt = first.deviation / math.sqrt(averaged) if problem.penalty.convex else first.deviation
         level = noise_level(felt, int(scaling.penalised.sum()))
         penalty = bound_penalty(problem, scaling, ridge, level)
         w, V, mean = np.zeros(size), np.zeros(size), np.zeros(size)
-        for number, release in enumerate(plan.releases):
+        for number, release in enumerate(releases):
             Z = scaling.coded(nearest(penalty, w - V / ridge, ridge, scaling))
             w = ask(release, Z + V / ridge)
             V = V + ridge * (Z - w)
             if number >= rounds // 2:
                 mean = mean + (w - V / ridge) / averaged
         found = nearest(penalty, mean, ridge, scaling)
-        facts = {}
-        if problem.public_size():
-            facts["strength"] = penalty.weight / public_rows(problem, self.name)
-        return estimate(scaling, found, **facts)
+        known = problem.public_size()
+        return estimate(scaling, found, penalty.weight / public_rows(problem, self.name) if known else None)
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        release = plan.releases[0]
-        if isinstance(release, PrintedDPSC):
-            return printed_card(plan, "DPSC, one noise vector for all iterations,")
-        assert isinstance(release, PerturbedMinimiser)
-        assert plan.privacy is not None
-        law = {
-            "gamma": "density proportional to exp(-|b| / scale)",
-            "gaussian": "Gaussian, N(0, scale^2 I)",
-        }
-        return {
-            "algorithm": "ADMM over perturbed minimisers",
-            "theorem": plan.guarantee.theorem,
-            "released": f"{len(plan.releases)} minimisers of losses + b'theta + ridge/2 |theta - centre|^2",
-            "sensitivity": release.sensitivity(plan.privacy.relation),
-            "noise": law[release.law] + ", fresh in every iteration",
-            "noise_scale": release.scale,
-            "iterations": len(plan.releases),
-            "ridge": float(release.ridge),
-            "penalty_applied": "between minimisers, to released numbers",
-            "solver_residual": release.tolerance,
-            "residual_noise_scale": release.residual_noise_scale,
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        if self.paper_exact:
+            algorithm = "DPSC, one noise vector for all iterations, as printed"
+            return MethodDescription(algorithm, plan.describe(), "between gradient steps")
+        return MethodDescription(
+            "ADMM over perturbed minimisers, each around a centre that was released before",
+            plan.describe(),
+            "between minimisers, to released numbers",
+            plan.why(),
+            facts=(Fact("Iterations", len(plan.releases)),),
+        )
 
 
 def nearest(penalty: Penalty, coded: FloatVector, ridge: float, scaling: Scaling) -> FloatVector:
@@ -195,16 +179,16 @@ def nearest(penalty: Penalty, coded: FloatVector, ridge: float, scaling: Scaling
     return np.asarray(found.coefficients[0], dtype=np.float64)
 
 
-_Numbers = tuple[str, float, float, float, str, float | None]
+_Numbers = tuple[str, float, float, float, float | None]
 
 
 def _pure(privacy: Privacy, rounds: int, ridge: float | None) -> _Numbers:
-    """Law, ridge, scale, price of the residual, theorem and mu for a pure epsilon: epsilons add."""
+    """Law, ridge, scale, price of the residual and mu for a pure epsilon: epsilons add."""
     each = privacy.epsilon / rounds * (1.0 - SAFETY)
     tilt, relation = each * (1.0 - RESIDUAL_SHARE), privacy.relation
     ridge = PURE_RIDGE * free_ridge(tilt, relation=relation) if ridge is None else ridge
     rate = gamma_rate(tilt, ridge, relation=relation)
-    return "gamma", ridge, 1.0 / rate, each * RESIDUAL_SHARE, "Theorem A1", None
+    return "gamma", ridge, 1.0 / rate, each * RESIDUAL_SHARE, None
 
 
 def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> _Numbers:
@@ -229,8 +213,8 @@ def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> _Numbers:
     if privacy.delta == 0.0:
         each = left / rounds
         rate = each * (1.0 - RESIDUAL_SHARE) / moved
-        return "gamma", ridge, 1.0 / rate, each * RESIDUAL_SHARE, "Theorem C", None
+        return "gamma", ridge, 1.0 / rate, each * RESIDUAL_SHARE, None
     factor = (1.0 + 1.0 / ridge) ** rounds if moved == 2.0 else 1.0
     each = gdp_mu(left, privacy.delta / factor) / math.sqrt(rounds) * (1.0 - SAFETY)
     scale = moved / (each * math.sqrt(1.0 - RESIDUAL_SHARE))
-    return "gaussian", ridge, scale, each * math.sqrt(RESIDUAL_SHARE), "Theorem C", None
+    return "gaussian", ridge, scale, each * math.sqrt(RESIDUAL_SHARE), None

@@ -56,8 +56,7 @@ class Run:
         self._given, self._schedule, self.problem, self.rows = eta, schedule, problem, rows
         self._ask, self._releases = ask, plan.releases
         self.scaling = Scaling.of(problem.geometry)
-        first = plan.releases[0]
-        assert isinstance(first, Gradient)
+        first = plan.of_kind(Gradient)[0]
         self.size, self.parts = len(self.scaling.lengths), first.parts
         self.kept = len(plan.releases) - len(plan.releases) // 4
         self.divisor = first.rate * rows / self.parts
@@ -131,7 +130,7 @@ class Run:
 
     def finish(self, penalty: Penalty, scaled: FloatVector) -> Estimate:
         """The estimate, with the strength that was used, per row."""
-        return estimate(self.scaling, scaled, strength=penalty.weight / self.rows)
+        return estimate(self.scaling, scaled, penalty.weight / self.rows)
 
 
 def selects(problem: Problem) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
@@ -13,6 +13,7 @@ from dpglm.papers.radmm.descent import Run
 from dpglm.papers.radmm.gradients import GradientMethod
 from dpglm.papers.radmm.ssadmm import admm
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact
 
 
 @methods.register("dp-admm", "dp_admm")
@@ -76,5 +77,5 @@ class DPADMM(GradientMethod):
     def iterate(self, run: Run) -> Estimate:
         return admm(run, run.parts, self.rho)
 
-    def options(self) -> dict[str, Any]:
-        return {**super().options(), "rho": self.rho, "parties": self.parties}
+    def options(self) -> tuple[Fact, ...]:
+        return *super().options(), Fact("Penalty weight rho", self.rho), Fact("Parties", self.parties)

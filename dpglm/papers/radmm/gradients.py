@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
@@ -22,6 +22,7 @@ from dpglm.methods.iterated import (
 from dpglm.papers.radmm.descent import Run, Schedule, selects
 from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.subsampled import sampled_scale
 
 Sampling = Literal["all", "poisson", "fixed"]
@@ -121,8 +122,7 @@ class GradientMethod(Method):
         releases = tuple(
             Gradient(problem.family, scale, clip, self.drawn, rate, self.shares) for _ in range(steps)
         )
-        theorem = "the Gaussian mechanism" if rate == 1.0 else _ACCOUNTANT[self.drawn]
-        return budgeted_plan(releases, privacy, theorem, mu=mu if rate == 1.0 else None)
+        return budgeted_plan(releases, privacy, mu=mu if rate == 1.0 else None)
 
     def _check(self) -> None:
         """Refuse options of the method's own."""
@@ -149,36 +149,15 @@ class GradientMethod(Method):
     def iterate(self, run: Run) -> Estimate:
         """Step through the planned gradients."""
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        release = plan.releases[0]
-        assert isinstance(release, Gradient)
-        assert plan.privacy is not None
-        rows = {
-            "all": "all",
-            "poisson": "each with probability rate",
-            "fixed": "a uniform subset of share rate",
-        }
-        return {
-            "algorithm": self.algorithm,
-            "theorem": plan.guarantee.theorem,
-            "released": f"the sum of row gradients at {len(plan.releases)} points, one after the other",
-            "sensitivity": release.sensitivity(plan.privacy.relation),
-            "noise": "Gaussian, N(0, scale^2 I), fresh for every gradient",
-            "noise_scale": release.scale,
-            "steps": len(plan.releases),
-            "rows_of_a_step": rows[release.sampling],
-            "rate": release.rate,
-            "row_gradient_at_most": release.clip,
-            "penalty_applied": "in every step, to released numbers",
-            **self.options(),
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        return MethodDescription(
+            self.algorithm,
+            plan.describe(),
+            "in every step, to released numbers",
+            plan.why(),
+            facts=(Fact("Steps", len(plan.releases)), *self.options()),
+        )
 
-    def options(self) -> dict[str, Any]:
-        """The method's own numbers, for the card."""
-        return {"eta": self.eta, "schedule": self.schedule}
-
-
-_ACCOUNTANT = {
-    "poisson": "the Gaussian mechanism on Poisson samples, composed numerically",
-    "fixed": "the Gaussian mechanism on samples without replacement, composed numerically",
-}
+    def options(self) -> tuple[Fact, ...]:
+        """The method's own numbers, for its description."""
+        return Fact("Step size eta", self.eta), Fact("Schedule of step sizes", self.schedule)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Problem, methods
 from dpglm.methods.iterated import estimate, require_budget, require_positive, require_steps
-from dpglm.papers.printed_plan import Reproduction, printed_card
+from dpglm.papers.printed_plan import Reproduction
 from dpglm.papers.radmm.descent import Run
 from dpglm.papers.radmm.gradients import GradientMethod
 from dpglm.papers.radmm.ssadmm import admm
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription
 
 
 @methods.register("mpadmm")
@@ -70,11 +71,13 @@ class MPADMM(GradientMethod):
             return super().solve(problem, plan, ask)
         return estimate(Scaling.of(problem.geometry), ask(plan.releases[0]))
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        return printed_card(plan, "mpADMM") if self.paper_exact else super().card(problem, plan)
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        if self.paper_exact:
+            return MethodDescription("mpADMM as printed", plan.describe(), "in every step")
+        return super().describe(problem, plan)
 
     def iterate(self, run: Run) -> Estimate:
         return admm(run, 1, 0.5 / run.eta if self.rho is None else self.rho)
 
-    def options(self) -> dict[str, Any]:
-        return {**super().options(), "rho": self.rho}
+    def options(self) -> tuple[Fact, ...]:
+        return *super().options(), Fact("Penalty weight rho", self.rho)

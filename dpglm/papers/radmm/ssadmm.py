@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from dpglm.methods.base import Estimate, Problem, methods
 from dpglm.methods.iterated import declared_rows, require_positive
 from dpglm.papers.radmm.descent import Run
 from dpglm.papers.radmm.gradients import GradientMethod, Sampling
+from dpglm.privacy.description import Fact
 from dpglm.typing import FloatVector
 
 
@@ -88,8 +89,8 @@ class SSADMM(GradientMethod):
     def iterate(self, run: Run) -> Estimate:
         return admm(run, run.parts, self.rho)
 
-    def options(self) -> dict[str, Any]:
-        return {**super().options(), "rho": self.rho}
+    def options(self) -> tuple[Fact, ...]:
+        return *super().options(), Fact("Penalty weight rho", self.rho)
 
 
 def admm(run: Run, parts: int, rho: float | None) -> Estimate:

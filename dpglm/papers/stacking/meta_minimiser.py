@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What stands in the column of the intercept, and the length that is left for the answers.
@@ -109,6 +110,26 @@ class MetaMinimiser(Release):
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         (_, tilt), *others = self.inner.events(relation)  # proof: price
         return (self.name, tilt), *others
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        return self.inner.noise_scales
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        described = self.inner.describe(relation)
+        return replace(
+            described,
+            name=self.name,
+            released="a perturbed minimiser on the answers of all models, once",
+            theorem=f"{described.theorem} on answers of released models (meta_minimiser.md)",
+            facts=(
+                *described.facts,
+                Fact("Weight of each model to which that ridge pulls", self.weight),
+            ),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return self.inner.why(relation)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Intercept and weights on rows of answers, shape (K + 1,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -15,10 +15,17 @@ from dpglm.mechanisms.row_subset import RowSubset
 from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.typing import BoolVector, FloatVector, IntVector
 
 # Multiples of the golden ratio, modulo 1, fill [0, 1) evenly: parts of any share, whatever recurs in a table.
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
+
+# Why releases on different parts are paid for once.
+APART = (
+    "Rows are dealt to parts by their place, which is public where the number of rows is: a row that is "
+    "exchanged stays in its part, so that releases on different parts are paid for once."
+)
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,22 @@ class OnPart(Release):
                 remedy="Use privacy=dpglm.Privacy(1.0, relation='replace-one').",
             )
         return self.inner.events(relation)
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        return self.inner.noise_scales
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        described = self.inner.describe(relation)
+        rows = Fact("Rows read", f"a part of {self.part.share:.3g} of the rows, dealt by place")
+        return replace(
+            described,
+            theorem=f"{described.theorem}, on a part of the rows (parts.md)",
+            facts=(*described.facts, rows),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return *self.inner.why(relation), APART
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """What the inner release answers on the part."""

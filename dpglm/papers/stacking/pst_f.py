@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dpglm.mechanisms.base import Release
 from dpglm.methods.base import Ask, Estimate, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import require_positive
-from dpglm.papers.stacking.base import Stacking, inner_of
+from dpglm.papers.stacking.base import Stacking
 from dpglm.papers.stacking.budget_split import BudgetSplit
 from dpglm.papers.stacking.grouping import (
     Groups,
@@ -36,6 +36,7 @@ from dpglm.papers.stacking.stacked import (
 )
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What a guarantee of models of groups takes for granted, too.
@@ -118,8 +119,7 @@ class PSTF(Stacking):
         if len(edges) > 2:
             meta = meta_release(pricing, problem, len(shares), 2.0 * math.sqrt(len(shares)))
             releases = (*dealt(models, edges, [0] * len(models)), *dealt([meta], edges, [1]))
-        theorem = "Theorem A1, epsilon shared by groups" if pricing.mu is None else "Theorem A2 on groups"
-        return budgeted_plan(releases, pricing.privacy, theorem, mu=pricing.mu, more=(GROUPED,))
+        return budgeted_plan(releases, pricing.privacy, mu=pricing.mu, more=(GROUPED,))
 
     def grouping(self, problem: Problem, pure: bool) -> tuple[Grouping, FloatVector]:
         """Groups with their loadings, and their public shares."""
@@ -140,34 +140,41 @@ class PSTF(Stacking):
         assert plan.privacy is not None
         pure = plan.privacy.delta == 0.0 and plan.privacy.mu is None
         grouping, shares = self.grouping(problem, pure)
-        low = [one for one in plan.releases if isinstance(inner_of(one), SubmodelMinimisers)]
+        low = plan.releases if len(self.edges(len(shares))) == 2 else plan.releases[:-1]
         answers = answers_of(grouping, low, ask, centre)
         return stacked(
             problem, grouping, answers, self.combine, shares, lambda at: ask(plan.releases[-1], at)
         )
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         assert plan.privacy is not None
         pure = plan.privacy.delta == 0.0 and plan.privacy.mu is None
         grouping, shares = self.grouping(problem, pure)
-        spent: dict[str, Any] = {}
-        if pure:
-            spent = {"group_epsilon": [float(share * plan.privacy.epsilon) for share in shares]}
-        if self.importance is not None:
-            spent |= {
-                "importance": dict(zip(grouping.names, shares.tolist(), strict=True)),
-                "importance_provenance": str(self.provenance),
-            }
-        if isinstance(self.groups, Mapping):
-            chosen = "given"
-        else:
+        groups = tuple(
+            f"{name}: {' + '.join(terms)}" for name, terms in zip(grouping.names, grouping.terms, strict=True)
+        )
+        chosen = "given"
+        if not isinstance(self.groups, Mapping):
             chosen = f"terms dealt at random with seed {self.split_seed}, without looking at data"
-        return {
-            "algorithm": "stacking of models on groups of columns (PST-F)",
-            "released": f"{len(shares)} perturbed minimisers, each on its own columns"
-            + (", and one on their answers" if len(plan.releases) > 1 and self.combine == "model" else ""),
-            "groups": {name: list(terms) for name, terms in zip(grouping.names, grouping.terms, strict=True)},
-            "groups_chosen": chosen,
-            **spent,
-            **self.facts(plan),
-        }
+        facts = [
+            Fact("Models", len(shares)),
+            Fact("Answers combined by", self.combine),
+            Fact("Groups of columns", groups),
+            Fact("Origin of the groups", chosen),
+        ]
+        if pure:
+            spent = tuple(float(share * plan.privacy.epsilon) for share in shares)
+            facts.append(Fact("Epsilon of each group", spent))
+        if self.importance is not None:
+            weights = tuple(
+                f"{name}: {share:.6g}" for name, share in zip(grouping.names, shares.tolist(), strict=True)
+            )
+            facts.append(Fact("Importance, public weights", weights))
+            facts.append(Fact("Where the importance comes from", str(self.provenance)))
+        return MethodDescription(
+            "stacking of models on groups of columns (PST-F)",
+            plan.describe(),
+            "inside the objective of each model",
+            plan.why(),
+            facts=tuple(facts),
+        )

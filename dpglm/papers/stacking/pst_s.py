@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dpglm.papers.stacking.stack import MOST_MODELS
 from dpglm.papers.stacking.stacked import Grouping, dealt, meta_release, require_combine, stacked, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription
 
 
 @methods.register("pst-s")
@@ -73,8 +74,7 @@ class PSTS(Stacking):
         if self.combine == "model":
             meta = meta_release(pricing, problem, self.parts, 2.0 / math.sqrt(self.parts))
             releases += dealt([meta], (*edges, 1.0), [self.parts])
-        theorem = "Theorem A1 on parts" if pricing.mu is None else "Theorem A2 on parts"
-        return budgeted_plan(releases, pricing.privacy, theorem, mu=pricing.mu)
+        return budgeted_plan(releases, pricing.privacy, mu=pricing.mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         names = tuple(f"part {place + 1}" for place in range(self.parts))
@@ -84,10 +84,11 @@ class PSTS(Stacking):
         votes = np.ones(self.parts)
         return stacked(problem, grouping, answers, self.combine, votes, lambda at: ask(plan.releases[-1], at))
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        return {
-            "algorithm": "stacking of models on parts of the rows (PST-S)",
-            "released": f"{self.parts} perturbed minimisers, each on its own rows"
-            + (", and one on their answers" if self.combine == "model" else ""),
-            **self.facts(plan),
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        return MethodDescription(
+            "stacking of models on parts of the rows (PST-S)",
+            plan.describe(),
+            "inside the objective of each model",
+            plan.why(),
+            facts=(Fact("Models", self.parts), Fact("Answers combined by", self.combine)),
+        )

@@ -27,10 +27,6 @@ HELD_OUT = (
     "place in the table, so that a row is in one of the two parts: the price of both together is that of the "
     "dearer part, and not their sum."
 )
-SOURCE = (
-    "The source was made before this fit and had a price of its own, which is not part of the budget of this "
-    "page. A person whose row is in both pays both prices."
-)
 
 
 def stack_of_models(result: FitResult, choices: Mapping[str, str]) -> Section | None:
@@ -46,7 +42,6 @@ def stack_of_models(result: FitResult, choices: Mapping[str, str]) -> Section | 
         "figure": stack_figure(result, stack),
         "models": _models(result, stack),
         "left_out": max(0, len(stack.names) - MOST_ROWS),
-        "source": SOURCE if "source" in result.mechanism and "source_note" not in result.mechanism else "",
         "parallel": _parallel(result, stack) if _promised(result) else [],
     }
     return Section("stack", "The stack of models", content)
@@ -54,18 +49,7 @@ def stack_of_models(result: FitResult, choices: Mapping[str, str]) -> Section | 
 
 def _facts(result: FitResult, stack: Stack) -> list[tuple[str, str]]:
     facts = [("Models", str(len(stack.names))), ("Put together by", combined_text(stack))]
-    for key, label in (
-        ("groups_chosen", "Origin of the groups"),
-        ("importance", "Importance, public weights"),
-        ("importance_provenance", "Where the importance comes from"),
-        ("source", "Pulled to the coefficients of"),
-        ("source_privacy", "Price of that source"),
-        ("source_note", "On that source"),
-    ):
-        value = result.mechanism.get(key)
-        if value is not None:
-            facts.append((label, fact_words(key, value)))
-    return facts
+    return facts + [(fact.label, fact_words(fact)) for fact in result.description.facts]
 
 
 def _models(result: FitResult, stack: Stack) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar
@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
 from dpglm.mechanisms.predictor import squares
@@ -20,6 +20,7 @@ from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.rows import Piece, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent
+from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Squared norm that rows may have before they are cut: what is left takes the rounding to float32.
@@ -27,6 +28,13 @@ _LONGEST = 1.0 - 1e-6
 # Squares of loadings, times those of rows, are numbers.
 _MOST = 1e50
 _REMEDY = "Let a method make the release."
+# Why a release of several models costs what it says.
+TOGETHER = (
+    "One row moves the scores of all groups together by no more than its norm, which is at most 1. With "
+    "Gaussian noise of one scale, and a ridge of at least twice its variance, a group is as private as a "
+    "Gaussian mechanism whose mu is what the group sees of the row over the scale; independent noise adds "
+    "squares of mu, which for all groups together are at most those of the whole row."
+)
 
 
 class _Group:
@@ -145,6 +153,34 @@ class SubmodelMinimisers(Release):
             *(one.moved / one.residual_noise_scale for one in self.minimisers)
         )  # proof: residual
         return (self.name, joint), ("solver residual", GaussianEvent(residuals))
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        return self.minimisers[0].noise_scales
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        first = self.minimisers[0]
+        described = first.describe(relation)
+        if len(self.minimisers) == 1:
+            return described
+        return replace(
+            described,
+            name=self.name,
+            released=f"{len(self.minimisers)} perturbed minimisers, each on its own columns, once",
+            noise=f"{LAWS[first.law]}, fresh for every model",
+            theorem="objective perturbation on groups of columns, Gaussian differential privacy "
+            "(Theorem A2, submodel_minimisers.md)",
+            facts=(
+                Fact("Ridge, sum units", tuple(dict.fromkeys(one.least_ridge for one in self.minimisers))),
+                Fact("Certified solver residual", max(one.tolerance for one in self.minimisers)),
+                Fact(
+                    "Noise that hides the residual", max(one.residual_noise_scale for one in self.minimisers)
+                ),
+            ),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return (TOGETHER,) if len(self.minimisers) > 1 else self.minimisers[0].why(relation)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Coefficients of all groups, shape (size,); ``at`` is where their ridges pull to, likewise."""

@@ -22,6 +22,7 @@ from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.papers.stacking.stacked import distances, pull, stacked, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import with_options
 from dpglm.typing import FloatMatrix, FloatVector
@@ -122,12 +123,13 @@ class _Transfer(Method):
             return "whoever is in the rows of the source as well pays its price, too"
         return "the source promises no privacy and was made without these rows"
 
-    def _source_facts(self) -> dict[str, Any]:
-        return {
-            "source": f"{self.saved.formula}  [{self.saved.method}]",
-            "source_privacy": self.saved.guarantee.statement(),
-            "source_note": "budgets of source and target are separate; a person in both pays both",
-        }
+    def _source_facts(self) -> tuple[Fact, ...]:
+        source = f"{self.saved.formula}  [{self.saved.method}]"
+        return (
+            Fact("Source of the coefficients that the fit is pulled to", source),
+            Fact("Price of that source, a budget of its own", self.saved.guarantee.statement()),
+            Fact("On that source", "budgets of source and target are separate; a person in both pays both"),
+        )
 
 
 @methods.register("pst-h")
@@ -146,6 +148,8 @@ class PSTH(_Transfer):
         As in `PSTF`, for the target.
     ridge : float or None
         How strongly each model is pulled, sum units. None: the least that privacy needs.
+    stacking : str
+        Options of the `PSTF` that the first source of a chain was fitted with; read from the source.
 
     References
     ----------
@@ -160,6 +164,7 @@ class PSTH(_Transfer):
     combine: Combine = "model"
     holdout: float = 0.5
     ridge: float | None = None
+    stacking: str = ""
 
     name: ClassVar[str] = "pst-h"
 
@@ -174,14 +179,16 @@ class PSTH(_Transfer):
                 remedy="Use dpglm.methods.PPHTL(source=...), which starts from one model.",
             )
         self._require_bounds(problem.geometry)
-        chosen = with_options(PSTF, self._options)
+        chosen = with_options(PSTF, self.stacking)
         return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge)
 
-    @property
-    def _options(self) -> str:
-        """The groups and weights of the first source of a chain of transfers."""
-        kept = self.saved.mechanism
-        return str(kept.get("method_options" if self.saved.method == "pst-f" else "stacking", ""))
+    def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
+        opened = super().opened(load)
+        facts = opened.saved.mechanism
+        options = str(facts.get("method_options", ""))
+        if opened.saved.method == "pst-h":  # files of version 2 kept the first source's options beside
+            options = str(facts["stacking"]) if "stacking" in facts else with_options(PSTH, options).stacking
+        return replace(opened, stacking=options)
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         chosen, stack = self._stacking(problem), self.saved.stack
@@ -204,13 +211,13 @@ class PSTH(_Transfer):
         grouping, _ = chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)
         return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.stack.coefficients))
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        return {
-            **self._stacking(problem).card(problem, plan),
-            "algorithm": "stacking of models that start from another organisation's (PST-H)",
-            **self._source_facts(),
-            "stacking": self._options,
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        described = self._stacking(problem).describe(problem, plan)
+        return replace(
+            described,
+            algorithm="stacking of models that start from another organisation's (PST-H)",
+            facts=(*described.facts, *self._source_facts()),
+        )
 
 
 @methods.register("pphtl")
@@ -245,8 +252,7 @@ class PPHTL(_Transfer):
         grouping = whole_rows(problem)
         (mask,), (far,) = grouping.masks(problem.geometry), distances(grouping, self._centre(problem))
         model = SubmodelMinimisers((pricing.alone(problem, mask, self.ridge, far),), grouping.loadings)
-        theorem = "Theorem A1" if pricing.mu is None else "Theorem A2"
-        return budgeted_plan((model,), pricing.privacy, theorem, mu=pricing.mu, more=(self._premise(),))
+        return budgeted_plan((model,), pricing.privacy, mu=pricing.mu, more=(self._premise(),))
 
     def _centre(self, problem: Problem) -> FloatMatrix:
         """The source's coefficients in coded columns, shape (1, p)."""
@@ -259,18 +265,11 @@ class PPHTL(_Transfer):
         answer = ask(release, pull(grouping, self._centre(problem)))
         return stacked(problem, grouping, [answer], "model", np.ones(1), lambda at: at)
 
-    def card(self, problem: Problem, plan: PricedReleases) -> dict[str, Any]:
-        (release,) = plan.releases
-        assert isinstance(release, SubmodelMinimisers)
-        inside = release.minimisers[0]
-        return {
-            "algorithm": "objective perturbation around another organisation's model (PPHTL)",
-            "theorem": plan.guarantee.theorem,
-            "released": "the minimiser of sum of losses + b'theta + ridge/2 |theta - source|^2, once",
-            "sensitivity": release.sensitivity("replace-one"),
-            "noise": "Gaussian" if inside.law == "gaussian" else "density proportional to exp(-|b| / scale)",
-            "noise_scale": inside.scale,
-            "ridge": inside.least_ridge,
-            "solver_residual": inside.tolerance,
-            **self._source_facts(),
-        }
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        return MethodDescription(
+            "objective perturbation around another organisation's model (PPHTL)",
+            plan.describe(),
+            "inside the objective",
+            plan.why(),
+            facts=self._source_facts(),
+        )

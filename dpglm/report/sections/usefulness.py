@@ -30,7 +30,7 @@ def usefulness(result: FitResult, choices: Mapping[str, str]) -> Section | None:
         "private": private,
         "penalised": penalised(result),
         "intervals": bool(printed(result).any()),
-        "pulled_to": "those of the source" if result.mechanism.get("source") else "zero",
+        "pulled_to": "those of the source" if result.method in ("pst-h", "pphtl") else "zero",
         "why_none": no_intervals(result) or "no coefficient passes the rule of the section before",
     }
     if content["intervals"]:
