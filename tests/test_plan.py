@@ -14,7 +14,6 @@ from benchmarks.real_tables import require
 from dpglm.cli import main
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.expected_rows import expected_moments, expected_quantiles
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.declaration import declared
 from dpglm.data.schema.schema import Schema
@@ -22,6 +21,7 @@ from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
+from dpglm.planning.expected_rows import expected_moments, expected_quantiles
 
 FAIR = (
     "affair ~ rate_marriage + age + yrs_married + children + religious + educ"

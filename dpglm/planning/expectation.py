@@ -6,24 +6,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from dpglm.data.coding.coded_model import CodedModel
-from dpglm.data.coding.expected_rows import expected_moments, expected_quantiles, expected_shares
-from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import DpglmError, MethodError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.expected import classical_deviations
 from dpglm.inference.interval_decision import IntervalDecision, interval_decisions
 from dpglm.inference.linear_model import LinearModel
+from dpglm.planning.curve import Over, curve, plot_curve
+from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.planning.merging import Merger, proposals, without_shares
 from dpglm.planning.summary import summary
 from dpglm.postprocessing.missing_intervals import reason
 from dpglm.postprocessing.uncertainty import quantile
-from dpglm.report.plots import plot_expected
 from dpglm.tables.table import Table
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -33,17 +32,10 @@ if TYPE_CHECKING:
 
     from dpglm.spec.plan import Plan
 
-Over: TypeAlias = Literal["n", "epsilon"]
-
-# Share of the response's variance that the model is taken to explain: rows then weigh less than at the same
-# rate without any effect. On four public tables it is .06, .16, .17 and .45.
-EXPLAINED: Final = 0.2
 NO_INFORMATION: Final = "the whole budget goes to the estimate"
 NOTHING_EXPECTED: Final = "this method's releases do not say how precise its coefficients are"
 # A two-sided test at 5 % finds an effect of this many standard errors with power 80 %: 1.96 + 0.84.
 DETECTABLE: Final = 2.8
-# Values drawn over are the planned one times these.
-GRID: Final = tuple(2.0**step for step in range(-3, 4))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,15 +96,7 @@ class Expectation:
     @cached_property
     def rows(self) -> ExpectedRows:
         """The rows to expect."""
-        family, (mean, variance) = self.model.family, self._response_moments
-        explained = 1.0 - EXPLAINED
-        if family.unknown_dispersion:
-            weight, dispersion = 1.0, explained * variance
-        else:
-            weight = family.expected_weight(self.rate if family.binary else self._natural_mean)
-            weight, dispersion = (explained if family.binary else 1.0) * weight, family.dispersion
-        information = np.asarray(self.n * weight * self.moments)
-        return ExpectedRows(float(self.n), self.moments, information, dispersion, mean, variance)
+        return expected_rows(self.model, self.n, self.rate, self.moments)
 
     @cached_property
     def found(self) -> LinearModel | EstimateNoise | None:
@@ -297,14 +281,7 @@ class Expectation:
         >>> list(plan.expected().curve("n", [5000, 20_000]).columns)
         ['n', 'median', 'worst', 'median_relative', 'printed', 'intervals']
         """
-        import pandas as pd
-
-        rows = []
-        for value in self._values(over, values):
-            other = self.at(n=round(value)) if over == "n" else self.at(epsilon=float(value))
-            rows.append((round(value) if over == "n" else float(value), *other._worth()))
-        columns = [over, "median", "worst", "median_relative", "printed", "intervals"]
-        return pd.DataFrame(rows, columns=columns)
+        return curve(self, over, values)
 
     def plot(
         self, over: Over = "n", *, values: Sequence[float] | None = None, ax: Axes | None = None
@@ -316,15 +293,7 @@ class Expectation:
         MethodError
             As `curve`, or an ``ax`` that is not one of matplotlib's.
         """
-        curve = self.curve(over, values)
-        return plot_expected(
-            over,
-            curve[over].to_numpy(dtype=np.float64),
-            {"worst coefficient": curve["worst"].to_numpy(), "median": curve["median"].to_numpy()},
-            planned=float(self.n if over == "n" else self.plan.guarantee.epsilon),
-            scale=self.model.family.link,
-            ax=ax,
-        )
+        return plot_curve(self, over, values, ax)
 
     def at(self, *, n: int | None = None, epsilon: float | None = None) -> Expectation:
         """The same with another number of rows or budget; expected rows are not drawn again."""
@@ -341,68 +310,3 @@ class Expectation:
         other = replace(self, plan=plan, n=rows)
         other.__dict__["moments"] = self.moments
         return other
-
-    def _worth(self) -> tuple[float, float, float, int, bool]:
-        """Median and worst standard error, relative median, how many intervals, and whether any is paid for."""
-        penalised = self.model.coding.penalised
-        slopes = penalised if penalised.any() else ~penalised
-        errors = self.std_error[slopes]
-        return (
-            float(np.median(errors)),
-            float(errors.max()),
-            float(np.median(errors / self.classical[slopes])),
-            int(np.sum(np.array(self.printed)[slopes])),
-            self.has_intervals,
-        )
-
-    def _values(self, over: str, values: Sequence[float] | None) -> Sequence[float]:
-        if over not in ("n", "epsilon"):
-            raise MethodError(
-                f"over={over!r}" if isinstance(over, str) else f"over of type {type(over).__name__}",
-                expected="'n' or 'epsilon'",
-                remedy="Use over='n'.",
-            )
-        budget = self.plan.specification.privacy
-        if over == "epsilon" and (budget is None or budget.mu is not None):
-            raise MethodError(
-                "over='epsilon' of a budget declared as mu or rho",
-                expected="a budget declared as epsilon",
-                remedy="Use over='n', or plan with privacy=(1.0, 1e-6).",
-            )
-        planned = self.n if over == "n" else self.plan.guarantee.epsilon
-        least = 1.0 if over == "n" else 1e-3
-        given = [max(planned * step, least) for step in GRID] if values is None else list(values)
-        if not given or not all(
-            isinstance(value, int | float | np.integer | np.floating) and least <= value <= 1e12
-            for value in given
-        ):
-            raise MethodError(
-                f"values of {over} out of range",
-                expected=f"numbers from {least:g} to 1e12",
-                remedy="Leave values out for an eighth to eight times what is planned.",
-            )
-        return given
-
-    @cached_property
-    def _natural_mean(self) -> float:
-        """Expected mean of the response in its own units."""
-        variable = self.model.schema.variables[self.model.model.response]
-        return float(expected_quantiles(variable).mean()) if isinstance(variable, Numeric) else self.rate
-
-    @cached_property
-    def _response_moments(self) -> tuple[float, float]:
-        """Expected mean and variance of the coded response."""
-        response = self.model.response
-        variable = self.model.schema.variables[self.model.model.response]
-        if not isinstance(variable, Numeric):
-            return self.rate, self.rate * (1.0 - self.rate)
-        values = (expected_quantiles(variable) - response.shift) / response.unit
-        return float(values.mean()), float(values.var())
-
-
-def expected_rate(model: CodedModel) -> float:
-    """The expected share of the response's second level: as declared, else one half."""
-    variable = model.schema.variables[model.model.response]
-    if model.family.binary and isinstance(variable, Categorical):
-        return float(expected_shares(variable)[1])
-    return 0.5

@@ -22,6 +22,7 @@ from dpglm.postprocessing.specification import Choice, Goal, SpecificationDocume
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
+from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import REQUIRED, Required, piece_of, privacy_of, require_choice, strength_of
 from dpglm.spec.plan import Plan, planned
 
@@ -267,3 +268,33 @@ class ModelSpec:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+
+def plan_of(fit: object) -> Plan:
+    """The plan that a fit was run by, made again from the specification that it keeps.
+
+    Raises
+    ------
+    MethodError
+        Something that is no fit, a fit without a promise, or one whose plan is another one today.
+    """
+    if not isinstance(fit, FitResult):
+        raise MethodError(
+            f"audit of {type(fit).__name__}",
+            expected="what dpglm.fit, dpglm.load or dpglm.plan gave back",
+            remedy="Use dpglm.audit(fit), or dpglm.audit(dpglm.plan(...)).",
+        )
+    if fit.specification.privacy is None:
+        raise MethodError(
+            "a fit that promises no privacy",
+            expected="a fit with a budget: an audit compares draws with what is promised",
+            remedy="Fit with privacy=1.0, say.",
+        )
+    plan = ModelSpec.of_document(fit.specification).plan(n=fit.n_rows)
+    if plan.fingerprint != fit.plan_fingerprint:
+        raise MethodError(
+            f"a fit by dpglm {fit.version} whose plan does not follow from its specification",
+            expected="the plan that was charged",
+            remedy="Audit it with the version of dpglm that made it, or audit dpglm.plan(...).",
+        )
+    return plan

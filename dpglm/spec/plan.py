@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Final, overload
@@ -16,20 +15,19 @@ from dpglm.auditing.verb import audited_plan
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Problem
-from dpglm.planning.expectation import Expectation, expected_rate
+from dpglm.planning.expectation import Expectation
+from dpglm.planning.expected_rows import expected_rate
 from dpglm.planning.summary import price_table
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import ledger_of, noise_of, rate_of, row_count_of
-from dpglm.spec.running import Run
+from dpglm.spec.running import Run, steps
 from dpglm.spec.sites import fit_sites, is_sites
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dpglm.spec.model_spec import ModelSpec
 
 STEPS: Final = ("charge", "read and solve", "write up")
@@ -153,7 +151,7 @@ class Plan:
         """
         noise, book = noise_of(seed), ledger_of(ledger)
         if is_sites(data):
-            return fit_sites(lambda site, table: self, data, ledger=book, seed=seed, progress=progress)
+            return fit_sites(self.specification, data, ledger=book, seed=seed, progress=progress)
         with steps(STEPS, progress) as step:
             run = Run.of(self, data, seeded=not noise.private)
             step(0)
@@ -219,25 +217,3 @@ def planned(specification: ModelSpec, n: int | None) -> Plan:
     rows = None if n is None else row_count_of(n)
     problem = specification.problem(n=rows)
     return Plan(specification, problem, specification.method.plan(problem, specification.privacy), rows)
-
-
-@contextmanager
-def steps(labels: Sequence[str], progress: bool | None) -> Iterator[Callable[[int], None]]:
-    """A bar over public steps; no times, since they depend on the data."""
-    if progress is False:
-        yield lambda index: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(
-        total=len(labels),
-        disable=None if progress is None else not progress,
-        bar_format="{desc}: {n_fmt}/{total_fmt} |{bar}|",
-        leave=False,
-    ) as bar:
-
-        def step(index: int) -> None:
-            bar.set_description_str(labels[index])
-            bar.update(index + 1 - bar.n)
-
-        yield step

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from dpglm import __version__
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.design import Design
+from dpglm.data.coding.response import BinaryResponse, Response
 from dpglm.ledger.ledger import Entry, Ledger
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.methods.base import Estimate, Problem
 from dpglm.methods.response_scale import to_response_scale
+from dpglm.postprocessing.record import FitRecord, ResponseFacts
+from dpglm.postprocessing.spending import LedgerLine, LedgerState, parallel_lines
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 
@@ -72,3 +77,83 @@ class Run:
         return to_response_scale(
             estimate, model.coding, unit=model.response.unit, shift=model.response.shift
         )
+
+    def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitResult:
+        """The result: released numbers and public facts."""
+        plan, problem = self.plan, self.problem
+        spec, model = plan.specification, plan.specification.coded_model
+        public_rows = self.design.row_count() if spec.rows_are_public else None
+        record = FitRecord(
+            specification=spec.to_document(),
+            names=model.coding.names,
+            link=problem.family.link,
+            penalty=problem.penalty.name,
+            strength=_strength_per_row(problem, estimate, public_rows),
+            strength_sum=estimate.strength_sum,
+            estimates=estimate.estimates,
+            selected_mask=estimate.selected,
+            coded=estimate.coded,
+            user_from_coded=model.coding.user_from_coded,
+            row_norm=model.coding.row_norm,
+            norm_factor=estimate.norm_factor,
+            terms=model.coding.terms,
+            response=_response_facts(model.response),
+            guarantee=self.guarantee,
+            spend_lines=parallel_lines(plan.releases.parallel(), self.guarantee),
+            description=plan.description,
+            random_source="operating system" if noise.private else "seeded generator: NOT PRIVATE",
+            n_rows=public_rows,
+            ledger=state,
+            version=__version__,
+            plan_fingerprint=plan.fingerprint,
+            released=estimate.released,
+            exact_path=estimate.exact_path,
+            part=estimate.part,
+            row_map=model,
+        )
+        return FitResult(record)
+
+
+def ledger_state(ledger: Ledger, entry: Entry) -> LedgerState:
+    """The ledger as it stood right after an entry."""
+    state = ledger.state(at=entry)
+    return LedgerState(**{**state, "entries": tuple(LedgerLine(**line) for line in state["entries"])})
+
+
+def _strength_per_row(problem: Problem, estimate: Estimate, rows: int | None) -> float | None:
+    """As given, or the default's, which is set in sum units, where the number of rows is public."""
+    if estimate.strength is not None:
+        return estimate.strength
+    if isinstance(problem.strength, float):
+        return problem.strength
+    total = estimate.strength_sum
+    return None if total is None or not rows else total / rows
+
+
+def _response_facts(response: Response) -> ResponseFacts:
+    """What the result says of the response."""
+    if isinstance(response, BinaryResponse):
+        return ResponseFacts(response.name, levels=response.levels)
+    return ResponseFacts(response.name, bounds=(response.low, response.high))
+
+
+@contextmanager
+def steps(labels: Sequence[str], progress: bool | None) -> Iterator[Callable[[int], None]]:
+    """A bar over public steps; no times, since they depend on the data."""
+    if progress is False:
+        yield lambda index: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(
+        total=len(labels),
+        disable=None if progress is None else not progress,
+        bar_format="{desc}: {n_fmt}/{total_fmt} |{bar}|",
+        leave=False,
+    ) as bar:
+
+        def step(index: int) -> None:
+            bar.set_description_str(labels[index])
+            bar.update(index + 1 - bar.n)
+
+        yield step
