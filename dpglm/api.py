@@ -82,8 +82,8 @@ def fit(
     Parameters
     ----------
     formula : str or Plan
-        A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan, which says all
-        but data, ledger, seed and progress.
+        A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan,
+        which says all but data, ledger, seed and progress.
     data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
         Private rows. Files are read in row blocks. ``{"north": frame, "south": "south.csv"}`` fits the same
         model once a site, each under the whole budget. Unless the schema says ``sites: disjoint``, that is,
@@ -186,7 +186,7 @@ def plan(
     goal: Goal = "explain",
     method: str | Method = "auto",
 ) -> Plan:
-    """The plan of a fit, before any data are touched: its releases, their price, and what it can be expected to give.
+    """The plan of a fit, before any data are touched: its releases, their price and expected precision.
 
     ``plan.fit(data)`` runs it: the plan that was approved is the plan that is charged, and its fingerprint
     stands in the ledger, in the result and in the report. Planning costs no privacy.

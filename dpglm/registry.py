@@ -107,7 +107,7 @@ def options_of(piece: object, *, without: Iterable[str] = ()) -> dict[str, objec
 
 
 def with_options(kind: type[Piece], options: Mapping[str, object], *, without: Iterable[str] = ()) -> Piece:
-    """The piece of a class that these options, as `options_of` gave them, describe; the class checks each value.
+    """The piece of a class that options, as `options_of` gave them, describe; the class checks each value.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Release
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
@@ -34,7 +34,7 @@ class Table:
 
     Examples
     --------
-    >>> Table(Piece(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)).row_count()
+    >>> Table(ArrayChunk(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)).row_count()
     2
     """
 
@@ -97,7 +97,7 @@ def release_neighbours(
         return Neighbours("rows of norm 1 with offsets", *tables, case.direction, case.at)
     count = axes.shape[1]
     first, second = (
-        Table(Piece((axes @ block.X[:count]).astype(np.float32), block.y, block.offset))
+        Table(ArrayChunk((axes @ block.X[:count]).astype(np.float32), block.y, block.offset))
         for block in (case.first, case.second)
     )
     direction = case.direction
@@ -140,7 +140,7 @@ def declared_neighbours(
         places = np.array([place for place, _ in listed], dtype=np.intp)
         y = np.array([answer for _, answer in listed], dtype=np.float64)
         X_ = np.ascontiguousarray(X[:, places])
-        return Table(Piece(X_, y, None if offsets is None else offsets[places]))
+        return Table(ArrayChunk(X_, y, None if offsets is None else offsets[places]))
 
     row, flipped = (longest, high), (longest, low)
     pairs: list[tuple[str, list[tuple[int, float]], list[tuple[int, float]], Sequence[tuple[int, float]]]]

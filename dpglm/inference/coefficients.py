@@ -76,7 +76,7 @@ def coefficients(
     if penalty.name == "none" or (penalty.name == "l2" and strength is None):
         estimates = found.shrunk
         if penalty.name == "none":
-            printed = np.array([verdict.printed for verdict in interval_decisions(found)])
+            printed = np.array([verdict.reported for verdict in interval_decisions(found)])
             estimates = np.where(printed, found.estimates, estimates)
         coded = scaling.coded(scaling.from_user(estimates))
         return Coefficients(coded, estimates, np.ones(len(estimates), dtype=np.bool_), None)

@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.typing import FloatMatrix
 
 # Powers of 2 between which the declared scales are multiplied, and the steps of the search.
@@ -26,7 +26,7 @@ _JITTER = 1e-13
 _KINDS = ("slope", "levels", "other")
 
 
-def fitted_scales(model: LinearModel) -> Released:
+def fitted_scales(model: LinearModel) -> ScoreAndInformation:
     r"""The released numbers with prior scales multiplied, kind by kind, to fit them best.
 
     One factor for all slopes, one for all levels, one for other terms; the intercept keeps its scale. They
@@ -44,7 +44,7 @@ def fitted_scales(model: LinearModel) -> Released:
 
     Returns
     -------
-    Released
+    ScoreAndInformation
         The same numbers; ``term_columns`` with other prior scales.
     """
     released = model.released
@@ -52,7 +52,7 @@ def fitted_scales(model: LinearModel) -> Released:
     return replace(released, term_columns=tuple(_scaled(block, factors) for block in released.term_columns))
 
 
-def interval_model(released: Released) -> LinearModel:
+def interval_model(released: ScoreAndInformation) -> LinearModel:
     """The linear model that intervals rest on.
 
     The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared

@@ -1,4 +1,4 @@
-"""Expected precision: what a method would find on rows that declarations lead one to expect; nothing is spent."""
+"""Expected precision: what a method would find on rows as they are declared; nothing is spent."""
 
 from __future__ import annotations
 
@@ -79,5 +79,6 @@ def noise_of_minimiser(
     """
     size = len(information)
     least = _LEAST * max(float(np.trace(information)) / max(size, 1), np.finfo(np.float64).tiny)
-    inverse = np.linalg.inv(information + np.diag(np.broadcast_to(np.asarray(ridge, dtype=float), (size,)) + least))
+    diagonal = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (size,)) + least
+    inverse = np.linalg.inv(information + np.diag(diagonal))
     return EstimateNoise(dispersion * inverse @ information @ inverse, deviation**2 * inverse @ inverse)

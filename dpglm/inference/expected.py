@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Share of the largest squared norm that a column without declared shares is expected to max_leverage: that of
@@ -83,7 +83,7 @@ def expected_model(
     Parameters
     ----------
     term_columns, ridge, score_scale, information_scale, dispersion, third_derivative_bound
-        As in `Released`; ``ridge`` has shape (p,).
+        As in `ScoreAndInformation`; ``ridge`` has shape (p,).
     curvature : ndarray, shape (p, p)
         From `expected_curvature`.
     """
@@ -119,15 +119,15 @@ def expected_equations(
         Mean of (t - theta)(t - theta)'; of theta theta' for normal equations, where t is 0.
     """
     zero = np.zeros(len(curvature))
-    released = Released(
+    released = ScoreAndInformation(
         term_columns=term_columns,
         centre=zero,
         score=zero,
-        curvature=curvature,
+        information=curvature,
         score_scale=score_scale,
         information_scale=information_scale,
         dispersion=dispersion,
-        spread=np.diag(products),
+        initial_variance=np.diag(products),
         third_derivative_bound=third_derivative_bound,
     )
     return LinearModel(released, gap=products)

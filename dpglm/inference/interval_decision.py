@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.inference.contrasts import Contrasts
 
-# A coefficient is printed with an interval if the released curvature says more about it than noise alone
+# A coefficient is reported with an interval if the released curvature says more about it than noise alone
 # would, its standard error is below this share of the declared scale, and the other coefficients, which are
 # only known through the declared prior, make no more than this share of its variance.
 LEAST_SIGNAL: Final = 8.0
@@ -23,15 +23,15 @@ class IntervalDecision:
 
     Attributes
     ----------
-    printed : bool
+    reported : bool
         True if all three tests hold.
     reason : str
-        The first test that fails, in words; empty if printed.
+        The first test that fails, in words; empty if reported.
     factor : float
-        By how much the number of rows, or epsilon, would have to grow for that test to hold; 1 if printed.
+        By how much the number of rows, or epsilon, would have to grow for that test to hold; 1 if reported.
     """
 
-    printed: bool
+    reported: bool
     reason: str = ""
     factor: float = 1.0
 

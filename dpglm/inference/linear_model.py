@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from dpglm.inference.cells import Cells
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.inference.shrinkage import shrink
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -30,7 +30,7 @@ class LinearModel:
 
     Parameters
     ----------
-    released : Released
+    released : ScoreAndInformation
         Released and declared numbers.
     shrinkage : bool
         Whether cells of two factors are pulled towards independence first.
@@ -46,11 +46,11 @@ class LinearModel:
     found in a few rounds under the declared prior.
     """
 
-    released: Released
+    released: ScoreAndInformation
     shrinkage: bool = True
     gap: FloatMatrix | None = None
 
-    def with_scales(self, released: Released) -> LinearModel:
+    def with_scales(self, released: ScoreAndInformation) -> LinearModel:
         """The model of the same release with other prior scales."""
         return self._like(LinearModel(released, self.shrinkage))
 
@@ -75,8 +75,8 @@ class LinearModel:
         released, cells = self.released, self.cells
         variances = cells.variances(released.information_scale)
         if not self.shrinkage:
-            return released.curvature, variances
-        inside = cells.from_coded.T @ released.curvature @ cells.from_coded
+            return released.information, variances
+        inside = cells.from_coded.T @ released.information @ cells.from_coded
         shrunk, variances = shrink(inside, variances, cells)
         coded = cells.to_coded.T @ shrunk @ cells.to_coded
         return 0.5 * (coded + coded.T), variances
@@ -117,7 +117,7 @@ class LinearModel:
         released = self.released
         fixed = self.sampling + released.score_scale**2 * np.eye(released.size)
         precision = np.diag(1.0 / released.prior_variance)
-        products = np.diag(np.minimum(released.prior_variance, released.spread))
+        products = np.diag(np.minimum(released.prior_variance, released.initial_variance))
         if self.gap is not None:
             products = self.gap
         for _ in range(ROUNDS if self.gap is None else 1):

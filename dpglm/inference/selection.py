@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from dpglm.errors import MethodError
 from dpglm.inference.path import SparsePath
-from dpglm.optim.cholesky import solve
+from dpglm.optim.active_set import solve
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 

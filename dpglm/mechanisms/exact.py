@@ -12,7 +12,7 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
 from dpglm.mechanisms.base import Release, Rows, WorstCase
-from dpglm.mechanisms.exact_table import Setting, Solver, Table, mean_loss
+from dpglm.mechanisms.exact_table import Setting, Table, mean_loss
 from dpglm.mechanisms.folds import fold
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.quadratic import profiled, strength_max
@@ -93,10 +93,9 @@ class ExactMinimiser(Release):
         Length of the path searched, from the smallest strength that selects nothing to a thousandth of it.
     tolerance : float
         Norm of the smallest subgradient, sum units, of a convex penalty.
-    solver : {"exact", "admm", "reweighted"}
-        The first for convex penalties only; the last for sums over coefficients that are not convex.
     augmentation : float or None
-        c of ADMM, per row; None is 2.02 times the Lipschitz constant of the gradient.
+        c of ADMM per row, for penalties that are not convex; None is 2.02 times the Lipschitz constant of
+        the gradient.
 
     Notes
     -----
@@ -113,7 +112,6 @@ class ExactMinimiser(Release):
     path: bool = False
     strengths: int = 50
     tolerance: float = 1e-8
-    solver: Solver = "exact"
     augmentation: float | None = None
 
     name: ClassVar[str] = "exact minimiser"
@@ -151,9 +149,7 @@ class ExactMinimiser(Release):
         return answer.numbers()
 
     def _setting(self) -> Setting:
-        return Setting(
-            self.family, self.mixing, self.penalised, self.solver, self.tolerance, self.augmentation
-        )
+        return Setting(self.family, self.mixing, self.penalised, self.tolerance, self.augmentation)
 
     def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
         """The penalty with its scale; and strengths from the least that selects nothing."""

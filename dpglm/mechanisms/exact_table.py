@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
-from dpglm.glm.penalties.separable import Separable
 from dpglm.mechanisms.base import Rows
-from dpglm.optim.admm import default_augmentation, minimise_by_admm
+from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.minimise import minimise
-from dpglm.optim.reweighted import minimise_reweighted
 from dpglm.optim.rows import ChunkLoss
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-Solver = Literal["exact", "admm", "reweighted"]
 # Makes the minimiser of separable data finite; moves any other one by less than its printed digits.
 RIDGE = 1e-8
 # Largest residual of a stationary point, sum units.
 STATIONARY = 1e-6
 # Lassos among which a penalty that is not convex finds a start.
 _LASSOS = 20
-# Iterations of ADMM, and those from a second start once the first has led somewhere.
-_ITERATIONS, _FEW = 3000, 150
+# Iterations of ADMM from a second start once the first has led somewhere.
+_FEW = 150
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +42,6 @@ class Setting:
     family: Family
     mixing: FloatMatrix
     penalised: BoolVector
-    solver: Solver
     tolerance: float
     augmentation: float | None
 
@@ -81,15 +76,13 @@ class Table:
         objective is least; the better end is returned.
         """
         penalty = penalty.with_strength(strength * self.whole)
-        if self.setting.solver == "exact":
-            return self.convex(penalty, start, self.setting.tolerance)
         if penalty.convex:
-            return self._stationary(penalty, start, _ITERATIONS)
+            return self.convex(penalty, start, self.setting.tolerance)
         first, *others = self._starts(penalty, start)
-        ends = [self._stationary(penalty, first, _ITERATIONS)]
+        ends = [self._stationary(penalty, first, ITERATIONS)]
         for one in others:
             # An end far from its start is seldom better, and on separable rows takes for ever.
-            found = self._stationary(penalty, one, _FEW if ends[0].certified else _ITERATIONS)
+            found = self._stationary(penalty, one, _FEW if ends[0].certified else ITERATIONS)
             ends = ends if ends[0].certified and not found.certified else [*ends, found]
         return ends[int(np.argmin([self._value(penalty, end) for end in ends]))]
 
@@ -107,20 +100,8 @@ class Table:
         )
         return End(found.theta, found.gamma, found.residual, found.certified)
 
-    def _stationary(self, penalty: Penalty, start: FloatVector | None, limit: int) -> End:
+    def _stationary(self, penalty: Penalty, start: FloatVector, limit: int) -> End:
         mixing, mask = self.setting.mixing, self.setting.penalised
-        if self.setting.solver == "reweighted":
-            assert isinstance(penalty, Separable), "checked when planned"
-            found = minimise_reweighted(
-                self.loss,
-                penalty,
-                ridge=RIDGE,
-                mixing=mixing,
-                penalised=mask,
-                start=start,
-                tolerance=STATIONARY,
-            )
-            return End(found.theta, found.gamma, found.residual, found.certified)
         if self._augmentation is None:
             given = self.setting.augmentation
             self._augmentation = (

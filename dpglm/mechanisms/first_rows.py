@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpglm.mechanisms.base import Rows
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 
 
 @dataclass(frozen=True)
@@ -36,5 +36,5 @@ class FirstRows:
         left = self.most
         for block in self.rows.chunks():
             count = min(left, len(block.y))
-            yield Piece(block.X[:, :count], block.y[:count], None)
+            yield ArrayChunk(block.X[:, :count], block.y[:count], None)
             left -= count

@@ -17,7 +17,7 @@ from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.predictor import finite, predictor
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import ReleaseDescription
@@ -206,14 +206,14 @@ class Information(Release):
             at_bound = math.log(float(self.family.mean(np.array([_FAR]))[0]))
             offset = np.array([at_bound if self.what == "curvature" else _FAR])
             y, none = np.array([0.0]), np.array([_FAR if self.what == "curvature" else -_FAR])
-        first = Piece(axes[:, :1], y, offset)
-        second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+        first = ArrayChunk(axes[:, :1], y, offset)
+        second = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
         direction = np.zeros((size, size))
         direction[0, 0] = 1.0
         if relation == "replace-one":
             if size > 1:
-                second = Piece(np.ascontiguousarray(axes[:, 1:]), y, offset)
+                second = ArrayChunk(np.ascontiguousarray(axes[:, 1:]), y, offset)
                 direction[1, 1] = -1.0
             else:
-                second = Piece(axes[:, :1], y, none)
+                second = ArrayChunk(axes[:, :1], y, none)
         return WorstCase(first, second, direction.ravel(), at=np.zeros(size))

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.predictor import squares
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 
@@ -59,4 +59,4 @@ def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:
 def _blanked(block: RowChunk, outside: IntVector) -> RowChunk:
     X = block.X.copy()
     X[:, outside] = 0.0
-    return Piece(X, block.y, block.offset)
+    return ArrayChunk(X, block.y, block.offset)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Rows
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Up to this many columns the Jacobian is worth its cost.
@@ -30,7 +30,7 @@ def noise_log_ratio(first: FloatMatrix, second: FloatMatrix, law: str, scale: fl
 def perturbation_and_jacobian(
     family: Family,
     theta: FloatMatrix,
-    rows: Piece,
+    rows: ArrayChunk,
     ridge: FloatVector,
     factor: FloatVector | None,
 ) -> tuple[FloatMatrix, FloatVector]:
@@ -58,11 +58,11 @@ def outer_products(X: FloatMatrix) -> FloatMatrix:
     return np.asarray((X[:, None, :] * X[None, :, :]).reshape(len(X) ** 2, -1 if X.size else 0))
 
 
-def one_piece(table: Rows) -> Piece:
+def one_piece(table: Rows) -> ArrayChunk:
     """All rows of a small table."""
     chunks = list(table.chunks())
     offsets = [np.zeros(len(chunk.y)) if chunk.offset is None else chunk.offset for chunk in chunks]
-    return Piece(
+    return ArrayChunk(
         np.concatenate([chunk.X for chunk in chunks], axis=1),
         np.concatenate([chunk.y for chunk in chunks]),
         np.concatenate(offsets),

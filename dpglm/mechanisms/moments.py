@@ -14,7 +14,7 @@ from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, LAWS, SUMS, Release, Rows
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -248,7 +248,7 @@ class SecondMoments(Release):
             shared = min(1.0, (self.cross_weight / self.gram_weight) ** 2 / 2.0) if size > 1 else 1.0
             second = -shared * np.eye(size, 1)
             second[1:2] = math.sqrt(1.0 - shared**2)
-        tables = [Piece(x.astype(np.float32), np.ones(x.shape[1]), None) for x in (first, second)]
+        tables = [ArrayChunk(x.astype(np.float32), np.ones(x.shape[1]), None) for x in (first, second)]
         apart = _added(first).packed() - _added(second).packed()
         weights = MomentSums(
             np.full((size, size), 2.0 * self.gram_weight**2) - self.gram_weight**2 * np.eye(size),

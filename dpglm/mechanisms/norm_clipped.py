@@ -17,7 +17,7 @@ from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.worst_case_rows import FAR
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -232,11 +232,11 @@ class NormClippedMinimiser(Release):
         beside = np.repeat(axis / self.most**2, _BESIDE, axis=1)
         answers = np.arange(_BESIDE) % 2
 
-        def table(row: FloatVector | None, answer: int) -> Piece:
+        def table(row: FloatVector | None, answer: int) -> ArrayChunk:
             X, y = beside, answers
             if row is not None:
                 X, y = np.column_stack([X, row]), np.append(y, answer)
-            return Piece(X.astype(np.float32), y.astype(np.float64), FAR * np.where(y > 0, -1.0, 1.0))
+            return ArrayChunk(X.astype(np.float32), y.astype(np.float64), FAR * np.where(y > 0, -1.0, 1.0))
 
         other = None if relation == "add-remove" else axis / math.sqrt(self.most)
         return WorstCase(table(axis, 1), table(other, 0), np.eye(size + 1)[1])
@@ -275,7 +275,7 @@ class NormClippedRows:
         for place, block in enumerate(self._rows.chunks()):
             if place == len(self._factors):
                 self._factors.append(self._factors_of(block.X))
-            yield Piece(_scaled(block.X, self._factors[place]), block.y, block.offset)
+            yield ArrayChunk(_scaled(block.X, self._factors[place]), block.y, block.offset)
 
     def _factors_of(self, X: FloatBlock) -> FloatBlock:
         """The factor of each row, shape (k,); 0 for a row that is not at most 1 in the numbers then read."""

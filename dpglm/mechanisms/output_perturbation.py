@@ -20,7 +20,7 @@ from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -201,5 +201,5 @@ class PerturbedOutput(Release):
         """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
         first, second = worst_case_rows(self.family, relation, size)
         if self.plain_rows is not None:  # without offsets
-            first, second = (Piece(piece.X, piece.y, None) for piece in (first, second))
+            first, second = (ArrayChunk(piece.X, piece.y, None) for piece in (first, second))
         return WorstCase(first, second, np.eye(size)[0])

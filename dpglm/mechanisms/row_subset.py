@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpglm.mechanisms.base import Rows
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector
 
 
@@ -42,4 +42,4 @@ class RowSubset:
             held = self.holds(first, len(block.y))
             first += len(block.y)
             offset = None if block.offset is None else block.offset[held]
-            yield Piece(np.ascontiguousarray(block.X[:, held]), block.y[held], offset)
+            yield ArrayChunk(np.ascontiguousarray(block.X[:, held]), block.y[held], offset)

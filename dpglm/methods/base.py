@@ -16,7 +16,7 @@ from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
 from dpglm.papers.stacking.stack import Stack
 from dpglm.privacy.budget import Privacy
@@ -129,7 +129,7 @@ class Estimate:
     strength_sum: float | None = None
     norm_factor: float | None = None
     residual: float | None = None
-    released: Released | None = None
+    released: ScoreAndInformation | None = None
     exact_path: ExactPath | None = None
     stack: Stack | None = None
 

@@ -11,7 +11,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expected import expected_curvature, expected_model
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
@@ -169,19 +169,19 @@ def information_release(problem: Problem, found: Constants) -> Information:
     )
 
 
-def released_by(problem: Problem, plan: PricedReleases, ask: Ask) -> Released:
+def released_by(problem: Problem, plan: PricedReleases, ask: Ask) -> ScoreAndInformation:
     """Ask for both releases."""
     (minimiser,), (information,) = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
     centre = ask(minimiser)
     size, ridge = len(centre), minimiser.ridges
-    return Released(
+    return ScoreAndInformation(
         term_columns=problem.geometry.term_columns,
         centre=centre,
         score=ridge * centre,
-        curvature=ask(information, centre).reshape(size, size),
+        information=ask(information, centre).reshape(size, size),
         score_scale=minimiser.deviation,
         information_scale=information.deviation,
         dispersion=problem.family.dispersion,
-        spread=minimiser.deviation**2 / ridge**2,
+        initial_variance=minimiser.deviation**2 / ridge**2,
         third_derivative_bound=problem.family.third_derivative_bound,
     )

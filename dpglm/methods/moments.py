@@ -18,8 +18,8 @@ from dpglm.inference.expectation import ExpectedRows
 from dpglm.inference.expected import expected_equations
 from dpglm.inference.interval_decision import interval_decisions
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.released import Released
 from dpglm.inference.scaling import Scaling
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
@@ -114,7 +114,7 @@ class Moments(Method):
         if problem.penalty.name in ("none", "l2") and problem.strength is None:
             estimates = scaling.user(scaling.scaled(coded))
             if problem.penalty.name == "none":
-                printed = np.array([verdict.printed for verdict in interval_decisions(found)])
+                printed = np.array([verdict.reported for verdict in interval_decisions(found)])
                 estimates = np.where(printed, found.estimates, estimates)
                 coded = scaling.coded(scaling.from_user(estimates))
             return Estimate(coded, estimates, np.ones(len(coded), dtype=np.bool_), released=released)
@@ -125,7 +125,7 @@ class Moments(Method):
             strength = fit.strength * released.dispersion / _rows(sums, release)
         return Estimate(fit.coded, fit.estimates, fit.selected, strength, released=released)
 
-    def _mean(self, released: Released) -> FloatVector:
+    def _mean(self, released: ScoreAndInformation) -> FloatVector:
         """What least squares on the same rows most probably gives: no sampling error in the covariance."""
         exact = replace(released, dispersion=0.0)
         if self.learn_scale:
@@ -178,20 +178,22 @@ def _weights(relation: Relation) -> dict[str, float]:
     return {f"{name}_weight": math.sqrt(share) for name, share in shares.items()}
 
 
-def _released(sums: MomentSums, release: SecondMoments, declared: tuple[TermColumns, ...]) -> Released:
+def _released(
+    sums: MomentSums, release: SecondMoments, declared: tuple[TermColumns, ...]
+) -> ScoreAndInformation:
     """The linear model of the coded response, its dispersion at most the response's variance."""
     variance = _response_variance(sums, release, declared)
     scale = math.sqrt(variance) / LATENT
     term_columns = tuple(replace(block, prior=_prior(block, scale)) for block in declared)
-    return Released(
+    return ScoreAndInformation(
         term_columns=term_columns,
         centre=np.zeros(release.size),
         score=sums.cross,
-        curvature=sums.gram,
+        information=sums.gram,
         score_scale=release.cross_deviation,
         information_scale=release.gram_deviation,
         dispersion=variance,
-        spread=np.concatenate([block.prior**2 for block in term_columns]),
+        initial_variance=np.concatenate([block.prior**2 for block in term_columns]),
         third_derivative_bound=0.0,
     )
 

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.penalties.separable import Separable
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
-from dpglm.mechanisms.exact_table import Solver
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee
-
-SOLVERS = ("auto", "exact", "admm", "reweighted")
-ALGORITHMS = {
-    "exact": "exact minimiser without noise",
-    "admm": "ADMM without noise",
-    "reweighted": "reweighted lassos without noise",
-}
 
 
 @methods.register("nonprivate", "lla")
@@ -42,13 +33,10 @@ class NonPrivate(Method):
     folds : int
         Folds of the cross-validation behind ``strength="cv"``, which is also the default for a penalty whose
         strength is not given; the largest strength within one standard error of the best is taken.
-    solver : {"auto", "exact", "admm", "reweighted"}
-        ``"exact"`` minimises convex penalties to a certificate, ``"admm"`` takes any; ``"auto"`` is the first
-        of these that serves. ``"reweighted"`` solves a sequence of weighted lassos, for penalties that are
-        sums over coefficients and not convex.
     augmentation : float or None
-        ADMM's c per row, > 0; rows have norm at most 1. None takes 2.02 times the Lipschitz constant of the
-        gradient, as found on the rows, beyond which ADMM converges whatever the penalty.
+        c of ADMM per row, > 0, for penalties that are not convex; rows have norm at most 1. None takes 2.02
+        times the Lipschitz constant of the gradient, as found on the rows: beyond twice that constant ADMM
+        converges whatever the penalty.
     path : bool
         Keep the path of 50 strengths also where the strength is given. With cross-validation it is kept
         anyway: see `FitResult.path`.
@@ -71,7 +59,6 @@ class NonPrivate(Method):
     """
 
     folds: int = 5
-    solver: Literal["auto", "exact", "admm", "reweighted"] = "auto"
     augmentation: float | None = None
     path: bool = False
 
@@ -84,7 +71,7 @@ class NonPrivate(Method):
                 expected="privacy=None",
                 remedy="Use method='auto' for a private fit, or say privacy=None.",
             )
-        self._check_options()
+        self._check(problem)
         scaling = Scaling.of(problem.geometry)
         searched = problem.strength == "cv" or (problem.strength is None and problem.penalty.name != "none")
         strength = 0.0 if searched or problem.strength is None else float(problem.strength)
@@ -95,7 +82,6 @@ class NonPrivate(Method):
             penalised=scaling.penalised,
             folds=self.folds if searched else None,
             path=self.path and problem.penalty.name != "none",
-            solver=self._solver(problem),
             augmentation=self.augmentation,
         )
         return PricedReleases((release,), Guarantee.none("no privacy was asked for"), None)
@@ -129,20 +115,15 @@ class NonPrivate(Method):
         facts = [Fact("Penalty strength chosen by", chosen)]
         if not problem.penalty.convex:
             facts.append(Fact("Optimality", "a stationary point; better ones are not excluded"))
+        solver = "exact minimiser" if problem.penalty.convex else "ADMM"
         return MethodDescription(
-            ALGORITHMS[release.solver], plan.describe(), "inside the objective", facts=tuple(facts)
+            f"{solver} without noise", plan.describe(), "inside the objective", facts=tuple(facts)
         )
 
-    def _check_options(self) -> None:
+    def _check(self, problem: Problem) -> None:
         if not isinstance(self.folds, int) or not 2 <= self.folds <= 1000:
             raise MethodError(
                 "folds out of range", expected="a whole number from 2 to 1000", remedy="Use folds=5."
-            )
-        if self.solver not in SOLVERS:
-            raise MethodError(
-                f"solver={self.solver!r}",
-                expected=f"one of {', '.join(map(repr, SOLVERS))}",
-                remedy="Use solver='auto'.",
             )
         c = self.augmentation
         if c is not None and (
@@ -153,32 +134,12 @@ class NonPrivate(Method):
                 expected="a finite number > 0 per row, or None",
                 remedy="Leave augmentation out.",
             )
-
-    def _solver(self, problem: Problem) -> Solver:
-        """Which solver serves the penalty."""
-        penalty = problem.penalty
-        chosen = self.solver
-        if chosen == "auto":
-            chosen = "exact" if penalty.convex else "admm"
-        if chosen == "exact" and not penalty.convex:
-            raise MethodError(
-                f"penalty {penalty.name!r} with solver='exact'",
-                expected="a convex penalty: an exact minimiser is certified for these only",
-                remedy="Use solver='auto', which takes ADMM to a stationary point.",
-            )
-        if chosen == "reweighted" and (penalty.convex or not isinstance(penalty, Separable)):
-            raise MethodError(
-                f"penalty {penalty.name!r} with solver='reweighted'",
-                expected="a penalty that is concave in each coefficient, such as 'l1/2', 'scad' or 'mcp'",
-                remedy="Use solver='auto'.",
-            )
-        if chosen == "admm" and self.augmentation is None and problem.family.curvature_max is None:
+        if not problem.penalty.convex and c is None and problem.family.curvature_max is None:
             raise MethodError(
                 f"family {problem.family.name!r} with ADMM",
                 expected="a family whose curvature is bounded, or augmentation= of your own",
                 remedy="Use a convex penalty, or NonPrivate(augmentation=1.0).",
             )
-        return chosen
 
 
 @methods.register("lha")
@@ -188,15 +149,15 @@ class LHA(NonPrivate):
 
     Examples
     --------
-    >>> LHA().solver
-    'auto'
+    >>> LHA(folds=10).folds
+    10
     """
 
-    def _solver(self, problem: Problem) -> Solver:
+    def _check(self, problem: Problem) -> None:
         if problem.penalty.name != "l1/2":
             raise MethodError(
                 f"penalty {problem.penalty.name!r} with method='lha'",
                 expected="penalty='l1/2', which LHA is",
                 remedy="Say penalty='l1/2', or method='nonprivate'.",
             )
-        return super()._solver(problem)
+        super()._check(problem)

@@ -20,6 +20,7 @@ from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.expected import expected_model
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.scaling import Scaling
+from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods

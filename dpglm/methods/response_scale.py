@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.methods.base import Estimate, Geometry
 from dpglm.typing import FloatVector
 
@@ -47,7 +47,7 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
     )
 
 
-def _released(released: Released, unit: float, origin: FloatVector) -> Released:
+def _released(released: ScoreAndInformation, unit: float, origin: FloatVector) -> ScoreAndInformation:
     return replace(
         released,
         term_columns=tuple(replace(block, prior=unit * block.prior) for block in released.term_columns),
@@ -55,6 +55,6 @@ def _released(released: Released, unit: float, origin: FloatVector) -> Released:
         score=unit * released.score,
         score_scale=unit * released.score_scale,
         dispersion=unit**2 * released.dispersion,
-        spread=unit**2 * released.spread,
+        initial_variance=unit**2 * released.initial_variance,
         origin=origin,
     )

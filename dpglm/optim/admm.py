@@ -9,6 +9,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dpglm.glm.families.gaussian import Gaussian
 from dpglm.glm.penalties.base import Penalty
+from dpglm.glm.penalties.l2 import L2
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss
 from dpglm.optim.stationary import PenalisedLoss, Stationary
@@ -16,6 +17,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # c over the Lipschitz constant of the gradient; above 2 the loop converges whatever the penalty.
 MARGIN = 2.02
+# Most iterations.
+ITERATIONS = 3000
 # Iterations with the same zeros and signs before Newton tries to end it, and how often it may restart it.
 _PATIENCE, _RESTARTS = 3, 40
 # Saddles that are left for a better point.
@@ -23,49 +26,32 @@ _ESCAPES = 5
 _INNER_STEPS = 40
 
 
-def lipschitz(loss: ChunkLoss, mixing: FloatMatrix | None, penalised: BoolVector | None) -> float:
+def lipschitz(loss: ChunkLoss, mixing: FloatMatrix, penalised: BoolVector) -> float:
     r"""Bound on the second derivative of a loss along penalised gammas, the others minimised out.
 
     It is ``curvature_max`` times the largest root of what :math:`M'X'XM` leaves on the penalised coefficients
     when the others are projected out: at most ``curvature_max`` times the number of rows, whose norm is at
-    most 1, and mostly much less. It depends on the rows.
-
-    Raises
-    ------
-    ValueError
-        The family's curvature has no bound.
-
-    Examples
-    --------
-    >>> from dpglm.glm.families.binomial import Binomial
-    >>> from dpglm.optim.rows import Piece
-    >>> block = Piece(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
-    >>> lipschitz(ChunkLoss(lambda: [block], Binomial(), 2), None, None)
-    0.25
+    most 1, and mostly much less. It depends on the rows. A family without a ``curvature_max`` has none.
     """
     bound = loss.family.curvature_max
     if bound is None:
         raise ValueError("the curvature of this family has no bound")
-    mask = np.ones(loss.size, np.bool_) if penalised is None else penalised
-    if not mask.any():
+    if not penalised.any():
         return 0.0
-    mixed = np.eye(loss.size) if mixing is None else mixing
-    squares = mixed.T @ replace(loss, family=Gaussian()).hessian(np.zeros(loss.size)) @ mixed
-    left = squares[np.ix_(mask, mask)]
-    if not mask.all():
-        cross, free = squares[np.ix_(~mask, mask)], squares[np.ix_(~mask, ~mask)]
+    squares = mixing.T @ replace(loss, family=Gaussian()).hessian(np.zeros(loss.size)) @ mixing
+    left = squares[np.ix_(penalised, penalised)]
+    if not penalised.all():
+        cross, free = squares[np.ix_(~penalised, penalised)], squares[np.ix_(~penalised, ~penalised)]
         left = left - cross.T @ np.linalg.pinv(free, hermitian=True) @ cross
     return float(bound * max(np.linalg.eigvalsh(0.5 * (left + left.T))[-1], 0.0))
 
 
-def default_augmentation(
-    loss: ChunkLoss, ridge: float, mixing: FloatMatrix | None, penalised: BoolVector | None
-) -> float:
+def default_augmentation(loss: ChunkLoss, ridge: float, mixing: FloatMatrix, penalised: BoolVector) -> float:
     """2.02 times the bound of `lipschitz`, that of the ridge included; sum units, > 0."""
-    spread = 1.0 if mixing is None else float(np.linalg.norm(mixing, 2)) ** 2
-    found = MARGIN * (lipschitz(loss, mixing, penalised) + ridge * spread)
+    largest = float(np.linalg.norm(mixing, 2)) ** 2
+    augmentation = MARGIN * (lipschitz(loss, mixing, penalised) + ridge * largest)
     # Rows that are all zero leave nothing to augment; any positive number will do.
-    return found if found > 0.0 else 1.0
+    return augmentation if augmentation > 0.0 else 1.0
 
 
 def minimise_by_admm(
@@ -78,7 +64,7 @@ def minimise_by_admm(
     augmentation: float | None = None,
     start: FloatVector | None = None,
     tolerance: float = 1e-6,
-    limit: int = 3000,
+    limit: int = ITERATIONS,
 ) -> Stationary:
     r"""A stationary point of ``loss(theta) + ridge |theta|^2 / 2 + penalty(gamma)``.
 
@@ -126,7 +112,7 @@ def minimise_by_admm(
     gradient; it ends at a hundredth of the distance of Z and w, or a tenth of the tolerance. Once zeros and
     signs stay for some iterations, Newton's method on the support of Z looks for the stationary point nearby;
     it is returned if the prox keeps it, all zeros included, and restarts the loop if not. From a saddle the
-    loop starts again down its worst_case_rows side.
+    loop starts again down its steepest side.
 
     References
     ----------
@@ -139,16 +125,18 @@ def minimise_by_admm(
     --------
     >>> from dpglm.glm.families.binomial import Binomial
     >>> from dpglm.glm.penalties.l_half import LHalf
-    >>> from dpglm.optim.rows import Piece
+    >>> from dpglm.optim.rows import ArrayChunk
     >>> rows = np.array([[1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, -1.0]], dtype=np.float32)
-    >>> block = Piece(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
-    >>> loss = ChunkLoss(lambda: [block], Binomial(), 2)
+    >>> chunk = ArrayChunk(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
+    >>> loss = ChunkLoss(lambda: [chunk], Binomial(), 2)
     >>> minimise_by_admm(loss, LHalf(strength=0.3), start=np.ones(2)).gamma.round(3)
     array([0.897, 0.   ])
     """
-    problem = PenalisedLoss.of(loss, penalty, ridge, mixing, penalised)
+    mixing = np.eye(loss.size) if mixing is None else mixing
+    mask = np.ones(loss.size, dtype=np.bool_) if penalised is None else np.asarray(penalised, np.bool_)
+    problem = PenalisedLoss(loss, penalty, ridge, mixing, mask)
     if augmentation is None:
-        augmentation = default_augmentation(loss, ridge, mixing, penalised)
+        augmentation = default_augmentation(loss, ridge, mixing, mask)
     loop = _Loop(problem, augmentation, tolerance)
     begin = np.zeros(loss.size) if start is None else np.array(start, dtype=np.float64)
     with np.errstate(all="ignore"):
@@ -160,7 +148,7 @@ class _Loop:
     problem: PenalisedLoss
     c: float
     tolerance: float
-    # The Cholesky factor of a second derivative plus c on the penalised coordinates.
+    # Cholesky factor of a second derivative plus c on the penalised coordinates.
     factor: FloatMatrix | None = None
     best: FloatVector = field(default_factory=lambda: np.zeros(0))
     least: float = float(np.inf)
@@ -209,7 +197,7 @@ class _Loop:
             self.best, self.least = saddle
         theta = self.problem.mixing @ self.best
         certified = self.least <= self.tolerance
-        return Stationary(self.best + 0.0, theta, self.least, certified, c, iteration)
+        return Stationary(self.best + 0.0, theta, self.least, certified, c)
 
     def _judge(self, gamma: FloatVector, gradient: FloatVector) -> None:
         """Keep the point if it is the nearest to stationary so far."""
@@ -251,7 +239,7 @@ class _Loop:
             linear=pull,
             ridge=self.problem.ridge,
             mixing=self.problem.mixing,
-            l2=self.c,
+            penalty=L2(self.c),
             penalised=self.problem.penalised,
             tolerance=accuracy / max(float(np.linalg.norm(self.problem.mixing, 2)), 1.0),
             start=w,

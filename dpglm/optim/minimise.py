@@ -1,32 +1,27 @@
-"""One door to optimisation: minimise a loss over rows plus public terms, to a certified residual."""
+"""Minimise a convex loss over rows plus public terms, to a certified residual."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.lbfgs import lbfgs
-from dpglm.optim.model import Penalised, Shape, Smooth, WeightedL1
-from dpglm.optim.newton import damped_newton
-from dpglm.optim.objective import Objective, Point, RowLoss
-from dpglm.optim.quasi_newton import quasi_newton
-from dpglm.optim.working_set import working_set
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.optim.newton import damped_newton, lbfgs, quasi_newton
+from dpglm.optim.objective import Effort, Objective, Penalised, Point, RowLoss, Shape, Smooth, WeightedL1
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # Rows a coefficient above which a part of the rows makes a good start, and rows a coefficient in that part.
 _MANY_ROWS, _START_ROWS = 200, 50
-# Gradients after which quasi-Newton steps are given up for Newton's.
-_QUASI_STEPS = 15
 # Coefficients above which a matrix of second derivatives is avoided: with an L1 term, and without.
 _SPARSE_SIZE, _DENSE_SIZE = 300, 2000
-_LBFGS_PASSES = 500
+# Coefficients that enter a working set at once, at least.
+_ENTERING = 50
 
 
-@dataclass(frozen=True)
-class Minimum:
+class Minimum(NamedTuple):
     """A minimiser and its certificate.
 
     Attributes
@@ -59,39 +54,32 @@ def minimise(
     linear: FloatVector,
     ridge: float | FloatVector,
     mixing: FloatMatrix | None = None,
-    l1: float = 0.0,
-    l2: float = 0.0,
     penalised: BoolVector | None = None,
     penalty: Penalty | None = None,
     tolerance: float = 1e-8,
     start: FloatVector | None = None,
 ) -> Minimum:
-    """Minimise a loss plus a tilt, a ridge and a penalty.
+    """Minimise ``loss(theta) + linear.theta + sum(ridge * theta^2) / 2 + penalty(gamma)``.
 
-    The objective is ``loss(theta) + linear.theta + sum(ridge * theta^2) / 2 + penalty(gamma)`` with
-    ``theta = mixing @ gamma``.
-
-    Everything is in sum units: nothing is divided by the number of rows. The answer is the same whatever the
-    path to it, up to ``tolerance``; the path is the same for the same blocks, bit by bit. It never raises,
-    warns or prints because of the rows.
+    Here ``theta = mixing @ gamma``. Everything is in sum units: nothing is divided by the number of rows. The
+    answer is the same whatever the path to it, up to ``tolerance``; the path is the same for the same chunks,
+    bit by bit. It never raises, warns or prints because of the rows.
 
     Parameters
     ----------
     loss : RowLoss
         Smooth convex sum over rows, of p coefficients: a `ChunkLoss`.
     linear : ndarray, shape (p,)
-        Acts on ``theta``.
+        Acts on ``theta``: a linear perturbation of the objective.
     ridge : float or ndarray, shape (p,)
         Acts on ``theta``, >= 0. With 0 and separable data the answer is a point of small gradient far out.
     mixing : ndarray, shape (p, p), or None
         Invertible; None is the identity.
-    l1, l2 : float
-        Weights of ``sum |gamma_j|`` and ``sum gamma_j^2 / 2`` over the penalised coefficients.
     penalised : ndarray of bool, shape (p,), or None
         Which gammas are penalised; None is all.
     penalty : Penalty or None
-        A convex penalty on the penalised gammas with its strength in sum units, added to ``l1`` and ``l2``.
-        One that is not an L1 part plus a ridge is handled by its prox.
+        A convex penalty on the penalised gammas with its strength in sum units. One that is not an L1 part
+        plus a ridge is handled by its prox.
     tolerance : float
         Largest residual to be certified.
     start : ndarray, shape (p,), or None
@@ -111,9 +99,9 @@ def minimise(
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
-    >>> from dpglm.optim.rows import Piece, ChunkLoss
-    >>> block = Piece(np.ones((1, 4), dtype=np.float32), np.array([0.0, 1.0, 1.0, 1.0]), None)
-    >>> loss = ChunkLoss(lambda: [block], Binomial(), 1)
+    >>> from dpglm.optim.rows import ArrayChunk, ChunkLoss
+    >>> chunk = ArrayChunk(np.ones((1, 4), dtype=np.float32), np.array([0.0, 1.0, 1.0, 1.0]), None)
+    >>> loss = ChunkLoss(lambda: [chunk], Binomial(), 1)
     >>> minimise(loss, linear=np.zeros(1), ridge=0.0).theta.round(6)  # log 3
     array([1.098612])
     """
@@ -121,17 +109,14 @@ def minimise(
     mask = np.ones(size, dtype=np.bool_) if penalised is None else np.asarray(penalised, dtype=np.bool_)
     linear = np.asarray(linear, dtype=np.float64)
     ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (size,))
-    assert linear.shape == mask.shape == (size,), "one linear weight and one mask entry a coefficient"
+    assert linear.shape == mask.shape == (size,), "one linear weight and one mask entry per coefficient"
     assert mixing is None or mixing.shape == (size, size), "mixing is square"
-    if penalty is not None:
-        assert penalty.convex, "a penalty that is not convex has no certificate"
-        if penalty.l1_weight is not None and penalty.ridge_weight is not None:
-            l1, l2, penalty = l1 + penalty.l1_weight, l2 + penalty.ridge_weight, None
+    assert penalty is None or penalty.convex, "a penalty that is not convex has no certificate"
     if size == 0:
         empty = np.zeros(0)
         return Minimum(empty, empty, 0.0, True, 0, 0)
     with np.errstate(all="ignore"):
-        objective = _objective(loss, linear, ridges, mixing, l1, l2, mask, penalty)
+        objective = _objective(loss, linear, ridges, mixing, mask, penalty)
         smooth = isinstance(objective.shape, Smooth)
         first = None
         if start is not None:
@@ -141,14 +126,8 @@ def minimise(
         if mixing is not None and smooth:
             gamma = np.asarray(np.linalg.solve(mixing, point.theta), dtype=np.float64)
     effort = objective.effort
-    return Minimum(
-        gamma + 0.0,
-        point.theta,
-        point.residual,
-        point.residual <= tolerance,
-        effort.passes,
-        effort.hessians,
-    )
+    certified = point.residual <= tolerance
+    return Minimum(gamma + 0.0, point.theta, point.residual, certified, effort.passes, effort.hessians)
 
 
 def _objective(
@@ -156,25 +135,25 @@ def _objective(
     linear: FloatVector,
     ridge: FloatVector,
     mixing: FloatMatrix | None,
-    l1: float,
-    l2: float,
     mask: BoolVector,
     penalty: Penalty | None,
 ) -> Objective:
     """Smooth objectives as functions of theta, where the certificate lives, the others of gamma."""
     shape: Shape = Smooth()
+    diagonal = None
     if mask.any() and penalty is not None:
-        # The prox of a sum is not the sum of the proxes.
-        assert l1 == 0.0, "give either l1 or a penalty of another form"
-        shape = Penalised(penalty, mask)
-    elif mask.any() and l1 > 0.0:
-        shape = WeightedL1(np.where(mask, l1, 0.0))
-    diagonal = np.where(mask, l2, 0.0) if l2 > 0.0 and mask.any() else None
-    if mixing is None or (isinstance(shape, Smooth) and diagonal is None):
+        if penalty.l1_weight is None or penalty.ridge_weight is None:
+            shape = Penalised(penalty, mask)
+        else:
+            if penalty.l1_weight > 0.0:
+                shape = WeightedL1(np.where(mask, penalty.l1_weight, 0.0))
+            if penalty.ridge_weight > 0.0:
+                diagonal = np.where(mask, penalty.ridge_weight, 0.0)
+    smooth = isinstance(shape, Smooth)
+    if mixing is None or (smooth and diagonal is None):
         return Objective(loss, linear, ridge, None, diagonal, shape)
     inverse: FloatMatrix = np.asarray(np.linalg.inv(mixing), dtype=np.float64)
-    if isinstance(shape, Smooth):
-        assert diagonal is not None
+    if smooth and diagonal is not None:
         return Objective(loss, linear, ridge, None, (inverse.T * diagonal) @ inverse, shape)
     stretch = math.sqrt(float(np.linalg.norm(inverse, 1)) * float(np.linalg.norm(inverse, np.inf)))
     return Objective(loss, linear, ridge, mixing, diagonal, shape, lambda s: inverse.T @ s, stretch)
@@ -184,18 +163,21 @@ def _solve(objective: Objective, start: FloatVector | None, tolerance: float) ->
     """The certified point, by the cheapest way that ends."""
     zero = np.zeros(objective.size)
     if isinstance(objective.shape, WeightedL1) and objective.size > _SPARSE_SIZE:
-        point = working_set(objective, zero if start is None else start, tolerance=tolerance, solver=_dense)
+        point = _working_set(objective, objective.shape.weights, zero if start is None else start, tolerance)
     elif isinstance(objective.shape, Smooth) and objective.size > _DENSE_SIZE:
-        point = lbfgs(objective, zero if start is None else start, tolerance=tolerance, limit=_LBFGS_PASSES)
+        point = lbfgs(objective, zero if start is None else start, tolerance=tolerance)
     else:
         point = _dense(objective, start, tolerance)
     for compensated in (False, True):
         if point.residual <= tolerance:
             break
         careful = replace(objective, compensated=compensated)
-        other = damped_newton(careful, point.x, tolerance=tolerance)
-        point = other if other.residual < point.residual else point
+        point = _better(point, damped_newton(careful, point.x, tolerance=tolerance))
     return point
+
+
+def _better(first: Point, second: Point) -> Point:
+    return second if second.residual < first.residual else first
 
 
 def _dense(objective: Objective, start: FloatVector | None, tolerance: float) -> Point:
@@ -205,14 +187,60 @@ def _dense(objective: Objective, start: FloatVector | None, tolerance: float) ->
         return damped_newton(objective, np.zeros(size) if start is None else start, tolerance=tolerance)
     if start is None:
         step = rows // (_START_ROWS * size)
-        part = replace(objective, loss=objective.loss.thinned(step), effort=type(objective.effort)())
+        part = replace(objective, loss=objective.loss.thinned(step), effort=Effort())
         # A part of the rows differs from the whole by about size * step in the objective: a tenth will do.
         start = damped_newton(
             part, np.zeros(size), tolerance=tolerance, decrement=0.1 * size * step, precise=False
         ).x
     point, hessian = objective.expand(start)
-    point = quasi_newton(objective, point, hessian, tolerance=tolerance, limit=_QUASI_STEPS)
+    point = quasi_newton(objective, point, hessian, tolerance=tolerance)
     if point.residual > tolerance:
-        other = damped_newton(objective, point.x, tolerance=tolerance)
-        point = other if other.residual < point.residual else point
+        point = _better(point, damped_newton(objective, point.x, tolerance=tolerance))
     return point
+
+
+def _working_set(objective: Objective, weights: FloatVector, x: FloatVector, tolerance: float) -> Point:
+    """Minimise with an L1 term over the few coordinates in use, let others enter, repeat.
+
+    The point of least residual, measured on all coordinates.
+    """
+    point = best = objective.measure(x)
+    used = (weights == 0.0) | (x != 0.0)
+    while best.residual > tolerance:
+        excess = np.where(used, 0.0, np.abs(point.gradient) - weights)
+        entering = np.argsort(-excess, kind="stable")[: max(_ENTERING, int(used.sum()))]
+        entering = entering[excess[entering] > 0.0]
+        before = best.residual
+        used[entering] = True
+        if 2 * int(used.sum()) > used.size:
+            used[:] = True
+        places = np.flatnonzero(used)
+        # Early rounds need not be exact: which coordinates enter next hardly depends on it.
+        goal = 0.5 * tolerance / objective.stretch
+        if entering.size:
+            goal = max(goal, 0.01 * float(excess.max()))
+        inner = _dense(_restricted(objective, weights, places), point.x[places], goal)
+        x = np.zeros_like(x)
+        x[places] = inner.x
+        point = objective.measure(x)
+        if point.residual < best.residual:
+            best = point
+        elif not entering.size and best.residual >= before:
+            break
+    return best
+
+
+def _restricted(objective: Objective, weights: FloatVector, places: IntVector) -> Objective:
+    """The same objective as a function of some coordinates, the others being zero."""
+    mixing = np.eye(objective.size) if objective.mixing is None else objective.mixing
+    curvature = objective.curvature
+    if curvature is not None:
+        curvature = curvature[places] if curvature.ndim == 1 else curvature[np.ix_(places, places)]
+    return replace(
+        objective,
+        mixing=np.ascontiguousarray(mixing[:, places]),
+        curvature=curvature,
+        shape=WeightedL1(weights[places]),
+        to_theta=None,
+        stretch=1.0,
+    )

@@ -1,16 +1,18 @@
-"""A convex objective, the points where it was measured, and the certificate of a point."""
+"""Convex objectives: a smooth loss over rows plus a part that need not be smooth, and certified points."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
-from dpglm.optim.model import Shape
-from dpglm.typing import FloatMatrix, FloatVector, IntVector
+from dpglm.glm.penalties.base import Penalty
+from dpglm.optim.active_set import minimise_with_l1, solve
+from dpglm.optim.quadratic_admm import minimise_with_prox
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 
 class RowLoss(Protocol):
@@ -36,17 +38,98 @@ class RowLoss(Protocol):
         """Every ``step``-th row, weighted by ``step``."""
 
 
-@dataclass
+class Model(NamedTuple):
+    """The quadratic ``gradient.(z - x) + (z - x).hessian.(z - x) / 2`` of a smooth part around ``x``."""
+
+    hessian: FloatMatrix
+    gradient: FloatVector
+    x: FloatVector
+
+
+class Shape(Protocol):
+    """The convex part of an objective that need not be smooth."""
+
+    def value(self, x: FloatVector) -> float:
+        """Its value."""
+
+    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
+        """A subgradient at ``x`` that offsets ``gradient`` well, ``known`` or better; None: not known."""
+
+    def minimise_model(
+        self, model: Model, pull: FloatVector | None, accuracy: float
+    ) -> tuple[FloatVector, FloatVector | None]:
+        """Minimiser of a quadratic model plus this part, and a subgradient there where it is known.
+
+        ``accuracy`` is the norm of the model's subgradient that suffices where it is not found exactly.
+        """
+
+
+class Smooth:
+    """Nothing non-smooth."""
+
+    def value(self, x: FloatVector) -> float:
+        return 0.0
+
+    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
+        return np.zeros_like(x)
+
+    def minimise_model(
+        self, model: Model, pull: FloatVector | None, accuracy: float
+    ) -> tuple[FloatVector, FloatVector | None]:
+        return model.x - solve(model.hessian, model.gradient), None
+
+
+class WeightedL1:
+    """``sum_j weights_j |x_j|``, weights >= 0 of shape (m,)."""
+
+    def __init__(self, weights: FloatVector) -> None:
+        self.weights = weights
+
+    def value(self, x: FloatVector) -> float:
+        return float(self.weights @ np.abs(x))
+
+    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
+        at_zero = np.clip(-gradient, -self.weights, self.weights)
+        return np.where(x == 0.0, at_zero, self.weights * np.sign(x))
+
+    def minimise_model(
+        self, model: Model, pull: FloatVector | None, accuracy: float
+    ) -> tuple[FloatVector, FloatVector | None]:
+        return minimise_with_l1(*model, self.weights), None
+
+
+class Penalised:
+    """Any convex penalty on the coordinates of a mask."""
+
+    def __init__(self, penalty: Penalty, mask: BoolVector) -> None:
+        self.penalty, self.mask = penalty, mask
+
+    def value(self, x: FloatVector) -> float:
+        return self.penalty.value(x[self.mask])
+
+    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
+        return known
+
+    def minimise_model(
+        self, model: Model, pull: FloatVector | None, accuracy: float
+    ) -> tuple[FloatVector, FloatVector | None]:
+        return minimise_with_prox(*model, self._prox, pull=pull, accuracy=accuracy)
+
+    def _prox(self, v: FloatVector, step: float) -> FloatVector:
+        mapped = v.copy()
+        mapped[self.mask] = self.penalty.prox(v[self.mask], step)
+        return mapped
+
+
 class Effort:
     """How often rows were read. It depends on the rows: never show it beside a private result."""
 
-    passes: int = 0
-    hessians: int = 0
+    def __init__(self) -> None:
+        self.passes = self.hessians = 0
 
 
-@dataclass(frozen=True)
-class Point:
-    """Where the objective was measured and what was found.
+class Point(NamedTuple):
+    """A point where the objective was measured.
 
     ``gradient`` belongs to the smooth part; ``pull`` is a subgradient of the rest, None if none is known.
     ``residual`` is the Euclidean norm of their sum in the space of ``theta``, infinite without a pull.

@@ -10,9 +10,8 @@ from scipy.linalg import pinvh
 from dpglm.errors import MethodError
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.separable import Separable
-from dpglm.optim.active_set import minimise_with_l1
-from dpglm.optim.cholesky import solve
-from dpglm.optim.quadratic_batch import minimise_batch, residuals
+from dpglm.optim.active_set import minimise_with_l1, solve
+from dpglm.optim.quadratic_admm import minimise_batch, residuals
 from dpglm.optim.quadratic_search import Search
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 

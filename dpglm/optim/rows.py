@@ -35,7 +35,7 @@ class RowChunk(Protocol):
 
 
 @dataclass(frozen=True)
-class Piece:
+class ArrayChunk:
     """A block as values: rows of a block that fit the cache, or rows kept by thinning."""
 
     X: FloatBlock
@@ -67,7 +67,7 @@ class ChunkLoss:
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
-    >>> block = Piece(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
+    >>> block = ArrayChunk(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
     >>> ChunkLoss(lambda: [block], Binomial(), 2).gradient(np.zeros(2))
     array([ 0.5, -0.5])
     """
@@ -149,7 +149,7 @@ class ChunkLoss:
         for block in self.chunks():
             offset = None if block.offset is None else block.offset[first::step].copy()
             rows = np.ascontiguousarray(block.X[:, first::step])
-            kept.append(Piece(rows, block.y[first::step].copy(), offset))
+            kept.append(ArrayChunk(rows, block.y[first::step].copy(), offset))
             first = (first - block.y.shape[0]) % step
         joined = _join(kept)
         return ChunkLoss(
@@ -160,21 +160,21 @@ class ChunkLoss:
             weight=self.weight * step,
         )
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[ArrayChunk]:
         width = self._buffer.shape[1]
         for block in self.chunks():
             for first in range(0, block.y.shape[0], width):
                 part = slice(first, first + width)
                 offset = None if block.offset is None else block.offset[part]
-                yield Piece(block.X[:, part], block.y[part], offset)
+                yield ArrayChunk(block.X[:, part], block.y[part], offset)
 
-    def _widened(self, piece: Piece) -> FloatMatrix:
+    def _widened(self, piece: ArrayChunk) -> FloatMatrix:
         wide = self._buffer[:, : piece.y.shape[0]]
         np.copyto(wide, piece.X)
         return wide
 
 
-def _predictor(theta: FloatVector, X: FloatMatrix, piece: Piece) -> FloatVector:
+def _predictor(theta: FloatVector, X: FloatMatrix, piece: ArrayChunk) -> FloatVector:
     eta: FloatVector = theta @ X
     if piece.offset is not None:
         eta += piece.offset
@@ -193,7 +193,7 @@ def _join(blocks: list[RowChunk]) -> list[RowChunk]:
             # Blocks of one table all have an offset or none.
             offsets = [each.offset for each in pending if each.offset is not None]
             joined.append(
-                Piece(
+                ArrayChunk(
                     np.ascontiguousarray(np.concatenate([each.X for each in pending], axis=1)),
                     np.concatenate([each.y for each in pending]),
                     np.concatenate(offsets) if offsets else None,

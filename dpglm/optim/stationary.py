@@ -1,22 +1,21 @@
-"""A row loss plus any penalty: the certificate of a stationary point, and Newton's method on a support."""
+"""Stationary points of a row loss plus any penalty: their certificate, and Newton's method on a support."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.model import Smooth
-from dpglm.optim.objective import Objective, RowLoss
+from dpglm.optim.objective import Objective, RowLoss, Smooth
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 _STEPS, _HALVINGS = 30, 12
 
 
-@dataclass(frozen=True)
-class Stationary:
+class Stationary(NamedTuple):
     """A point at which a loss plus a penalty is stationary, and its certificate.
 
     Attributes
@@ -33,8 +32,6 @@ class Stationary:
         Whether ``residual`` reached the tolerance.
     augmentation : float
         c, sum units: zeros are fixed points of the prox with step 1/c.
-    iterations : int
-        Of the outer loop.
     """
 
     gamma: FloatVector
@@ -42,25 +39,13 @@ class Stationary:
     residual: float
     certified: bool
     augmentation: float
-    iterations: int
 
 
 @dataclass(frozen=True)
 class PenalisedLoss:
     """``loss(mixing @ gamma) + ridge |mixing @ gamma|^2 / 2 + penalty(gamma)``, sum units.
 
-    Parameters
-    ----------
-    loss : RowLoss
-        Smooth convex sum over rows, of p coefficients.
-    penalty : Penalty
-        Any, on the penalised gammas, its strength in sum units.
-    ridge : float
-        >= 0.
-    mixing : ndarray, shape (p, p)
-        Invertible.
-    penalised : ndarray of bool, shape (p,)
-        Which gammas are penalised.
+    The penalty, convex or not, acts on the gammas that ``penalised`` marks; ``mixing`` is invertible.
     """
 
     loss: RowLoss
@@ -68,19 +53,6 @@ class PenalisedLoss:
     ridge: float
     mixing: FloatMatrix
     penalised: BoolVector
-
-    @classmethod
-    def of(
-        cls,
-        loss: RowLoss,
-        penalty: Penalty,
-        ridge: float,
-        mixing: FloatMatrix | None,
-        penalised: BoolVector | None,
-    ) -> PenalisedLoss:
-        """With the identity and all coefficients where None is given."""
-        mask = np.ones(loss.size, dtype=np.bool_) if penalised is None else np.asarray(penalised, np.bool_)
-        return cls(loss, penalty, ridge, np.eye(loss.size) if mixing is None else mixing, mask)
 
     @property
     def smooth(self) -> Objective:
@@ -91,18 +63,11 @@ class PenalisedLoss:
         )
 
     def residual(self, gamma: FloatVector, gradient: FloatVector, augmentation: float) -> float:
-        r"""How far a point is from stationary, in units of the gradient.
+        r"""How far a point is from stationary, in units of the gradient of the smooth part, given there.
 
         The norm of: the gradient along unpenalised coefficients; off the support, c times the distance by
         which the prox with step 1/c moves zero; on the support the larger of that distance and
-        :math:`|g_j + P'(\gamma_j)|`.
-
-        Parameters
-        ----------
-        gamma, gradient : ndarray, shape (p,)
-            A point, and the gradient of the smooth part there.
-        augmentation : float
-            c > 0.
+        :math:`|g_j + P'(\gamma_j)|`. c is the augmentation, > 0.
         """
         mask, step = self.penalised, 1.0 / augmentation
         z, pull = gamma[mask], gradient[mask]
@@ -119,18 +84,8 @@ class PenalisedLoss:
     def on_support(self, gamma: FloatVector, *, tolerance: float) -> FloatVector | None:
         """The local minimiser near a point among those with its zeros and signs, by Newton's method.
 
-        Parameters
-        ----------
-        gamma : ndarray, shape (p,)
-            Start.
-        tolerance : float
-            Stop at this norm of the gradient along the support.
-
-        Returns
-        -------
-        ndarray, shape (p,), or None
-            None where the penalty has no derivatives, or where the second derivative of the whole is not
-            positive definite on the way: no local minimum is near.
+        It stops at this norm of the gradient along the support. None where the penalty has no derivatives;
+        or where the whole is not convex on the way, so that no local minimum is near.
         """
         places = np.flatnonzero((gamma != 0.0) | ~self.penalised)
         inside = self.penalised[places]
@@ -140,11 +95,11 @@ class PenalisedLoss:
             return np.zeros_like(gamma)
         signs = np.sign(x[inside])
         point, hessian = reduced.expand(x)
-        bent = self._bent(places, x, point.gradient, hessian)
+        derivatives = self._derivatives(places, x, point.gradient, hessian)
         for _ in range(_STEPS):
-            if bent is None:
+            if derivatives is None:
                 return None
-            left, curvature = bent
+            left, curvature = derivatives
             norm = float(np.linalg.norm(left))
             if not np.isfinite(norm):
                 return None
@@ -159,8 +114,8 @@ class PenalisedLoss:
                 trial = x + length * move
                 if (np.sign(trial[inside]) == signs).all():
                     point, hessian = reduced.expand(trial)
-                    bent = self._bent(places, trial, point.gradient, hessian)
-                    if bent is not None and float(np.linalg.norm(bent[0])) < norm:
+                    derivatives = self._derivatives(places, trial, point.gradient, hessian)
+                    if derivatives is not None and float(np.linalg.norm(derivatives[0])) < norm:
                         break
                 length *= 0.5
             else:
@@ -173,8 +128,7 @@ class PenalisedLoss:
     def away(self, gamma: FloatVector) -> FloatVector | None:
         """Where to start again from a saddle, shape (p,); None where there is none.
 
-        Along the worst_case_rows fall, to where the first coefficient becomes zero if one does. Equal columns
-        share
+        Along the steepest fall, to where the first coefficient becomes zero if one does. Equal columns share
         a coefficient at a saddle of a concave penalty; near it ADMM is slow, so a short step is not enough.
         """
         places = np.flatnonzero((gamma != 0.0) | ~self.penalised)
@@ -182,10 +136,10 @@ class PenalisedLoss:
             return None
         reduced = replace(self.smooth, mixing=np.ascontiguousarray(self.mixing[:, places]))
         point, hessian = reduced.expand(gamma[places], precise=True)
-        bent = self._bent(places, gamma[places], point.gradient, hessian)
-        if bent is None or not np.isfinite(bent[1]).all():
+        derivatives = self._derivatives(places, gamma[places], point.gradient, hessian)
+        if derivatives is None or not np.isfinite(derivatives[1]).all():
             return None
-        roots, vectors = np.linalg.eigh(bent[1])
+        roots, vectors = np.linalg.eigh(derivatives[1])
         if roots[0] >= -1e-8 * float(np.abs(roots).max()):
             return None
         step = np.zeros_like(gamma)
@@ -200,7 +154,7 @@ class PenalisedLoss:
         moved[nearest] = 0.0
         return moved
 
-    def _bent(
+    def _derivatives(
         self, places: IntVector, x: FloatVector, gradient: FloatVector, hessian: FloatMatrix
     ) -> tuple[FloatVector, FloatMatrix] | None:
         """Gradient and second derivative of the whole on a support; None if the penalty knows none."""

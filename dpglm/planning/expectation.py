@@ -1,4 +1,4 @@
-"""Expected precision of a plan: standard errors, intervals and detectable effects before any data are touched."""
+"""Expected precision of a plan: standard errors, intervals and detectable effects, before any data."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Expectation:
 
     @cached_property
     def found(self) -> LinearModel | EstimateNoise | None:
-        """The linear model that the releases make on average, or the noise of the estimate, if either is known."""
+        """The linear model that the releases make on average, or the noise of the estimate, if known."""
         spec = self.plan.specification
         try:
             with np.errstate(all="ignore"):
@@ -164,7 +164,7 @@ class Expectation:
     @property
     def printed(self) -> tuple[bool, ...]:
         """Which coefficients will probably have an interval."""
-        return tuple(decision.printed for decision in self.decisions)
+        return tuple(decision.reported for decision in self.decisions)
 
     @cached_property
     def classical(self) -> FloatVector:

@@ -1,4 +1,4 @@
-"""Expected rows: a table drawn from declared shares and spreads, not from data, and its Fisher information."""
+"""Expected rows: a table drawn from declared shares and spreads, not data; its Fisher information."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
     else:
         natural, mean, variance = rate, rate, rate * (1.0 - rate)
     weight = family.expected_weight(natural) * (1.0 - EXPLAINED if family.binary else 1.0)
-    dispersion = (1.0 - EXPLAINED) * variance if family.dispersion is None else family.dispersion
+    dispersion = family.dispersion if family.fixed_dispersion else (1.0 - EXPLAINED) * variance
     return ExpectedRows(float(n), moments, n * weight * moments, dispersion, mean, variance)
 
 

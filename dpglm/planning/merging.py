@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpglm.data.formula.factors import LevelFactor
+from dpglm.data.formula.model import LevelFactor
 from dpglm.data.schema.levels import label_of
 from dpglm.data.schema.variables import Categorical
 from dpglm.errors import DpglmError
@@ -71,13 +71,14 @@ class _Main:
 def proposals(expected: Expectation) -> tuple[Merger, ...]:
     """Mergers of the rarest declared levels of each factor that has levels without an interval.
 
-    Pools are found on the study's own linear model, as weighted means of levels, and then computed again with
+    Pools are found on the linear model to expect, as weighted means of levels, and then computed again with
     the levels merged. Factors without declared shares, with two levels or in an interaction are left alone,
     and so are reference levels.
     """
     if not expected.has_intervals:
         return ()
-    pools = {main.variable: _pools(expected, main) for main in _mains(expected) if _worth(expected, main.variable)}
+    worth = [main for main in _mains(expected) if _worth(expected, main.variable)]
+    pools = {main.variable: _pools(expected, main) for main in worth}
     pools = {name: found for name, found in pools.items() if found}
     if not pools:
         return ()
@@ -126,10 +127,10 @@ def _mains(expected: Expectation) -> Iterator[_Main]:
             continue
         factor = model.factors[usages[0].factor]
         alone = sum(bool(used & others) for others in uses) == 1
-        if not isinstance(factor, LevelFactor) or not isinstance(factor.source, str) or not alone:
+        if not isinstance(factor, LevelFactor) or factor.expression.op != "column" or not alone:
             continue
         against = usages[0].table - usages[0].table[0]
-        yield _Main(factor.source, against @ expected.model.coding.user_from_coded[term.start : term.stop])
+        yield _Main(factor.expression.name, against @ expected.model.coding.user_from_coded[term.start : term.stop])
 
 
 def _columns(expected: Expectation, factor: int) -> tuple[str, ...]:
@@ -140,7 +141,7 @@ def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, B
     """Standard errors of linear functions, and whether they will probably have an interval."""
     assert isinstance(expected.found, LinearModel)
     found = Contrasts(expected.found, rows)
-    printed = np.array([verdict.printed for verdict in interval_decisions(found)], dtype=np.bool_)
+    printed = np.array([decision.reported for decision in interval_decisions(found)], dtype=np.bool_)
     return expected.model.response.unit * found.deviations, printed
 
 
@@ -173,7 +174,7 @@ def _pools(expected: Expectation, main: _Main) -> list[list[int]]:
 
 
 def _merged(expected: Expectation, pools: dict[str, list[list[int]]]) -> Expectation | None:
-    """The study with these levels merged; None where its formula names one of them."""
+    """The same with these levels merged; None where its formula names one of them."""
     variables = dict(expected.model.schema.variables)
     for name, lists in pools.items():
         variable = variables[name]
@@ -204,11 +205,14 @@ def _joined(variable: Categorical, lists: Sequence[Sequence[int]], level: int) -
     return " or ".join(label_of(variable.levels[one]) for one in pool)
 
 
-def _mergers(expected: Expectation, merged: Expectation, pools: dict[str, list[list[int]]]) -> Iterator[Merger]:
+def _mergers(
+    expected: Expectation, merged: Expectation, pools: dict[str, list[list[int]]]
+) -> Iterator[Merger]:
     """What the mergers bring, by the two linear models."""
     before = {main.variable: main for main in _mains(expected)}
     for main in _mains(merged):
-        old, new = expected.model.schema.variables[main.variable], merged.model.schema.variables[main.variable]
+        old = expected.model.schema.variables[main.variable]
+        new = merged.model.schema.variables[main.variable]
         assert isinstance(old, Categorical)
         assert isinstance(new, Categorical)
         for pool in pools.get(main.variable, ()):
@@ -219,7 +223,9 @@ def _mergers(expected: Expectation, merged: Expectation, pools: dict[str, list[l
             yield Merger(main.variable, names, float(single.max()), float(errors[0]), bool(printed[0]))
 
 
-def _grown(expected: Expectation, name: str, lists: list[list[int]], found: Sequence[Merger]) -> list[list[int]]:
+def _grown(
+    expected: Expectation, name: str, lists: list[list[int]], found: Sequence[Merger]
+) -> list[list[int]]:
     """The pools of one variable; those without an interval take up the next rarest level that is free."""
     variable = expected.model.schema.variables[name]
     assert isinstance(variable, Categorical)

@@ -36,8 +36,8 @@ ORIENTATION = (
     "nearly repeat each other have larger standard errors."
 )
 NOTHING = (
-    "This method combines several models: what its releases say about the precision of single coefficients is "
-    "not known before the fit."
+    "This method combines several models: the precision of single coefficients is not known "
+    "before the fit."
 )
 
 
@@ -141,8 +141,8 @@ def _notes(expected: Expectation) -> tuple[str, ...]:
         notes.append(
             "No intervals: the whole budget goes to the estimate. std err is the expected spread of the "
             "estimates before their penalty; an effect below detectable will not be told from zero. "
-            f"penalty='none' with an (epsilon, delta) budget and goal='explain' pays for intervals of up to {MOST} "
-            "coefficients."
+            f"penalty='none' with an (epsilon, delta) budget and goal='explain' pays for intervals of "
+            f"up to {MOST} coefficients."
         )
     else:
         notes.append(
@@ -156,8 +156,8 @@ def _notes(expected: Expectation) -> tuple[str, ...]:
         notes.append(f"{words[0].upper()}{words[1:]}.")
     if expected.assumed_equal:
         notes.append(
-            f"Equal shares of levels are assumed for {_listed(expected.assumed_equal)}: declare shares= in the "
-            "schema to see what rare levels cost, and which to merge."
+            f"Equal shares of levels are assumed for {_listed(expected.assumed_equal)}: declare shares= in "
+            "the schema to see what rare levels cost, and which to merge."
         )
     return (*notes, ORIENTATION)
 
@@ -166,7 +166,7 @@ def _gaps(expected: Expectation) -> list[str]:
     """A sentence for each reason why coefficients will probably have no interval."""
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
     for name, decision in zip(expected.names, expected.decisions, strict=True):
-        if not decision.printed:
+        if not decision.reported:
             groups.setdefault(decision.reason, []).append((name, decision))
     return [
         f"Probably no interval, {why}: "

@@ -101,14 +101,14 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
         return ()
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
     for name, verdict in zip(record.names, record.interval_decisions, strict=True):
-        if not verdict.printed:
+        if not verdict.reported:
             groups.setdefault(verdict.reason, []).append((name, verdict))
     lines = [f"No interval (-), {reason}: {_listed(group)}." for reason, group in groups.items()]
     if not lines:
         return ()
     repair = "In brackets: by how much n or epsilon would have to grow for an interval."
     if any(
-        mergeable(record)[j] for j, verdict in enumerate(record.interval_decisions) if not verdict.printed
+        mergeable(record)[j] for j, verdict in enumerate(record.interval_decisions) if not verdict.reported
     ):
         repair += " Or merge the level with another by declaration."
     return (*lines, repair)

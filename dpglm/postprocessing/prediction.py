@@ -110,7 +110,7 @@ def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, Float
     for start in range(0, len(usable), ROWS):
         places = usable[start : start + ROWS]
         found = Contrasts(record.contrasts.model, rows[places])
-        kept = np.array([verdict.printed for verdict in interval_decisions(found)])
+        kept = np.array([verdict.reported for verdict in interval_decisions(found)])
         centre[places] = np.where(kept, found.estimates, np.nan)
         error[places] = np.where(kept, found.deviations, np.nan)
     return centre, error

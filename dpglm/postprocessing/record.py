@@ -16,7 +16,7 @@ from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.interval_decision import IntervalDecision, interval_decisions
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.papers.stacking.stack import Stack
 from dpglm.postprocessing.released_fields import locked, same
 from dpglm.privacy.description import MethodDescription
@@ -91,7 +91,7 @@ class FitRecord:
     n_rows: int | None  # only where the relation makes it public
     ledger: LedgerState | None
     version: str
-    released: Released | None = None  # what intervals and free refits are made of
+    released: ScoreAndInformation | None = None  # what intervals and free refits are made of
     exact_path: ExactPath | None = None  # of a fit that was asked for without privacy, and of no other
     description: MethodDescription = NO_DESCRIPTION  # how the method works, public
     stack: Stack | None = None  # several models that predict together; estimates are then an approximation
@@ -223,7 +223,7 @@ def plain(value: object, name: str, *, depth: int = 0) -> Any:
 def _same(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-    if isinstance(one, Released) and isinstance(other, Released):
+    if isinstance(one, ScoreAndInformation) and isinstance(other, ScoreAndInformation):
         return same(one, other)
     # The text of a float is exact, and that of NaN equals itself.
     return repr(one) == repr(other) if isinstance(one, dict | LedgerState | float) else one == other

@@ -8,13 +8,13 @@ from typing import Any, get_args
 import numpy as np
 
 from dpglm.glm.term_columns import Kind, TermColumns
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.typing import FloatMatrix, FloatVector
 
 KINDS: tuple[str, ...] = get_args(Kind)
 
 
-def locked(released: Released) -> Released:
+def locked(released: ScoreAndInformation) -> ScoreAndInformation:
     """A copy whose arrays are read-only and whose curvature is symmetric to the last bit."""
     term_columns = tuple(
         replace(block, table=_locked(block.table), prior=_locked(block.prior))
@@ -26,24 +26,24 @@ def locked(released: Released) -> Released:
         centre=_locked(released.centre),
         score=_locked(released.score),
         # Half of twice a number is the number: a symmetric matrix stays as it is.
-        curvature=_locked(0.5 * (released.curvature + released.curvature.T)),
+        information=_locked(0.5 * (released.information + released.information.T)),
         score_scale=float(released.score_scale),
         information_scale=float(released.information_scale),
         dispersion=float(released.dispersion),
-        spread=_locked(released.spread),
+        initial_variance=_locked(released.initial_variance),
         third_derivative_bound=float(released.third_derivative_bound),
         origin=None if released.origin is None else _locked(released.origin),
     )
 
 
-def same(one: Released, other: Released) -> bool:
+def same(one: ScoreAndInformation, other: ScoreAndInformation) -> bool:
     """Whether every number and label agrees to the last bit."""
     if len(one.term_columns) != len(other.term_columns) or not _agree(one, other):
         return False
     return all(_agree(a, b) for a, b in zip(one.term_columns, other.term_columns, strict=True))
 
 
-def _agree(one: Released | TermColumns, other: Released | TermColumns) -> bool:
+def _agree(one: ScoreAndInformation | TermColumns, other: ScoreAndInformation | TermColumns) -> bool:
     for field in fields(one):
         a, b = getattr(one, field.name), getattr(other, field.name)
         if field.name == "term_columns":
@@ -54,7 +54,7 @@ def _agree(one: Released | TermColumns, other: Released | TermColumns) -> bool:
     return True
 
 
-def to_fields(released: Released) -> dict[str, Any]:
+def to_fields(released: ScoreAndInformation) -> dict[str, Any]:
     """``released`` as mappings, lists and numbers; arrays stay arrays."""
     values: dict[str, Any] = {
         "term_columns": [
@@ -73,7 +73,7 @@ def to_fields(released: Released) -> dict[str, Any]:
     }
     for field in fields(released):
         values.setdefault(field.name, getattr(released, field.name))
-    return values | {"curvature": to_triangle(released.curvature)}
+    return values | {"information": to_triangle(released.information)}
 
 
 def to_triangle(matrix: FloatMatrix) -> FloatVector:

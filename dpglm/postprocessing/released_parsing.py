@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.checks import (
     Check,
     amount,
@@ -35,17 +35,17 @@ RELEASED: Final[dict[str, Check]] = {
     "term_columns": listed(mapping(**_BLOCK)),
     "centre": numbers,
     "score": numbers,
-    "curvature": numbers,
+    "information": numbers,
     "score_scale": amount,
     "information_scale": amount,
     "dispersion": finite,
-    "spread": numbers,
+    "initial_variance": numbers,
     "third_derivative_bound": amount,
     "origin": maybe(numbers),
 }
 
 
-def released(values: dict[str, Any], size: int) -> Released:
+def released(values: dict[str, Any], size: int) -> ScoreAndInformation:
     """What was released, from checked values of the keys of `RELEASED`.
 
     Raises
@@ -55,26 +55,26 @@ def released(values: dict[str, Any], size: int) -> Released:
         prior or a
         dispersion that is not positive, or a variance below 0.
     """
-    for name in ("centre", "score", "spread"):
+    for name in ("centre", "score", "initial_variance"):
         if len(values[name]) != size:
             fault(f"released {name} of another length than names", "one entry per coefficient")
     if values["origin"] is not None and len(values["origin"]) != size:
         fault("released origin of another length than names", "one entry per coefficient, or null")
-    if len(values["curvature"]) != size * (size + 1) // 2:
-        fault("released curvature of another length", "the lower triangle of a matrix, row by row")
+    if len(values["information"]) != size * (size + 1) // 2:
+        fault("released information of another length", "the lower triangle of a matrix, row by row")
     if values["dispersion"] <= 0.0:
         fault("released dispersion that is not positive", "a number > 0")
-    if any(variance < 0.0 for variance in values["spread"]):
-        fault("released spread below 0", "numbers >= 0")
-    return Released(
+    if any(variance < 0.0 for variance in values["initial_variance"]):
+        fault("released initial_variance below 0", "numbers >= 0")
+    return ScoreAndInformation(
         term_columns=_blocks(values["term_columns"], size),
         centre=np.array(values["centre"]),
         score=np.array(values["score"]),
-        curvature=from_triangle(np.array(values["curvature"]), size),
+        information=from_triangle(np.array(values["information"]), size),
         score_scale=values["score_scale"],
         information_scale=values["information_scale"],
         dispersion=values["dispersion"],
-        spread=np.array(values["spread"]),
+        initial_variance=np.array(values["initial_variance"]),
         third_derivative_bound=values["third_derivative_bound"],
         origin=None if values["origin"] is None else np.array(values["origin"]),
     )

@@ -20,7 +20,7 @@ SOURCES = ("sampling", "privacy of the estimate", "privacy of the curvature", "a
 
 def printed(record: FitRecord) -> BoolVector:
     """Which coefficients have an interval, shape (p,)."""
-    return np.array([verdict.printed for verdict in record.interval_decisions], dtype=np.bool_)
+    return np.array([verdict.reported for verdict in record.interval_decisions], dtype=np.bool_)
 
 
 def penalised(record: FitRecord) -> bool:

@@ -81,7 +81,7 @@ def wald_test(record: FitRecord, asked: object) -> WaldResult:
         failed = [
             f"{word}: {verdict.reason}"
             for word, verdict in zip(words, judged, strict=True)
-            if not verdict.printed
+            if not verdict.reported
         ]
         reason = "; ".join(failed)
         if not failed:

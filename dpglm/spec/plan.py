@@ -1,4 +1,4 @@
-"""Plans: the releases of a specification with their price, which can be expected from, audited, approved and run."""
+"""Plans: the releases of a specification with their price; they can be audited, approved and run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STEPS: Final = ("charge", "read and solve", "write up")
 class Plan:
     """What a fit will release and what that costs: made from public facts, before any row is read.
 
-    An ethics board can approve it by its `fingerprint`, which stands in the ledger, the result and the report.
+    An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import os
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 import numpy as np
@@ -86,7 +87,7 @@ def fit_sites(
             for site in sites
         }
         runs = deque(
-            at_site(site, lambda site=site, noise=noise: Run.of(plans[site], tables[site], seeded=not noise.private))
+            at_site(site, partial(Run.of, plans[site], tables[site], seeded=not noise.private))
             for site, noise in zip(sites, noises, strict=True)
         )
         guarantees = [run.guarantee for run in runs]
@@ -174,7 +175,7 @@ def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:
     SchemaError
         A table without a schema, or sites that disagree on the columns, the unit or ``sites``.
     """
-    schemas = {site: at_site(site, lambda table=table: find_schema(table)) for site, table in tables.items()}
+    schemas = {site: at_site(site, partial(find_schema, table)) for site, table in tables.items()}
     first, declared = next(iter(schemas.items()))
     for site, other in schemas.items():
         differing = [
@@ -223,11 +224,12 @@ def at_site(site: str, action: Callable[[], Result]) -> Result:
 def _charge(
     ledger: Ledger | None, runs: Sequence[Run], sites: Sequence[str], whole: Guarantee, *, once: bool
 ) -> LedgerState | None:
-    """Charge all sites or none, a line for each site; one line for all where everybody is at one site only."""
+    """Charge all sites or none: a line for each site, or one where everybody is at one site only."""
     if ledger is None:
         return None
     if once and len(sites) > 1:
-        charges = [(whole, f"{runs[0].plan.what} at {len(sites)} sites, one per person", runs[0].plan.fingerprint)]
+        plan = runs[0].plan
+        charges = [(whole, f"{plan.what} at {len(sites)} sites, one per person", plan.fingerprint)]
     else:
         charges = [
             (run.guarantee, f"{run.plan.what} at site {site!r}", run.plan.fingerprint)

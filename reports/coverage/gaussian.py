@@ -35,7 +35,7 @@ from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.methods.base import Problem
 from dpglm.methods.moments import Moments
 from dpglm.methods.response_scale import to_response_scale
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.typing import FloatVector
 from reports.coverage.study import OUT
@@ -69,7 +69,7 @@ class Rows:
         self.response = NumericResponse.of(self.schema, response)
         source = open_source(loaded.frame)
         design = Design(source, self.schema, RowEncoder(model, self.coding), self.response)
-        self.pieces = tuple(Piece(block.X, block.y, None) for block in design.chunks())
+        self.pieces = tuple(ArrayChunk(block.X, block.y, None) for block in design.chunks())
         self.X = np.concatenate([piece.X for piece in self.pieces], axis=1).astype(np.float64)
         self.y = np.concatenate([piece.y for piece in self.pieces])
 
@@ -82,7 +82,7 @@ class Rows:
         """Number of rows."""
         return len(self.y)
 
-    def chunks(self) -> tuple[Piece, ...]:
+    def chunks(self) -> tuple[ArrayChunk, ...]:
         """The rows in blocks."""
         return self.pieces
 
@@ -90,7 +90,8 @@ class Rows:
         """Exchange the response."""
         ends = np.cumsum([len(piece.y) for piece in self.pieces])[:-1]
         self.pieces = tuple(
-            Piece(piece.X, part, None) for piece, part in zip(self.pieces, np.split(y, ends), strict=True)
+            ArrayChunk(piece.X, part, None)
+            for piece, part in zip(self.pieces, np.split(y, ends), strict=True)
         )
 
 
@@ -154,7 +155,7 @@ class Truth:
             assert estimate.released is not None
             found = Contrasts(interval_model(estimate.released), coding.user_from_coded)
             covered = np.abs(found.estimates - unit * self.beta) <= 1.96 * found.deviations
-            printed = np.array([verdict.printed for verdict in interval_decisions(found)])
+            printed = np.array([verdict.reported for verdict in interval_decisions(found)])
             fits.append((printed, covered, found.deviations / (unit * self.errors)))
         keep = np.asarray(coding.penalised)
         given, hit, width = (np.array([fit[part][keep] for fit in fits]) for part in range(3))

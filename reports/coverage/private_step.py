@@ -75,7 +75,7 @@ def private_fit(
     released = released_by(problem, plan, Curator(rows.answered(y), plan, SeededNoise(seed)).ask)
     user = coding.user_from_coded
     found = Contrasts(interval_model(released), user)
-    scale, curvature = released.score_scale, released.curvature
+    scale, curvature = released.score_scale, released.information
     floor = released.information_scale
     fitted = {
         "naive": naive(released.centre, curvature, user, floor=floor),
@@ -92,7 +92,7 @@ def private_fit(
     return {
         "estimate": found.estimates,
         "sd": found.deviations,
-        "printed": np.array([verdict.printed for verdict in interval_decisions(found)]),
+        "printed": np.array([verdict.reported for verdict in interval_decisions(found)]),
         **{f"{recipe}_{name}": value for recipe, both in fitted.items() for name, value in both.items()},
         "variance_sampling": sampling,
         "variance_estimate": estimate,

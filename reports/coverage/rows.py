@@ -17,7 +17,7 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.typing import FloatBlock, FloatVector
 from reports.coverage.tables import Loaded
 
@@ -30,14 +30,14 @@ class StudyRows:
     ----------
     schema, model, coding
         Public: what was declared, the formula read against it, and the coding.
-    pieces : tuple of Piece
+    pieces : tuple of ArrayChunk
         Coded rows in blocks of 2,000, variables down, float32: they *are* the design of the study.
     """
 
     schema: Schema
     model: Model
     coding: Coding
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ArrayChunk, ...]
 
     @classmethod
     def of(cls, loaded: Loaded) -> Self:
@@ -47,7 +47,7 @@ class StudyRows:
         encoder = RowEncoder(model, coding)
         response = BinaryResponse.of(loaded.schema, model.response)
         design = Design(open_source(loaded.frame), loaded.schema, encoder, response)
-        pieces = tuple(Piece(block.X, block.y, block.offset) for block in design.chunks())
+        pieces = tuple(ArrayChunk(block.X, block.y, block.offset) for block in design.chunks())
         assert all(piece.offset is None for piece in pieces), "the study has no offsets"
         return cls(loaded.schema, model, coding, pieces)
 
@@ -60,7 +60,7 @@ class StudyRows:
         """Number of rows n."""
         return sum(piece.y.shape[0] for piece in self.pieces)
 
-    def chunks(self) -> Iterator[Piece]:
+    def chunks(self) -> Iterator[ArrayChunk]:
         """The rows, block by block."""
         return iter(self.pieces)
 
@@ -73,7 +73,7 @@ class StudyRows:
         pieces, first = [], 0
         for piece in self.pieces:
             last = first + piece.y.shape[0]
-            pieces.append(Piece(piece.X, y[first:last], None))
+            pieces.append(ArrayChunk(piece.X, y[first:last], None))
             first = last
         assert first == y.shape[0], "one response a row"
         return type(self)(self.schema, self.model, self.coding, tuple(pieces))

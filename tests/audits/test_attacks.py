@@ -24,7 +24,7 @@ from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from tests.audits.harness import FAILURE, Acts, claimed
 from tests.audits.test_minimiser import calibrated
 from tests.audits.test_moments import planned
@@ -69,8 +69,8 @@ def test_noise_reused_by_a_second_release_cancels() -> None:
     for what in ("curvature", "score"):
         release = Information(families["binomial"](), 1.0, "gaussian", span, what)  # type: ignore[arg-type]
         releases.append(replace(release, scale=release.sensitivity("add-remove") * math.sqrt(2.0)))
-    row = Piece(np.ones((1, 1), dtype=np.float32), np.ones(1), None)
-    none = Piece(np.zeros((1, 0), dtype=np.float32), np.zeros(0), None)
+    row = ArrayChunk(np.ones((1, 1), dtype=np.float32), np.ones(1), None)
+    none = ArrayChunk(np.zeros((1, 0), dtype=np.float32), np.zeros(0), None)
     pair = Neighbours("a row or none", Table(row), Table(none), at=np.zeros(1))
     # In units of their scales both answers hold the same noise: the difference has none.
     scales = [release.scale for release in releases]  # type: ignore[attr-defined]
@@ -83,8 +83,8 @@ def test_noise_reused_by_a_second_release_cancels() -> None:
 def test_an_intercept_without_ridge_tells_whether_a_row_is_there() -> None:
     privacy = dpglm.Privacy(1.0, relation="add-remove")
     ours = calibrated(privacy)
-    row = Piece(np.ones((1, 1), dtype=np.float32), np.ones(1), None)
-    none = Piece(np.zeros((1, 0), dtype=np.float32), np.zeros(0), None)
+    row = ArrayChunk(np.ones((1, 1), dtype=np.float32), np.ones(1), None)
+    none = ArrayChunk(np.zeros((1, 0), dtype=np.float32), np.zeros(0), None)
     pair = Neighbours("a row or none", Table(row), Table(none))
     # Without a ridge the minimiser runs off, unless a row holds it.
     assert not stands(Acts((replace(ours, ridge=1e-4),)), pair, privacy)
@@ -113,7 +113,7 @@ def test_rows_above_the_norm_bound_are_read_as_zeros() -> None:
         return Design(source, schema, LongRows(), BinaryResponse.of(schema, "y"))
 
     def long(answer: float) -> Table:
-        return Table(Piece(np.full((1, 1), 3.0, dtype=np.float32), np.array([answer]), None))
+        return Table(ArrayChunk(np.full((1, 1), 3.0, dtype=np.float32), np.array([answer]), None))
 
     broken = Neighbours("long rows", long(1.0), long(0.0))
     held = Neighbours("long rows", table("yes"), table("no"))  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ def test_a_mean_whose_sensitivity_uses_the_wrong_count(divisor: str) -> None:
     release = planned(dpglm.Privacy(epsilon))
     level = np.zeros((2, 2), dtype=np.float32)
     level[0, 0] = level[1, 1] = 1.0
-    first, second = (Table(Piece(level, np.array([1.0, answer]), None)) for answer in (1.0, -1.0))
+    first, second = (Table(ArrayChunk(level, np.array([1.0, answer]), None)) for answer in (1.0, -1.0))
     assert stands(Acts((release,)), Neighbours("a level of one row", first, second), dpglm.Privacy(epsilon))
 
 

@@ -22,7 +22,7 @@ from dpglm.glm.term_columns import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.bounded import calibrate_bounded, calibrate_bounded_pure
 from dpglm.privacy.budget import Relation
 from tests.audits.harness import Case, check, hidden, of_releases
@@ -77,10 +77,10 @@ def beside_its_curvature(relation: Relation) -> Case:
     curvature = Information(COUNTS, scale, "gaussian", span)
     # Means from .8 to 1 of the bound: the coefficient moves by about scale / ridge = .15 or less.
     offset = np.array([math.log(0.85 * COUNTS.bound)])
-    first = Piece(np.ones((1, 1), dtype=np.float32), np.zeros(1), offset)
-    second = Piece(np.zeros((1, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+    first = ArrayChunk(np.ones((1, 1), dtype=np.float32), np.zeros(1), offset)
+    second = ArrayChunk(np.zeros((1, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
     if relation == "replace-one":
-        second = Piece(-np.ones((1, 1), dtype=np.float32), np.zeros(1), np.array([1e3]))
+        second = ArrayChunk(-np.ones((1, 1), dtype=np.float32), np.zeros(1), np.array([1e3]))
     pairs = [Neighbours("a mean near the bound", Table(first), Table(second))]
     releases = [minimiser, curvature]
     return of_releases(Information, "counts, both", privacy, releases, pairs, trials=10_000, part=0.6)

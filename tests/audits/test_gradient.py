@@ -16,7 +16,7 @@ import dpglm
 from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.glm.families import families
 from dpglm.mechanisms.gradient import Gradient
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.subsampled import sampled_scale
 from tests.audits.harness import Case, check, of_releases
@@ -65,7 +65,7 @@ def beside(table: Table, other: Table) -> Table:
     assert all(piece.offset is not None for piece in pieces)
     X = np.concatenate([piece.X for piece in pieces], axis=1)
     y = np.concatenate([piece.y for piece in pieces])
-    return Table(Piece(X, y, np.concatenate([piece.offset for piece in pieces])))  # type: ignore[misc]
+    return Table(ArrayChunk(X, y, np.concatenate([piece.offset for piece in pieces])))  # type: ignore[misc]
 
 
 CASES = cases()

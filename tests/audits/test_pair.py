@@ -21,7 +21,7 @@ from dpglm.glm.term_columns import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import basic_composition
 from dpglm.privacy.pair import calibrate_pair
@@ -68,10 +68,10 @@ def planned(
 def rows(size: int, offset: float) -> tuple[RowChunk, RowChunk]:
     """One row along the first axis; and along the second, or in one column the opposite one."""
     axes = np.eye(size, dtype=np.float32)
-    first = Piece(axes[:, :1].copy(), np.array([1.0]), np.array([-offset]))
+    first = ArrayChunk(axes[:, :1].copy(), np.array([1.0]), np.array([-offset]))
     if size == 1:
-        return first, Piece(axes[:, :1].copy(), np.array([0.0]), np.array([offset]))
-    return first, Piece(axes[:, 1:].copy(), np.array([1.0]), np.array([-offset]))
+        return first, ArrayChunk(axes[:, :1].copy(), np.array([0.0]), np.array([offset]))
+    return first, ArrayChunk(axes[:, 1:].copy(), np.array([1.0]), np.array([-offset]))
 
 
 PLANS: list[tuple[str, Relation, float, float, int, float, float]] = [
@@ -91,7 +91,7 @@ def cases() -> list[Case]:
         privacy = dpglm.Privacy(EPSILON, DELTA, relation=relation)
         first, second = rows(size, offset)
         if relation == "add-remove":
-            second = Piece(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+            second = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
         pairs = [Neighbours(what, Table(first), Table(second))]
         releases = planned(relation, share, ridge, size)
         title = f"both releases, {share:g} for the curvature"

@@ -22,7 +22,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.methods.base import Method, Problem
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.mpadmm import MPADMM
 from tests.audits.harness import FAILURE, claimed
@@ -66,7 +66,7 @@ def one_row(rows: int, rest: float) -> Neighbours:
         X = np.full((1, rows), rest, dtype=np.float32)
         X[0, 0] = first
         y = np.where(np.arange(rows) % 2 == 0, 1.0, 0.0)
-        tables.append(Table(Piece(X, y, None)))
+        tables.append(Table(ArrayChunk(X, y, None)))
     return Neighbours("one row", *tables)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
@@ -135,7 +135,7 @@ INTERVAL_NAMES = (
 )
 
 
-def released() -> Released:
+def released() -> ScoreAndInformation:
     """A released linear model from round numbers: no noise was drawn."""
     corner = np.array([[3.0, 0.0, 0.0], [-1.0, 8.0**0.5, 0.0], [-1.0, -(2.0**0.5), 6.0**0.5]]) / 12.0**0.5
     corners = np.vstack([corner, -corner.sum(axis=0)])
@@ -156,20 +156,20 @@ def released() -> Released:
     curvature[4:6, 4:6] = np.array([[0.14, 0.03], [0.03, 0.18]]) / norm**2
     centre = np.array([-4.0, 0.75, -0.25, 0.5, -0.25, -3.0])
     ridge = np.array([0.5, 2.0, 2.0, 2.0, 2.0, 2.0])
-    return Released(
+    return ScoreAndInformation(
         term_columns=blocks,
         centre=centre,
         score=ridge * centre,
-        curvature=np.round(400.0 * curvature, 6),  # the same on every machine
+        information=np.round(400.0 * curvature, 6),  # the same on every machine
         score_scale=6.5,
         information_scale=1.625,
         dispersion=1.0,
-        spread=6.5**2 / ridge**2,
+        initial_variance=6.5**2 / ridge**2,
         third_derivative_bound=1.0,
     )
 
 
-def user_from_coded(model: Released) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def user_from_coded(model: ScoreAndInformation) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Jobs against the farmer's; age over 17 to 43, religious over 1 to 4; the intercept at 0 of both."""
     matrix = np.zeros((6, 6))
     constant, corners, slope = (model.term_columns[k].table for k in (0, 1, 2))
@@ -220,7 +220,7 @@ def dense_fit() -> FitResult:
     """The fit with intervals, without a penalty: its coefficients are the debiased ones."""
     fit = interval_fit()
     assert fit.contrasts is not None
-    printed = np.array([verdict.printed for verdict in fit.interval_decisions])
+    printed = np.array([verdict.reported for verdict in fit.interval_decisions])
     estimates = np.where(printed, fit.contrasts.estimates, fit.contrasts.shrunk)
     return interval_fit(
         penalty="none",

@@ -25,7 +25,7 @@ from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows,
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.printed import PrintedDPSC, PrintedMPADMM
 from dpglm.privacy.budget import Relation
 from tests.golden.numbers import Case, Section, told
@@ -53,9 +53,9 @@ class Table:
             offset = np.cos(place) / 2.0
             unusable = place % 6 == 5
             X[:, unusable], y[unusable], offset[unusable] = 0.0, 0.0, 0.0
-            self._chunks.append(Piece(X.astype(np.float32), y, offset if offsets else None))
+            self._chunks.append(ArrayChunk(X.astype(np.float32), y, offset if offsets else None))
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         return self._chunks
 
     def row_count(self) -> int:
@@ -203,7 +203,7 @@ def run_exact() -> Iterator[Case]:
         ("plain", ExactMinimiser(penalty=lasso, **shared)),
         ("path", ExactMinimiser(penalty=lasso, path=True, strengths=4, **shared)),
         ("folds", ExactMinimiser(penalty=penalties["l2"](None), folds=3, strengths=4, **shared)),
-        ("stationary", ExactMinimiser(penalty=scad, solver="admm", strengths=3, **shared)),
+        ("stationary", ExactMinimiser(penalty=scad, strengths=3, **shared)),
     ):
         yield name, _run(release)
 

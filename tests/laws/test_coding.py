@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding, Kind
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.formula.factors import simplex_corners
+from dpglm.data.formula.model import simplex_corners
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Numeric
@@ -150,7 +150,7 @@ def test_groups_cover_the_coded_columns_and_bound_their_parts(formula: str) -> N
     for group in coding.groups:
         part = (rows[:, group.start : group.stop] ** 2).sum(axis=1).max() * coding.row_norm**2
         assert part <= group.bound
-        assert group.share > 0
+        assert all(product.scale > 0 for product in group.products)
 
 
 @pytest.mark.parametrize("formula", MAIN + OTHERS)

@@ -9,7 +9,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.exact import ExactMinimiser
 from dpglm.mechanisms.noise.source import SeededNoise
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 FAMILY = families["binomial"]()
@@ -24,10 +24,10 @@ class Table:
     def __init__(self, X: FloatMatrix, y: FloatVector) -> None:
         self.X, self.y = X, y
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         parts = (slice(0, 100), slice(100, None))
         return [
-            Piece(np.ascontiguousarray(self.X[:, part], dtype=np.float32), self.y[part], None)
+            ArrayChunk(np.ascontiguousarray(self.X[:, part], dtype=np.float32), self.y[part], None)
             for part in parts
         ]
 

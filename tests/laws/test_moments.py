@@ -18,7 +18,7 @@ from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Problem
 from dpglm.methods.moments import Moments
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.composition import basic_composition
 from tests.silence import Silence
 
@@ -32,10 +32,10 @@ def blocks(size: int = SIZE) -> tuple[TermColumns, ...]:
 class Table:
     """Given blocks of rows."""
 
-    def __init__(self, *pieces: Piece) -> None:
+    def __init__(self, *pieces: ArrayChunk) -> None:
         self.size, self._pieces = len(pieces[0].X), pieces
 
-    def chunks(self) -> tuple[Piece, ...]:
+    def chunks(self) -> tuple[ArrayChunk, ...]:
         return self._pieces
 
     def row_count(self) -> int:
@@ -49,7 +49,7 @@ def release(weights: tuple[float, float, float, float], size: int = SIZE) -> Sec
 
 def table(x: Any, y: float, offset: float | None = None) -> Table:
     known = None if offset is None else np.array([offset])
-    return Table(Piece(np.asarray(x, dtype=np.float32).reshape(-1, 1), np.array([y]), known))
+    return Table(ArrayChunk(np.asarray(x, dtype=np.float32).reshape(-1, 1), np.array([y]), known))
 
 
 def moved(kind: SecondMoments, one: Table, other: Table | None) -> float:
@@ -137,7 +137,7 @@ def test_moments_are_those_of_the_rows_and_unusable_rows_count_for_nothing() -> 
     y, offset = rng.uniform(-1, 1, 50), rng.normal(size=50) / 5
     X[:, ::7] = y[::7] = offset[::7] = 0.0
     kind = release((0.7, 0.7, 0.1, 0.1))
-    halves = [Piece(X[:, part], y[part], offset[part]) for part in (slice(0, 20), slice(20, 50))]
+    halves = [ArrayChunk(X[:, part], y[part], offset[part]) for part in (slice(0, 20), slice(20, 50))]
     found = MomentSums.of(kind.run(Table(*halves), None, Silence()), SIZE)
     wide, left = X.astype(float), np.clip(y - offset, -1, 1)
     np.testing.assert_allclose(found.gram, wide @ wide.T, rtol=1e-12, atol=1e-12)
@@ -149,7 +149,7 @@ def test_moments_are_those_of_the_rows_and_unusable_rows_count_for_nothing() -> 
 
 def test_noise_has_the_stated_deviations() -> None:
     kind = release((0.8, 0.5, 0.2, 0.1))
-    noise, empty = SeededNoise(2), Table(Piece(np.zeros((SIZE, 0), np.float32), np.zeros(0), None))
+    noise, empty = SeededNoise(2), Table(ArrayChunk(np.zeros((SIZE, 0), np.float32), np.zeros(0), None))
     drawn = np.array([kind.run(empty, None, noise) for _ in range(20_000)])
     diagonal = np.equal(*np.triu_indices(SIZE))
     expected = np.concatenate(

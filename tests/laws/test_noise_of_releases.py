@@ -24,7 +24,7 @@ from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.typing import FloatMatrix
 
 Law = Literal["gaussian", "gamma"]
@@ -39,7 +39,7 @@ class Empty:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         return []
 
     def row_count(self) -> int:
@@ -167,8 +167,8 @@ def test_shortened_rows_fill_the_reach_of_their_ridges_and_stay_within() -> None
     X = np.array([[0.9, 0.3, 0.1, 0.01], [0.1, 0.9, 0.1, 0.99]], dtype=np.float32)
 
     class Rows(Empty):
-        def chunks(self) -> list[Piece]:
-            return [Piece(X, np.zeros(4), None)]
+        def chunks(self) -> list[ArrayChunk]:
+            return [ArrayChunk(X, np.zeros(4), None)]
 
         def row_count(self) -> int:
             return 4

@@ -20,8 +20,7 @@ from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.optim.admm import default_augmentation, lipschitz, minimise_by_admm
 from dpglm.optim.minimise import minimise
-from dpglm.optim.reweighted import minimise_reweighted
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 CONVEX = [name for name in penalties if penalties[name].convex]
@@ -52,10 +51,10 @@ class Table:
         chosen.X, chosen.y, chosen.size = self.X[rows], self.y[rows], self.size
         return chosen
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         firsts = range(0, len(self.y), 1000)
         return [
-            Piece(np.ascontiguousarray(self.X[one : one + 1000].T), self.y[one : one + 1000], None)
+            ArrayChunk(np.ascontiguousarray(self.X[one : one + 1000].T), self.y[one : one + 1000], None)
             for one in firsts
         ]
 
@@ -87,13 +86,13 @@ def scaled(name: str, strength: float, table: Table) -> Penalty:
 def test_the_bound_on_the_curvature_is_one_and_is_sharp_at_zero() -> None:
     """Sharp for the logistic loss at zero, where every row's curvature is 1/4; never above R^2 / 4 a row."""
     table = Table(1, 500, 6)
-    found = lipschitz(table.loss(), None, None)
+    found = lipschitz(table.loss(), np.eye(6), np.ones(6, np.bool_))
     assert found == pytest.approx(np.linalg.eigvalsh(table.curvature(np.zeros(6)))[-1], rel=1e-5)
     assert found <= 500 / 4
     free = np.array([True, True, False, True, True, True])
     inverse = np.linalg.inv(table.curvature(np.zeros(6)))[np.ix_(free, free)]
     # The others minimised out: a Schur complement is the inverse of a block of the inverse.
-    assert lipschitz(table.loss(), None, free) == pytest.approx(
+    assert lipschitz(table.loss(), np.eye(6), free) == pytest.approx(
         1.0 / np.linalg.eigvalsh(inverse)[0], rel=1e-4
     )
 
@@ -165,14 +164,12 @@ def test_l_half_against_all_stationary_points_of_tiny_problems(strength: float) 
     for seed in range(8):
         table = Table(seed, 40, 3, truth=(6.0, -4.0, 1.0))
         points = enumerated(table, strength)
-        c = default_augmentation(table.loss(), 0.0, None, None)
+        c = default_augmentation(table.loss(), 0.0, np.eye(3), np.ones(3, np.bool_))
         stationary = [z for z in points if kept_by_half_threshold(table, z, strength, c)]
         found = minimise_by_admm(table.loss(), LHalf(strength), tolerance=1e-8)
         assert found.certified
         assert min(float(np.abs(found.gamma - z).max()) for z in stationary) < 1e-6
-        release = ExactMinimiser(
-            Binomial(), LHalf(strength / 40), np.eye(3), np.ones(3, np.bool_), solver="admm"
-        )
+        release = ExactMinimiser(Binomial(), LHalf(strength / 40), np.eye(3), np.ones(3, np.bool_))
         whole = ExactAnswer.of(release.run(table, None, SeededNoise(0)), 3)
         least = min(objective(table, z, strength) for z in points)
         value = objective(table, whole.gamma, strength)
@@ -237,23 +234,6 @@ def kept_by_half_threshold(table: Table, z: FloatVector, strength: float, c: flo
     return bool(small.all() and (np.abs(z[~zero]) >= jump * (1.0 - 1e-9)).all())
 
 
-def test_reweighted_lassos_end_where_one_more_round_changes_nothing() -> None:
-    """With weights of half the strength over the root; weights without the half are of twice the strength."""
-    table, strength = Table(5, 2000, 20), 4.0
-    found = minimise_reweighted(table.loss(), LHalf(strength))
-    assert found.certified
-    kept = np.flatnonzero(found.gamma)
-    assert 0 < kept.size < 20
-    slope, size = table.score(found.theta), np.abs(found.gamma[kept])
-    derivative = 0.5 * strength * np.sign(found.gamma[kept]) / np.sqrt(size)
-    np.testing.assert_allclose(slope[kept], -derivative, atol=1e-6)
-    for share, stays in ((0.5, True), (1.0, False)):
-        weights = share * strength / np.sqrt(np.abs(found.gamma) + 1e-12)
-        lasso = penalties["adaptive_l1"](strength=1.0, weights=tuple(weights))
-        again = minimise(table.loss(), linear=np.zeros(20), ridge=0.0, penalty=lasso, start=found.gamma)
-        assert (float(np.abs(again.gamma - found.gamma).max()) < 1e-6) is stays
-
-
 @pytest.mark.parametrize("name", ["l1", "l1/2", "scad", "mcp", "lq"])
 def test_hard_tables_end_in_finite_points(name: str) -> None:
     """Separable, of one class, of equal columns, of zero rows only: with RIDGE as a fit has it."""
@@ -305,15 +285,7 @@ def test_equal_columns_do_not_share_a_coefficient() -> None:
 
 
 def chosen_by_cross_validation(table: Table, name: str, mask: BoolVector) -> ExactAnswer:
-    release = ExactMinimiser(
-        Binomial(),
-        penalties[name](),
-        np.eye(table.size),
-        mask,
-        folds=5,
-        strengths=20,
-        solver="exact" if penalties[name].convex else "admm",
-    )
+    release = ExactMinimiser(Binomial(), penalties[name](), np.eye(table.size), mask, folds=5, strengths=20)
     return ExactAnswer.of(release.run(table, None, SeededNoise(0)), table.size)
 
 

@@ -28,7 +28,7 @@ from dpglm.methods.base import Estimate, Method, Problem
 from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.response_scale import to_response_scale
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.accounting import gdp_mu
 from tests.oracles.reference_adassp import adassp, adassp_exact
 from tests.silence import Silence
@@ -264,8 +264,8 @@ class Rowless:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def chunks(self) -> list[Piece]:
-        return [Piece(np.zeros((self.size, 0), dtype=np.float32), np.zeros(0), None)]
+    def chunks(self) -> list[ArrayChunk]:
+        return [ArrayChunk(np.zeros((self.size, 0), dtype=np.float32), np.zeros(0), None)]
 
     def row_count(self) -> int:
         return 0

@@ -28,7 +28,7 @@ from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Method, Problem
 from dpglm.methods.output import Output
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.dp_admm import DPADMM
 from dpglm.papers.radmm.dpsgd import DPSGD
@@ -46,7 +46,7 @@ def coding(kind: Any) -> Coding:
     return Coding.of(parse("y ~ " + " + ".join(NAMES), schema), kind=kind)
 
 
-def rows(family: str, kind: str) -> Piece:
+def rows(family: str, kind: str) -> ArrayChunk:
     """Rows of norm at most 1 with an intercept; responses follow the first two numbers."""
     generator = np.random.default_rng(3)
     X = generator.normal(size=(len(NAMES) + 1, ROWS))
@@ -57,7 +57,7 @@ def rows(family: str, kind: str) -> Piece:
         y = np.clip(0.2 * signal + generator.normal(scale=0.1, size=ROWS), -1.0, 1.0)
     else:
         y = (generator.uniform(size=ROWS) < 1.0 / (1.0 + np.exp(-signal))).astype(float)
-    return Piece(X.astype(np.float32), y, None)
+    return ArrayChunk(X.astype(np.float32), y, None)
 
 
 def problem(penalty: str, family: str, kind: Any) -> Problem:
@@ -71,7 +71,7 @@ def problem(penalty: str, family: str, kind: Any) -> Problem:
     )
 
 
-def noiseless(piece: Piece, family: str) -> Callable[..., FloatVector]:
+def noiseless(piece: ArrayChunk, family: str) -> Callable[..., FloatVector]:
     """Answers of releases without their noise."""
     loss = ChunkLoss(lambda: [piece], families[family](), size=len(piece.X), row_count=ROWS)
     X = piece.X.astype(np.float64)

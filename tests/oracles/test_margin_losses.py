@@ -15,9 +15,10 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.families.huber_svm import HuberSvm
 from dpglm.glm.families.softplus_hinge import SoftplusHinge
+from dpglm.glm.penalties.l1 import L1
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
 both = pytest.mark.parametrize("kind", [HuberSvm, SoftplusHinge])
@@ -35,7 +36,7 @@ def rows(seed, n=400, p=4):
     X /= np.maximum(1.0, np.linalg.norm(X, axis=0))
     X[0] = 0.3
     y = (X.T @ np.array([0.5, 4.0, -4.0, 0.0]) + generator.normal(size=n) > 0.0).astype(np.float64)
-    return Piece(X.astype(np.float32), y, None)
+    return ArrayChunk(X.astype(np.float32), y, None)
 
 
 def frame(n=3000, seed=0):
@@ -138,9 +139,9 @@ def test_the_solver_certifies_where_no_row_has_curvature(kind, case, ridge, l1):
             X[:] = X[:, :1]
         if case == "offsets":
             offset = 100.0 * generator.normal(size=n)
-        block = Piece(X, y, offset)
+        block = ArrayChunk(X, y, offset)
         loss = ChunkLoss(lambda block=block: [block], kind(), len(X))
-        found = minimise(loss, linear=np.zeros(4), ridge=ridge, l1=l1, tolerance=1e-8)
+        found = minimise(loss, linear=np.zeros(4), ridge=ridge, penalty=L1(l1), tolerance=1e-8)
         assert found.certified
 
 

@@ -6,8 +6,9 @@ import pytest
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.elastic_net import ElasticNet
 from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.l2 import L2
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 
 
 def table(seed, n, p):
@@ -21,7 +22,7 @@ def table(seed, n, p):
 
 def block_loss(X, y, offset=None):
     blocks = [
-        Piece(
+        ArrayChunk(
             np.ascontiguousarray(X[first : first + 1000].T),
             y[first : first + 1000],
             None if offset is None else offset[first : first + 1000],
@@ -71,7 +72,12 @@ def test_ridge_on_gamma_equals_dense_newton_in_gamma():
     rng = np.random.default_rng(3)
     mixing = np.eye(5) + 0.3 * rng.standard_normal((5, 5))
     found = minimise(
-        block_loss(X, y), linear=np.zeros(5), ridge=0.0, mixing=mixing, l2=3.0, penalised=np.arange(5) != 2
+        block_loss(X, y),
+        linear=np.zeros(5),
+        ridge=0.0,
+        mixing=mixing,
+        penalty=L2(3.0),
+        penalised=np.arange(5) != 2,
     )
     mixed = X.astype(np.float64) @ mixing
     ridge = np.where(np.arange(5) != 2, 3.0, 0.0)
@@ -89,7 +95,7 @@ def test_ridge_equals_scikit_learn(n, ridge):
     ).fit(X.astype(np.float64), y)
     found = minimise(block_loss(X, y), linear=np.zeros(8), ridge=ridge)
     np.testing.assert_allclose(found.theta, peer.coef_[0], atol=1e-6)
-    by_penalty = minimise(block_loss(X, y), linear=np.zeros(8), ridge=0.0, l2=ridge)
+    by_penalty = minimise(block_loss(X, y), linear=np.zeros(8), ridge=0.0, penalty=L2(ridge))
     np.testing.assert_allclose(by_penalty.gamma, peer.coef_[0], atol=1e-6)
 
 

@@ -192,9 +192,9 @@ def test_rows_of_groups_keep_their_length_together(seed: int) -> None:
 
     class Given:
         def chunks(self) -> Any:
-            from dpglm.optim.rows import Piece
+            from dpglm.optim.rows import ArrayChunk
 
-            return [Piece(X.astype(np.float32), np.zeros(500), None)]
+            return [ArrayChunk(X.astype(np.float32), np.zeros(500), None)]
 
         size = 6
 

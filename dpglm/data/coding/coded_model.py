@@ -88,7 +88,7 @@ class CodedModel:
         return Design(source, self.schema, self.encoder, self.response)
 
     def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
-        """Coded rows of new data, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
+        """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
         source = open_source(frame)
         columns = self.encoder.columns
         source.require(columns)

@@ -7,10 +7,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from dpglm.data.coding.centred import centred
-from dpglm.data.coding.groups import SLACK, Group, require_lengths
-from dpglm.data.coding.reference import reference
-from dpglm.data.coding.term_columns import term_blocks
+from dpglm.data.coding.geometry import SLACK, Group, require_lengths
+from dpglm.data.coding.layouts import centred, reference
 from dpglm.data.formula.model import Model
 from dpglm.errors import FormulaError, MethodError
 from dpglm.glm.term_columns import TermColumns
@@ -71,7 +69,7 @@ class Coding:
     @property
     def term_columns(self) -> tuple[TermColumns, ...]:
         """The coded columns as tables of cells, with their bounds and declared prior scales."""
-        return term_blocks(self.groups, self.row_norm)
+        return tuple(group.term_columns(self.row_norm) for group in self.groups)
 
     @property
     def clips(self) -> bool:

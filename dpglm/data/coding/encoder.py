@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.groups import Group, Part
-from dpglm.data.formula.factors import LevelFactor
-from dpglm.data.formula.model import Model
+from dpglm.data.coding.geometry import Group, Part
+from dpglm.data.formula.model import LevelFactor, Model
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 _BLOCK = 8192  # rows worked on at a time, so that what is in use stays in cache

@@ -1,4 +1,4 @@
-"""The space in which the rows of a formula live, and how the user's columns lie in it.
+"""Geometry of coded rows: the space in which they lie, and the groups of columns that are made of it.
 
 Products of the centred coordinates of factors, ``c_S = prod_{f in S} c_f`` for subsets S of the factors of a
 term (S = {} is the constant 1), span every column of the design: a column is a tensor product of functions 1
@@ -11,16 +11,144 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from dpglm.data.formula.factors import Factor
-from dpglm.data.formula.model import Model, Subterm
-from dpglm.typing import FloatMatrix
+from dpglm.data.formula.model import Factor, Model, Subterm
+from dpglm.errors import FormulaError
+from dpglm.glm.term_columns import Kind, TermColumns
+from dpglm.typing import FloatMatrix, FloatVector
 
-_INTERCEPT_SHARE = 0.25
+# Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
+# a float32 sum of squares can then tell that a row is bounded.
+SLACK: Final = 1.0 + 2.0**-14
+_INTERCEPT_SHARE: Final = 0.25
+# Prior standard deviation of the constant, log-odds in the middle of all declared ranges.
+_INTERCEPT_PRIOR: Final = 5.0
+_SHORTEST: Final = 1e-140
 
 Subset = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One factor of a product: ``(value - shift) * scale``, or ``table.T`` at the level or on the basis."""
+
+    factor: int
+    shift: float = 0.0
+    scale: float = 1.0
+    table: FloatMatrix | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows it makes."""
+        return 1 if self.table is None else int(self.table.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Products of parts, the first varying fastest, times ``scale``; then ``mixing.T`` of them, if given.
+
+    ``prior`` is the declared prior scale of a coefficient of these products, before ``scale``.
+    """
+
+    parts: tuple[Part, ...]
+    scale: float
+    mixing: FloatMatrix | None = None
+    prior: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Coded columns ``start`` to ``stop`` that belong together.
+
+    Parameters
+    ----------
+    label : str
+        The factors of the product, or the term.
+    kind : Kind
+        What the columns are to inference.
+    start, stop : int
+        Its coded columns.
+    bound : float
+        The largest squared norm of its part of a row, before the division by ``row_norm``.
+    products : tuple of Product
+        How the columns are made from what a row says; the sum of these.
+    """
+
+    label: str
+    kind: Kind
+    start: int
+    stop: int
+    bound: float
+    products: tuple[Product, ...]
+
+    def term_columns(self, row_norm: float) -> TermColumns:
+        """The columns as inference sees them, in rows that are divided by ``row_norm`` (and the slack)."""
+        bound = self.bound / (row_norm * SLACK) ** 2 * (1.0 + 2.0**-13)  # rounding to float32 included
+        return TermColumns(self.label, self.kind, self.start, self.stop, bound, self._cells(), self._prior())
+
+    def _cells(self) -> FloatMatrix:
+        product = self.products[0]
+        if self.kind == "other":
+            return np.eye(self.stop - self.start)
+        table = product.parts[0].table if self.kind == "levels" else None
+        return np.array([[product.scale]]) if table is None else product.scale * table
+
+    def _prior(self) -> FloatVector:
+        """Prior standard deviations of the coded coefficients."""
+        variance = np.zeros(self.stop - self.start)
+        for product in self.products:
+            mixed = 1.0 if product.mixing is None else (product.mixing**2).sum(axis=0)
+            variance += (product.prior / product.scale) ** 2 * mixed
+        return np.sqrt(variance)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Coded rows before the maps are made of them.
+
+    Parameters
+    ----------
+    to_coded : ndarray, shape (p, p)
+        Coded coefficients from the user's, for rows that are not yet divided by their norm.
+    norm : float
+        What rows are divided by.
+    groups : tuple of Group
+        The coded columns in order.
+    """
+
+    to_coded: FloatMatrix
+    norm: float
+    groups: tuple[Group, ...]
+
+
+def require_lengths(lengths: FloatVector, formula: str) -> None:
+    """Refuse columns whose lengths, or their squares, a double cannot hold; public, as the bounds are.
+
+    Raises
+    ------
+    FormulaError
+    """
+    if not ((lengths > _SHORTEST) & (lengths < 1.0 / _SHORTEST)).all():
+        raise FormulaError(
+            f"columns or products that are too large or too small for a number in {formula!r}",
+            expected=f"declared ranges whose products lie between {_SHORTEST:g} and {1.0 / _SHORTEST:g}",
+            remedy="Declare the columns in other units, or write scale(x, center=0, by=1e9).",
+        )
+
+
+def prior_of(model: Model, subset: Subset) -> float:
+    """Declared prior scale of the product of these factors: the largest of theirs."""
+    return max((model.factors[index].prior for index in subset), default=_INTERCEPT_PRIOR)
+
+
+def kind_of(model: Model, subset: Subset) -> Kind:
+    """What the product of these factors is to inference."""
+    if len(subset) > 1:
+        return "other"
+    return model.factors[subset[0]].kind if subset else "intercept"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +248,14 @@ def _expanded(model: Model, subterm: Subterm) -> list[tuple[Subset, FloatMatrix]
     usages = sorted(subterm.usages, key=lambda usage: usage.factor)
     affine = [model.factors[usage.factor].affine(usage.table) for usage in usages]
     order = _column_order(subterm)
-    found = []
+    expanded = []
     for chosen in itertools.product((False, True), repeat=len(usages)):
         block: FloatMatrix = np.ones((1, 1))
         for taken, part in zip(chosen, affine, strict=True):
             block = np.kron(part[1:] if taken else part[:1], block).astype(np.float64)
         subset = tuple(usage.factor for usage, taken in zip(usages, chosen, strict=True) if taken)
-        found.append((subset, block[:, order]))
-    return sorted(found, key=lambda item: len(item[0]))
+        expanded.append((subset, block[:, order]))
+    return sorted(expanded, key=lambda item: len(item[0]))
 
 
 def _column_order(subterm: Subterm) -> list[int]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpglm.data.formula.errors import refuse
+from dpglm.data.formula.errors import formula_error
 from dpglm.data.formula.expressions import COMPARISONS, OPERATIONS, Expression
 from dpglm.errors import FormulaError
 
@@ -71,7 +71,7 @@ def interval(expression: Expression, bounds: Mapping[str, Interval], *, formula:
 def _finite(found: Interval, expression: Expression, formula: str) -> Interval:
     if math.isfinite(found.low) and math.isfinite(found.high):
         return found
-    raise refuse(
+    raise formula_error(
         "This is too large for a number within the declared bounds.",
         formula,
         expression.span,
@@ -226,7 +226,7 @@ def _clip(expression: Expression, parts: list[Interval], formula: str) -> Interv
 
 
 def _undefined(problem: str, culprit: Expression, formula: str, expected: str, remedy: str) -> FormulaError:
-    return refuse(problem, formula, culprit.span, expected=expected, remedy=remedy)
+    return formula_error(problem, formula, culprit.span, expected=expected, remedy=remedy)
 
 
 _LOG_REMEDY = "Use log1p(x), which is defined at 0, or declare a lower bound > 0."

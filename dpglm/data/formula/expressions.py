@@ -1,8 +1,8 @@
-"""Row-wise expressions: a small tree that can be evaluated on whole columns, and nothing else."""
+"""Row-wise functions: expressions and B-splines, evaluated on whole columns, each row by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.formula.errors import Span
+from dpglm.typing import FloatMatrix, FloatVector
 
 Values = NDArray[np.float64]
 
@@ -56,17 +57,22 @@ class Expression:
             return self.value
         return OPERATIONS[self.op](*(part.evaluate(columns) for part in self.args))
 
-    def column_names(self) -> Iterator[str]:
-        """The columns it reads, in order of mention, with repeats."""
-        if self.op == "column":
-            yield self.name
-        for part in self.args:
-            yield from part.column_names()
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads, in order of mention."""
+        inner = (name for part in self.args for name in part.columns)
+        return (self.name,) if self.op == "column" else tuple(dict.fromkeys(inner))
 
     @property
     def boolean(self) -> bool:
         """True for a comparison, which is a factor with the levels False and True."""
         return self.op in COMPARISONS
+
+
+def clipped(expression: Expression, low: float, high: float) -> Expression:
+    """The expression, with values outside the bounds moved to the nearer one."""
+    ends = (Expression("constant", value=end) for end in (low, high))
+    return Expression("clip", (expression, *ends), span=expression.span)
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -96,15 +102,6 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
     "not_equal": _compare(np.not_equal),
 }
 
-ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "negative": np.negative,
-    "power": _power,
-}
-
 # What a formula may call by name, with or without np. in front, and how many arguments each takes.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "log": (np.log, 1),
@@ -124,7 +121,75 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
 }
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    **ARITHMETIC,
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "negative": np.negative,
+    "power": _power,
     **COMPARISONS,
     **{name: function for name, (function, _) in FUNCTIONS.items()},
 }
+
+
+@dataclass(frozen=True)
+class Spline:
+    """A B-spline basis on ``[low, high]`` whose knots are public.
+
+    All columns together are >= 0 and add up to 1 in every row. A formula uses all but the first, as
+    patsy and R do.
+
+    Parameters
+    ----------
+    low, high : float
+        Boundary knots; values outside count as the nearer one.
+    knots : tuple of float
+        Inner knots, increasing, strictly between the boundary knots.
+    degree : int
+        3 for cubic pieces.
+
+    Examples
+    --------
+    >>> Spline(0.0, 2.0, (1.0,), 1).basis(np.array([0.0, 0.5, 2.0]))
+    array([[1. , 0.5, 0. ],
+           [0. , 0.5, 0. ],
+           [0. , 0. , 1. ]])
+    """
+
+    low: float
+    high: float
+    knots: tuple[float, ...]
+    degree: int
+
+    @property
+    def size(self) -> int:
+        """Number of columns of the whole basis."""
+        return len(self.knots) + self.degree + 1
+
+    def basis(self, values: FloatVector) -> FloatMatrix:
+        """The whole basis, shape (size, k), for values of shape (k,); NaN where the value is NaN.
+
+        References
+        ----------
+        .. [1] de Boor (2001), "A Practical Guide to Splines", chapter X, algorithm BSPLVB.
+        """
+        degree = self.degree
+        t = np.concatenate([np.full(degree + 1, self.low), self.knots, np.full(degree + 1, self.high)])
+        x = np.clip(values, self.low, self.high)
+        # The last piece is closed on the right: the upper bound belongs to it. NaN falls there too.
+        piece = degree + np.searchsorted(np.asarray(self.knots), x, side="right")
+        local = np.zeros((degree + 1, x.size))
+        local[0] = np.where(np.isnan(x), np.nan, 1.0)
+        for order in range(1, degree + 1):
+            carried = np.zeros(x.size)
+            for j in range(order):
+                right, left = t[piece + j + 1], t[piece + j + 1 - order]
+                share = local[j] / (right - left)
+                local[j] = carried + (right - x) * share
+                carried = (x - left) * share
+            local[order] = carried
+        out = np.zeros((self.size, x.size))
+        rows = np.arange(x.size)
+        for j in range(degree + 1):
+            out[piece - degree + j, rows] = local[j]
+        return out

@@ -1,12 +1,216 @@
-"""What a formula says once it is read against a schema: public, frozen, without any data."""
+"""Model of a formula: its factors, terms and columns, and where the values of a factor can lie.
+
+Every factor has centred coordinates ``c``: a number (x - mid) / (high - low) for a numeric one, the
+corners of a centred simplex for a categorical one, points inside such a simplex for a spline. A row can only
+lie in the convex hull of ``corners``, whatever the data are. All of it is public, frozen, and without data.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar
 
-from dpglm.data.formula.expressions import Expression
-from dpglm.data.formula.factors import Factor
+import numpy as np
+from numpy.typing import NDArray
+
+from dpglm.data.formula.expressions import Expression, Spline
+from dpglm.glm.term_columns import Kind
 from dpglm.typing import FloatMatrix
+
+
+@lru_cache(maxsize=256)
+def simplex_corners(levels: int) -> FloatMatrix:
+    """The corners of the centred simplex, shape (levels, levels - 1); row l belongs to level l.
+
+    For three levels and more, rows of an orthonormal basis of the vectors that add up to zero, so that
+    each has squared norm ``1 - 1/levels``; for two levels the numbers -1/2 and 1/2.
+
+    Examples
+    --------
+    >>> simplex_corners(2).ravel()
+    array([-0.5,  0.5])
+    >>> (simplex_corners(5) ** 2).sum(axis=1).round(12)
+    array([0.8, 0.8, 0.8, 0.8, 0.8])
+    """
+    if levels == 2:
+        corners = np.array([[-0.5], [0.5]])
+    else:
+        # Normalised Helmert contrasts: level j + 1 against the mean of the levels before it.
+        corners = np.zeros((levels, levels - 1))
+        for j in range(1, levels):
+            corners[:j, j - 1] = -1.0
+            corners[j, j - 1] = j
+            corners[:, j - 1] /= np.sqrt(j * (j + 1.0))
+    corners.setflags(write=False)
+    return corners
+
+
+@dataclass(frozen=True)
+class Factor(ABC):
+    """One factor of a formula.
+
+    Parameters
+    ----------
+    name : str
+        As patsy writes it.
+    expression : Expression
+        What it reads of a row.
+    effect : float, optional
+        Declared prior scale of its coefficients: the largest that the schema declares of its columns.
+
+    Attributes
+    ----------
+    share : float
+        Public weight of its squared coordinates in the squared norm of a row.
+    usual_effect : float
+        The prior scale where nothing is declared.
+    kind : Kind
+        What its coded columns are to inference, where they stand alone in a term.
+    """
+
+    name: str
+    expression: Expression
+    effect: float | None = field(default=None, kw_only=True)
+
+    share: ClassVar[float]
+    usual_effect: ClassVar[float]
+    kind: ClassVar[Kind]
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for two factors whose coordinates are the same function of a row."""
+        return self.expression
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The declared columns it reads."""
+        return self.expression.columns
+
+    @property
+    @abstractmethod
+    def corners(self) -> FloatMatrix:
+        """Points whose convex hull holds the coordinates of every row, shape (m, size)."""
+
+    @abstractmethod
+    def affine(self, table: FloatMatrix | None) -> FloatMatrix:
+        """User columns as affine functions of the coordinates, shape (1 + size, columns).
+
+        ``table`` holds the value of each user column at each level; None for numeric factors.
+        """
+
+    @abstractmethod
+    def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """What a row says about the factor: values (k,), codes (k,) or a spline basis (m, k)."""
+
+    @property
+    def prior(self) -> float:
+        """Prior standard deviation of a coefficient per unit of a coordinate."""
+        return self.usual_effect if self.effect is None else self.effect
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return int(self.corners.shape[1])
+
+    @property
+    def bound(self) -> float:
+        """The largest squared norm of the coordinates, attained at a corner."""
+        return float((self.corners**2).sum(axis=1).max())
+
+
+@dataclass(frozen=True)
+class NumericFactor(Factor):
+    """A number between public bounds; ``low < high``."""
+
+    low: float
+    high: float
+
+    share = 2.0
+    usual_effect = 3.0
+    kind = "slope"
+
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds, where the coordinate is 0."""
+        return self.low + (self.high - self.low) / 2
+
+    @property
+    def corners(self) -> FloatMatrix:
+        return simplex_corners(2)
+
+    def affine(self, table: FloatMatrix | None) -> FloatMatrix:
+        return np.array([[self.middle], [self.high - self.low]])
+
+    def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        values: NDArray[Any] = self.expression.evaluate(columns)
+        if self.expression.op == "column":
+            return values  # within these bounds already: the schema has cleaned it
+        clipped: NDArray[Any] = np.clip(values, self.low, self.high)
+        return clipped
+
+
+@dataclass(frozen=True)
+class SimplexFactor(Factor):
+    """A factor whose rows are weights on levels."""
+
+    share = 1.0
+    usual_effect = 1.0
+
+    @property
+    @abstractmethod
+    def level_count(self) -> int:
+        """Number of levels."""
+
+    @property
+    def corners(self) -> FloatMatrix:
+        return simplex_corners(self.level_count)
+
+    def affine(self, table: FloatMatrix | None) -> FloatMatrix:
+        assert table is not None
+        # Weights e on the levels are 1/L + P c with P = corners, except that two levels have +-1/2.
+        spread = self.corners * (2.0 if self.level_count == 2 else 1.0)
+        return np.vstack([table.mean(axis=0), spread.T @ table])
+
+
+@dataclass(frozen=True)
+class LevelFactor(SimplexFactor):
+    """A categorical column with declared levels, or a comparison with the levels False and True."""
+
+    levels: tuple[Any, ...]
+
+    kind = "levels"
+
+    @property
+    def level_count(self) -> int:
+        return len(self.levels)
+
+    def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        codes: NDArray[Any] = self.expression.evaluate(columns)
+        return codes.astype(np.intp)
+
+
+@dataclass(frozen=True)
+class SplineFactor(SimplexFactor):
+    """A B-spline of an expression; the columns of its basis are weights that add up to 1."""
+
+    spline: Spline
+
+    kind = "other"
+
+    @property
+    def key(self) -> Hashable:
+        return (self.expression, self.spline)
+
+    @property
+    def level_count(self) -> int:
+        return self.spline.size
+
+    def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        return self.spline.basis(self.expression.evaluate(columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +242,7 @@ class Subterm:
     @property
     def size(self) -> int:
         """Number of columns."""
-        size = 1
-        for usage in self.usages:
-            size *= usage.size
-        return size
+        return math.prod(usage.size for usage in self.usages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,5 +309,5 @@ class Model:
     def columns(self) -> tuple[str, ...]:
         """The data columns needed besides the response, in order of first mention."""
         needed = [name for factor in self.factors for name in factor.columns]
-        needed += [name for offset in self.offsets for name in offset.column_names()]
+        needed += [name for offset in self.offsets for name in offset.columns]
         return tuple(dict.fromkeys(needed))

@@ -1,34 +1,31 @@
-"""Formulas: patsy parses them, a whitelist reads each factor, and no row of data is ever involved.
+"""Parsing of formulas: patsy splits them, a whitelist reads each factor, and no row of data is ever involved.
 
-The door of patsy. It splits the formula into terms and factors, and from public template rows made of the
+This is patsy's only door. It splits the formula into terms and factors. From public template rows made of the
 declared levels it says which contrasts each term needs and how the columns are called. The text of a factor
 is never evaluated, neither by patsy nor by us: patsy sees stand-ins, our `Reader` sees the syntax tree.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpglm.data.formula.errors import Span, refuse
+from dpglm.data.formula.errors import FormulaText, Span, formula_error
 from dpglm.data.formula.expressions import Expression
-from dpglm.data.formula.factors import Factor, LevelFactor, SimplexFactor
-from dpglm.data.formula.limits import MOST_COLUMNS, check_growth, check_response, check_terms, refuse_size
-from dpglm.data.formula.model import Model, Subterm, Term, Usage
-from dpglm.data.formula.patsy_tree import balanced, leaves
+from dpglm.data.formula.model import Factor, LevelFactor, Model, SimplexFactor, Subterm, Term, Usage
+from dpglm.data.formula.patsy_tree import MOST_COLUMNS, StandIn, balanced, check_growth, leaves
 from dpglm.data.formula.reader import Reader, Reading
 from dpglm.errors import FormulaError
 
 if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema
 
-__all__ = ["Model", "parse"]
-
-MOST_CHARACTERS = 20_000
+_MOST_CHARACTERS = 20_000
+_MOST_FACTORS = 6  # in one interaction
 
 _SYNTAX = "response ~ term + term, with terms made of factors by + - * : / **"
 
@@ -62,12 +59,12 @@ def parse(formula: str, schema: Schema) -> Model:
     ('Intercept', 'C(sex, Sum)[S.F]', 'np.log(age)')
     """
     text = _one_line(formula)
-    reader = Reader(text, schema.variables)
+    reader = Reader(FormulaText(text), schema.variables)
     try:
         return _parse(text, reader)
     except RecursionError:
         # Public: the depth of the text. Python's limit, not ours, so the place is unknown.
-        raise refuse(
+        raise formula_error(
             "This is nested too deeply.",
             text,
             (0, len(text)),
@@ -83,17 +80,17 @@ def _one_line(formula: str) -> str:
             expected="a string such as 'y ~ x1 + x2'",
             remedy="Write the formula as a string.",
         )
-    if len(formula) > MOST_CHARACTERS:
+    if len(formula) > _MOST_CHARACTERS:
         raise FormulaError(
             f"a formula of {len(formula):,} characters",
-            expected=f"at most {MOST_CHARACTERS:,}",
+            expected=f"at most {_MOST_CHARACTERS:,}",
             remedy="Use fewer or shorter terms.",
         )
     if not formula.isascii() and any("\ud800" <= letter <= "\udfff" for letter in formula):
         raise FormulaError(
             "a formula with half a character (a lone surrogate)",
             expected="text of whole characters",
-            remedy="Write the formula anew, or rename the column that its text was taken from.",
+            remedy="Retype the formula, or rename the column that its text was taken from.",
         )
     return "".join(" " if letter in "\n\r\f\v\t" else letter for letter in formula).rstrip()
 
@@ -102,15 +99,15 @@ def _parse(text: str, reader: Reader) -> Model:
     left, right = _sides(text)
     response = reader.response((left.origin.start, left.origin.end))
     terms, offsets, readings = _read_terms(text, right, reader)
-    check_response(text, response, readings)
+    _check_response(text, response, readings)
+    _check_terms(text, terms, readings)
     factors: dict[Any, Factor] = {}
     for reading in readings.values():
         if reading.factor is not None:
             factors.setdefault(reading.factor.key, reading.factor)
-    place = {key: position for position, key in enumerate(factors)}
-    check_terms(text, terms, readings)
-    names, found = _designed(text, terms, readings, place)
-    return Model(text, response, names, found, tuple(factors.values()), offsets)
+    position = {key: index for index, key in enumerate(factors)}
+    names, designed = _designed(text, terms, readings, position)
+    return Model(text, response, names, designed, tuple(factors.values()), offsets)
 
 
 # --- the formula language: patsy's parser, and limits on what it may unfold ---
@@ -137,13 +134,13 @@ def _sides(text: str) -> tuple[Any, Any]:
     try:
         tree = parse_formula(text)
     except PatsyError as error:
-        raise _from_patsy(error, text) from None
+        raise _patsy_error(error, text) from None
     except RecursionError:
         raise
     except Exception:  # the tokenizer's own errors differ from one Python version to the next
-        raise _unsplit(text) from None
+        raise _split_error(text) from None
     if tree.type != "~" or len(tree.args) != 2:
-        raise refuse(
+        raise formula_error(
             "There is no response.",
             text,
             (0, max(1, text.find("~") + 1)),
@@ -152,7 +149,7 @@ def _sides(text: str) -> tuple[Any, Any]:
         )
     left, right = tree.args
     if left.type != "PYTHON_EXPR":
-        raise refuse(
+        raise formula_error(
             "The response is not a single column.",
             text,
             (left.origin.start, left.origin.end),
@@ -162,15 +159,15 @@ def _sides(text: str) -> tuple[Any, Any]:
     return left, right
 
 
-def _from_patsy(error: Any, text: str) -> FormulaError:
+def _patsy_error(error: Any, text: str) -> FormulaError:
     origin = error.origin
     span = (0, len(text)) if origin is None else (origin.start, origin.end)
     problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    return refuse(problem, text, span, expected=_SYNTAX, remedy="Mend the formula at the caret.")
+    return formula_error(problem, text, span, expected=_SYNTAX, remedy="Correct the formula at the caret.")
 
 
-def _unsplit(text: str) -> FormulaError:
-    return refuse(
+def _split_error(text: str) -> FormulaError:
+    return formula_error(
         "This cannot be split into terms.",
         text,
         (0, len(text)),
@@ -191,75 +188,113 @@ def _read_terms(
         root = ParseNode("~", None, [balanced(tree)], tree.origin)
         terms = ModelDesc.from_formula(root).rhs_termlist
     except PatsyError as error:
-        raise _from_patsy(error, text) from None
+        raise _patsy_error(error, text) from None
     except RecursionError:
         raise
     except Exception:  # patsy normalises white space by assertions of its own: y ~ %
-        raise _unsplit(text) from None
+        raise _split_error(text) from None
     readings: dict[str, Reading] = {}
-    kept, offsets = [], []
+    with_coefficients: list[Any] = []
+    offsets: list[Expression] = []
     for term in terms:
         for factor in term.factors:
             if factor.code not in readings:
                 readings[factor.code] = reader.read(_span(factor), factor.code)
-        added = [factor for factor in term.factors if readings[factor.code].offset is not None]
-        if not added:
-            kept.append(term)
-        elif len(term.factors) > 1:
-            raise refuse(
+        added = [offset for factor in term.factors if (offset := readings[factor.code].offset) is not None]
+        if added and len(term.factors) > 1:
+            first = next(factor for factor in term.factors if readings[factor.code].offset is not None)
+            raise formula_error(
                 "An offset has no coefficient, so it cannot interact.",
                 text,
-                _span(added[0]),
+                _span(first),
                 expected="offset(...) as a term of its own",
                 remedy="Join it by +.",
             )
-        else:
-            offsets.append(readings[added[0].code].offset)
+        offsets += added
+        if not added:
+            with_coefficients.append(term)
     read = {_span(factor) for term in terms for factor in term.factors}
-    for leaf in [leaf for leaf in leaves(tree) if _span(leaf) not in read]:
-        reader.read(_span(leaf), leaf.token.extra)  # what a minus takes out must be allowed, too
-    return kept, tuple(offset for offset in offsets if offset is not None), readings
+    for leaf in leaves(tree):
+        if _span(leaf) not in read:
+            reader.read(_span(leaf), leaf.token.extra)  # what a minus takes out must be allowed, too
+    return with_coefficients, tuple(offsets), readings
 
 
 def _span(factor: Any) -> Span:
     return factor.origin.start, factor.origin.end
 
 
+# --- limits: a response on one side only, no variable twice in a term, no more columns than can be fitted ---
+
+
+def _check_response(text: str, response: str, readings: Mapping[str, Reading]) -> None:
+    for code, reading in readings.items():
+        if response in reading.columns:
+            at = max(text.find(code, text.find("~")), 0)
+            raise formula_error(
+                f"The response {response!r} stands on both sides.",
+                text,
+                (at, at + len(code)),
+                expected="other columns right of ~",
+                remedy="Leave it out on the right.",
+            )
+
+
+def _check_terms(text: str, terms: list[Any], readings: Mapping[str, Reading]) -> None:
+    if not terms:
+        raise formula_error(
+            "There is nothing to estimate.",
+            text,
+            (0, len(text)),
+            expected="at least one column",
+            remedy="Add a term, or leave the intercept in: y ~ 1.",
+        )
+    columns = 0
+    for term in terms:
+        factors = [factor for item in term.factors if (factor := readings[item.code].factor) is not None]
+        span = _span(term.factors[-1]) if term.factors else (0, len(text))
+        if len({factor.key for factor in factors}) < len(factors):
+            raise formula_error(
+                "One variable stands twice in an interaction.",
+                text,
+                span,
+                expected="different variables",
+                remedy="For a square write I(x ** 2).",
+            )
+        if len(factors) > _MOST_FACTORS:
+            raise formula_error(
+                "This interaction has too many factors.",
+                text,
+                span,
+                expected=f"at most {_MOST_FACTORS}",
+                remedy="Name the interactions wanted.",
+            )
+        columns += math.prod(factor.level_count for factor in factors if isinstance(factor, SimplexFactor))
+        if columns > 2 * MOST_COLUMNS:
+            raise _size_error(text, columns)
+
+
+def _size_error(text: str, columns: int) -> FormulaError:
+    return formula_error(
+        f"The design would have {columns:,} columns.",
+        text,
+        (0, len(text)),
+        expected=f"at most {MOST_COLUMNS:,}",
+        remedy="Merge levels in the schema, or use fewer interactions.",
+    )
+
+
 # --- contrasts and names, from template rows ---
 
 
-@dataclass(frozen=True)
-class _StandIn:
-    """What patsy sees of a factor: its name and what it gives on the template rows."""
-
-    code: str
-    origin: Any
-    template: Any
-
-    def __hash__(self) -> int:
-        return hash(self.code)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _StandIn) and other.code == self.code
-
-    def name(self) -> str:
-        return self.code
-
-    def memorize_passes_needed(self, state: dict[str, Any], eval_env: Any) -> int:
-        return 0
-
-    def eval(self, state: dict[str, Any], data: Any) -> Any:
-        return self.template
-
-
 def _designed(
-    text: str, terms: list[Any], readings: Mapping[str, Reading], place: Mapping[Any, int]
+    text: str, terms: list[Any], readings: Mapping[str, Reading], position: Mapping[Any, int]
 ) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Column names, and terms with the contrasts that patsy chooses for the template rows."""
     import patsy
 
     stand_ins = {
-        factor.code: _StandIn(factor.code, factor.origin, _template(readings[factor.code]))
+        factor.code: StandIn(factor.code, factor.origin, _template(readings[factor.code]))
         for term in terms
         for factor in term.factors
     }
@@ -272,15 +307,15 @@ def _designed(
         with np.errstate(over="ignore", invalid="ignore"):  # Poly of many levels; the coding refuses it
             (info,) = patsy.design_matrix_builders([known], templates, patsy.EvalEnvironment([]))
     except patsy.PatsyError as error:
-        raise _from_patsy(error, text) from None
+        raise _patsy_error(error, text) from None
     if len(info.column_names) > MOST_COLUMNS:
-        refuse_size(text, len(info.column_names))
-    found, start = [], 0
+        raise _size_error(text, len(info.column_names))
+    designed, start = [], 0
     for term, subterms in info.term_codings.items():
-        read = tuple(_subterm(subterm, readings, place) for subterm in subterms)
-        found.append(Term(term.name(), start, read))
-        start = found[-1].stop
-    return tuple(info.column_names), tuple(found)
+        read = tuple(_subterm(subterm, readings, position) for subterm in subterms)
+        designed.append(Term(term.name(), start, read))
+        start = designed[-1].stop
+    return tuple(info.column_names), tuple(designed)
 
 
 def _template(reading: Reading) -> Any:
@@ -299,7 +334,7 @@ def _template(reading: Reading) -> Any:
     return np.zeros((1, factor.level_count - 1 if isinstance(factor, SimplexFactor) else 1))
 
 
-def _subterm(subterm: Any, readings: Mapping[str, Reading], place: Mapping[Any, int]) -> Subterm:
+def _subterm(subterm: Any, readings: Mapping[str, Reading], position: Mapping[Any, int]) -> Subterm:
     usages = []
     for stand_in in subterm.factors:
         factor = readings[stand_in.code].factor
@@ -310,5 +345,5 @@ def _subterm(subterm: Any, readings: Mapping[str, Reading], place: Mapping[Any, 
         elif isinstance(factor, SimplexFactor):
             # A spline's first column is left out, as patsy and R do: the basis adds up to 1.
             table = np.eye(factor.level_count)[:, 1:]
-        usages.append(Usage(place[factor.key], table))
+        usages.append(Usage(position[factor.key], table))
     return Subterm(tuple(usages))

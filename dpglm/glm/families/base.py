@@ -52,10 +52,17 @@ class Family(ABC):
         """Bound on the third derivative as a share of the second: how fast the curvature bends."""
         return math.inf
 
+    # Whether the likelihood itself fixes the dispersion.
+    fixed_dispersion: ClassVar[bool] = True
+
     @property
     def dispersion(self) -> float:
         """Variance of a row's slope per unit of its curvature, where the model fits; by a known factor."""
         return 1.0
+
+    def expected_weight(self, mean: float) -> float:
+        """Second derivative of a row's loss to expect where the mean response is this; at eta = 0 by default."""
+        return float(self.curvature(np.zeros(1), np.full(1, mean))[0])
 
     def with_bound(self, bound: float) -> Family:
         """The family for responses up to a declared bound; the same one where no bound enters."""

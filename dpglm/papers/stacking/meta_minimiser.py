@@ -16,7 +16,7 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.predictor import finite, predictor
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -50,7 +50,7 @@ class _Answers:
             usable = np.any(block.X != 0.0, axis=0)
             made = np.concatenate([np.full((1, len(block.y)), INTERCEPT), LEFT * answers])  # proof: norm
             made = np.where(usable & np.isfinite(made).all(axis=0), made, 0.0)
-            yield Piece(np.ascontiguousarray(made, dtype=np.float32), block.y, block.offset)
+            yield ArrayChunk(np.ascontiguousarray(made, dtype=np.float32), block.y, block.offset)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.row_subset import RowSubset
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -153,7 +153,7 @@ class OnPart(Release):
         return WorstCase(first, second, case.direction, case.at)
 
 
-def _spread(block: RowChunk, held: IntVector, length: int) -> Piece:
+def _spread(block: RowChunk, held: IntVector, length: int) -> ArrayChunk:
     """A block with its rows at the places ``held`` of ``length``."""
     count = len(block.y)
     X = np.zeros((block.X.shape[0], length), dtype=np.float32)
@@ -161,4 +161,4 @@ def _spread(block: RowChunk, held: IntVector, length: int) -> Piece:
     X[:, held[:count]], y[held[:count]] = block.X, block.y
     if block.offset is not None:
         offset[held[:count]] = block.offset
-    return Piece(X, y, offset)
+    return ArrayChunk(X, y, offset)

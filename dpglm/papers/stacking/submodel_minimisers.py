@@ -12,12 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
 from dpglm.mechanisms.predictor import squares
 from dpglm.mechanisms.worst_case_rows import worst_case_rows
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -57,7 +58,7 @@ class _Group:
             square = squares(self._total, block.X)
             factor = np.sqrt(_LONGEST / np.maximum(square, _LONGEST))  # proof: cut
             wide = block.X[self._columns].astype(np.float64) * self._loadings[:, None] * factor
-            yield Piece(np.ascontiguousarray(wide, dtype=np.float32), block.y, block.offset)
+            yield ArrayChunk(np.ascontiguousarray(wide, dtype=np.float32), block.y, block.offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +183,17 @@ class SubmodelMinimisers(Release):
     def why(self, relation: Relation) -> tuple[str, ...]:
         return (TOGETHER,) if len(self.minimisers) > 1 else self.minimisers[0].why(relation)
 
+    def expected_noise(self, rows: ExpectedRows) -> EstimateNoise:
+        """Of the sum of all groups' coded coefficients, on rows as declared, none of them cut."""
+        sampling, noise = np.zeros_like(rows.information), np.zeros_like(rows.information)
+        for minimiser, loadings in zip(self.minimisers, self.loadings, strict=True):
+            columns = np.flatnonzero(loadings)
+            inside, factors = np.ix_(columns, columns), np.outer(loadings[columns], loadings[columns])
+            group = minimiser.expected_noise(replace(rows, information=factors * rows.information[inside]))
+            sampling[inside] += factors * group.sampling
+            noise[inside] += factors * group.noise
+        return EstimateNoise(sampling, noise)
+
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Coefficients of all groups, shape (size,); ``at`` is where their ridges pull to, likewise."""
         total = np.square(self.loadings).sum(axis=0)
@@ -201,7 +213,7 @@ class SubmodelMinimisers(Release):
         row[groups, 0] = [share / float(own[place]) for own, place in zip(self.loadings, groups, strict=True)]
         row *= np.float32(min(1.0, 1.0 / float(np.linalg.norm(row))))
         first, second = worst_case_rows(self.minimisers[0].family, relation, size)
-        tables = [Piece(row * block.X[:1], block.y, block.offset) for block in (first, second)]
+        tables = [ArrayChunk(row * block.X[:1], block.y, block.offset) for block in (first, second)]
         direction = np.zeros(self.size)
         direction[[0, *self._ends[:-1]]] = share
         return WorstCase(tables[0], tables[1], direction)

@@ -13,6 +13,7 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import require_positive
@@ -211,6 +212,9 @@ class PSTH(_Transfer):
         grouping, _ = chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)
         return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.stack.coefficients))
 
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
+        return self._stacking(problem).expected(problem, plan, rows)
+
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         described = self._stacking(problem).describe(problem, plan)
         return replace(
@@ -264,6 +268,10 @@ class PPHTL(_Transfer):
         grouping = whole_rows(problem)
         answer = ask(release, pull(grouping, self._centre(problem)))
         return stacked(problem, grouping, [answer], "model", np.ones(1), lambda at: at)
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
+        (release,) = plan.of_kind(SubmodelMinimisers)
+        return release.expected_noise(rows)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription(

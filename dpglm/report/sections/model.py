@@ -48,7 +48,7 @@ def model_and_results(result: FitResult, choices: Mapping[str, str]) -> Section:
         "rule": RULE,
         "gaps": _gaps(result),
         "mergeable": any(
-            merge and not verdict.printed
+            merge and not verdict.reported
             for merge, verdict in zip(mergeable(result), result.interval_decisions, strict=True)
         ),
         "priors": _priors(result),
@@ -130,7 +130,7 @@ def _gaps(result: FitResult) -> Rows | None:
     rows = [
         (shown(name, 120), verdict.reason, factor(verdict.factor))
         for name, verdict in zip(result.names, result.interval_decisions, strict=True)
-        if not verdict.printed
+        if not verdict.reported
     ]
     grown = "rows or ε, times" if result.guarantee.private else "rows, times"
     if not rows:

@@ -12,7 +12,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.exact import ExactMinimiser
 from dpglm.mechanisms.noise.source import SeededNoise
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.guarantee import Guarantee
 
 
@@ -22,9 +22,9 @@ class CountedRows:
     size = 1
     reads = 0
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         self.reads += 1
-        return [Piece(np.ones((1, 3), dtype=np.float32), np.array([0.0, 1.0, 1.0]), None)]
+        return [ArrayChunk(np.ones((1, 3), dtype=np.float32), np.array([0.0, 1.0, 1.0]), None)]
 
     def row_count(self) -> int:
         return 3

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpglm.data.formula.bounds import Interval, interval
 from dpglm.data.formula.expressions import Expression
-from dpglm.data.formula.factors import NumericFactor
+from dpglm.data.formula.model import NumericFactor
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError

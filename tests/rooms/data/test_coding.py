@@ -10,6 +10,7 @@ import pytest
 
 from dpglm.data.coding.coding import Coding, Kind
 from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.geometry import SLACK
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError, MethodError
@@ -54,20 +55,22 @@ def test_row_norms_are_the_ones_the_design_was_measured_with() -> None:
 
 
 def test_interactions_multiply_shares_and_bounds() -> None:
-    groups = {group.label: group for group in coded("affair ~ age * educ * C(occupation)", FAIR).groups}
+    coding = coded("affair ~ age * educ * C(occupation)", FAIR)
+    groups = {group.label: group for group in coding.groups}
+    share = {label: (g.products[0].scale * coding.row_norm * SLACK) ** 2 for label, g in groups.items()}
     both = groups["age:educ"]
-    assert (both.share, both.bound) == (4.0, pytest.approx(4 / 16))
-    assert groups["Intercept"].share == 0.25
+    assert (share["age:educ"], both.bound) == (pytest.approx(4.0), pytest.approx(4 / 16))
+    assert share["Intercept"] == pytest.approx(0.25)
     three = next(group for group in groups.values() if group.label.count(":") == 2)
-    assert three.share == 4.0
+    assert share[three.label] == pytest.approx(4.0)
     assert three.bound == pytest.approx(4 / 16 * 5 / 6)
-    assert three.role == "interaction"
-    assert groups["age"].role == "slope"
+    assert three.kind == "other"
+    assert groups["age"].kind == "slope"
 
 
-def test_roles_tell_slopes_levels_and_splines_apart() -> None:
+def test_kinds_tell_slopes_levels_and_splines_apart() -> None:
     groups = coded("visit ~ lpi + idp + bs(disea, df=4)", RANDHIE).groups
-    assert [group.role for group in groups] == ["intercept", "binary", "slope", "spline"]
+    assert [group.kind for group in groups] == ["intercept", "levels", "slope", "other"]
 
 
 def test_coding_is_a_function_of_formula_schema_and_kind() -> None:

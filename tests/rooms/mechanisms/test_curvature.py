@@ -15,7 +15,7 @@ from dpglm.glm.term_columns import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.privacy.composition import GaussianEvent, PureEvent
 
 BINOMIAL = families["binomial"]()
@@ -41,7 +41,7 @@ class Table:
     def __init__(self) -> None:
         rng = np.random.default_rng(3)
         self._chunks = [
-            Piece(
+            ArrayChunk(
                 rng.uniform(-0.5, 0.5, (4, count)).astype(np.float32),
                 rng.integers(0, 2, count).astype(float),
                 rng.normal(size=count),
@@ -49,7 +49,7 @@ class Table:
             for count in (1, 300, 77)
         ]
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         return self._chunks
 
     def row_count(self) -> int:
@@ -72,7 +72,7 @@ class Empty:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         return []
 
     def row_count(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from dpglm.mechanisms.folds import Kept, fold
 from dpglm.mechanisms.row_subset import RowSubset
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 
 
 class Wide:
@@ -25,7 +25,7 @@ class Wide:
         self.read += 1
         for first in range(0, self.count, 7):
             y = np.arange(first, min(first + 7, self.count), dtype=np.float64)
-            yield Piece(np.broadcast_to(np.float32(0.5), (1, len(y))), y, -y)
+            yield ArrayChunk(np.broadcast_to(np.float32(0.5), (1, len(y))), y, -y)
 
 
 def responses(rows: Kept | RowSubset) -> list[float]:

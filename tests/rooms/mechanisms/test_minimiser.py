@@ -15,7 +15,7 @@ from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.leverage import WithinLeverage
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.optim.rows import Piece, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.composition import BoundedSlopeEvent, GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.privacy.theorems import gamma_epsilon
 
@@ -61,7 +61,7 @@ def table(seed: int, count: int = 60, offset: bool = False) -> Table:
     for _ in range(2):
         X = rng.uniform(-0.3, 0.3, (3, count)).astype(np.float32)
         y = rng.integers(0, 2, count).astype(float)
-        blocks.append(Piece(X, y, rng.normal(size=count) if offset else None))
+        blocks.append(ArrayChunk(X, y, rng.normal(size=count) if offset else None))
     return Table(*blocks)
 
 
@@ -84,8 +84,8 @@ def test_rows_beyond_the_reach_are_read_as_zeros() -> None:
     X[:, 9] = np.nan
     blank = X.copy()
     blank[:, [7, 9]] = 0.0
-    bad = Table(Piece(X, first.y, first.offset), second)
-    mended = Table(Piece(blank, first.y, first.offset), second)
+    bad = Table(ArrayChunk(X, first.y, first.offset), second)
+    mended = Table(ArrayChunk(blank, first.y, first.offset), second)
     answers = [release().run(rows, None, SeededNoise(4)) for rows in (bad, mended)]
     np.testing.assert_array_equal(*answers)
     assert np.isfinite(answers[0]).all()
@@ -103,7 +103,7 @@ def test_rows_within_reach_are_passed_on_untouched_at_every_read() -> None:
     # A row at the reach itself, to the last digit, is within it.
     edge = np.array([[math.sqrt(0.5 * 0.6)], [0.0], [0.0]], dtype=np.float32)
     q = float(edge[0, 0].astype(np.float64) ** 2 / 0.5)
-    block = Piece(edge, np.zeros(1), None)
+    block = ArrayChunk(edge, np.zeros(1), None)
     (kept,) = WithinLeverage(Table(block), RIDGE, q * (1 + 1e-12)).chunks()
     assert kept is block
     (lost,) = WithinLeverage(Table(block), RIDGE, q * (1 - 1e-9)).chunks()
@@ -193,7 +193,7 @@ def test_counts_are_minimised_to_the_certificate_on_any_table(seed: int) -> None
     X = rng.uniform(-0.5, 0.5, (3, 200))
     X = X[:, :1] + 0.0 * X if seed % 3 == 0 else X
     offset = None if seed % 2 else rng.normal(size=200) * float(rng.choice([1.0, 1000.0]))
-    rows = Table(Piece(X.astype(np.float32), y[seed % 4], offset))
+    rows = Table(ArrayChunk(X.astype(np.float32), y[seed % 4], offset))
     asked = release(
         family=families["poisson"]().with_bound(bound),
         ridge=float(rng.choice([0.01, 1.0, 20.0])),

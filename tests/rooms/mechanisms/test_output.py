@@ -16,7 +16,7 @@ from dpglm.mechanisms.gradient import Gradient
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.mechanisms.predictor import predictor
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 
 
 def output(**more: Any) -> PerturbedOutput:
@@ -31,9 +31,9 @@ class Rows:
     size = 1
 
     def __init__(self, y: list[float]) -> None:
-        self.block = Piece(np.ones((1, len(y)), dtype=np.float32), np.array(y), None)
+        self.block = ArrayChunk(np.ones((1, len(y)), dtype=np.float32), np.array(y), None)
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         return [self.block]
 
     def row_count(self) -> int:
@@ -65,9 +65,9 @@ def test_parts_are_dealt_out_by_place_across_blocks() -> None:
     """Rows 0, 2, 4 and rows 1, 3 go to two points, whichever blocks they stand in."""
 
     class Two(Rows):
-        def chunks(self) -> list[Piece]:
+        def chunks(self) -> list[ArrayChunk]:
             X, y = self.block.X, self.block.y
-            return [Piece(X[:, :3], y[:3], None), Piece(X[:, 3:], y[3:], None)]
+            return [ArrayChunk(X[:, :3], y[:3], None), ArrayChunk(X[:, 3:], y[3:], None)]
 
     release = Gradient(families["binomial"](), 1e-9, parts=2)
     found = release.run(Two([1.0, 0.0, 1.0, 0.0, 1.0]), np.zeros(2), SeededNoise(1))

@@ -18,7 +18,7 @@ from dpglm.mechanisms.leverage import WithinLeverage
 from dpglm.mechanisms.norm_clipped import NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 
 Binomial = families["binomial"]
 
@@ -72,8 +72,8 @@ def test_rows_and_ridges_of_different_lengths_are_never_read() -> None:
     class Rows:
         size = 3
 
-        def chunks(self) -> list[Piece]:
-            return [Piece(np.full((3, 2), 0.5, dtype=np.float32), np.zeros(2), None)]
+        def chunks(self) -> list[ArrayChunk]:
+            return [ArrayChunk(np.full((3, 2), 0.5, dtype=np.float32), np.zeros(2), None)]
 
         def row_count(self) -> int:
             return 2
@@ -96,9 +96,9 @@ def test_rows_that_no_factor_shortens_are_read_as_zeros(factor: float) -> None:
     class Rows:
         size = 2
 
-        def chunks(self) -> list[Piece]:
+        def chunks(self) -> list[ArrayChunk]:
             X = np.array([[0.25, np.inf, np.nan, 1e38], [0.25, 0.5, 0.5, 1e38]], dtype=np.float32)
-            return [Piece(X, np.zeros(4), None)]
+            return [ArrayChunk(X, np.zeros(4), None)]
 
         def row_count(self) -> int:
             return 4

@@ -19,7 +19,7 @@ from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.optim.rows import Piece
+from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import GaussianEvent, PerturbedEvent, PureEvent, basic_composition
 from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
@@ -37,11 +37,11 @@ class Table:
         self.y = np.zeros(self.X.shape[1]) if y is None else np.asarray(y, dtype=float)
         self.offset, self.width, self.size = offset, width, len(self.X)
 
-    def chunks(self) -> list[Piece]:
+    def chunks(self) -> list[ArrayChunk]:
         parts = [slice(i, i + self.width) for i in range(0, len(self.y), self.width)]
         offsets = [None if self.offset is None else self.offset[part] for part in parts]
         return [
-            Piece(np.ascontiguousarray(self.X[:, part]), self.y[part], offset)
+            ArrayChunk(np.ascontiguousarray(self.X[:, part]), self.y[part], offset)
             for part, offset in zip(parts, offsets, strict=True)
         ]
 

@@ -33,25 +33,10 @@ def test_every_penalty_is_fitted_to_its_certificate(name: str, data: pd.DataFram
     assert "not computed for fits" in str(fit.summary())
 
 
-@pytest.mark.parametrize("name", ["l1", "group", "elastic_net"])
-def test_admm_agrees_with_the_exact_minimiser(name: str, data: pd.DataFrame) -> None:
-    exact, admm = (
-        dpglm.fit(FORMULA, data, penalty=name, strength=0.004, privacy=None, method=NonPrivate(solver=solver))
-        for solver in ("exact", "admm")
-    )
-    np.testing.assert_allclose(admm.estimates, exact.estimates, atol=1e-6)
-    assert admm.selected == exact.selected
-
-
-def test_reweighted_lassos_and_admm_agree_where_effects_are_clear(data: pd.DataFrame) -> None:
-    fits = [
-        dpglm.fit(
-            FORMULA, data, penalty="l1/2", strength=0.012, privacy=None, method=NonPrivate(solver=solver)
-        )
-        for solver in ("admm", "reweighted")
-    ]
-    assert {fit.selected for fit in fits} == {("Intercept", "x1", "x2")}
-    np.testing.assert_allclose(fits[0].estimates, fits[1].estimates, atol=1e-6)
+def test_half_thresholding_finds_clear_effects_at_a_certified_stationary_point(data: pd.DataFrame) -> None:
+    fit = dpglm.fit(FORMULA, data, penalty="l1/2", strength=0.012, privacy=None)
+    assert fit.selected == ("Intercept", "x1", "x2")
+    assert fit.mechanism["residual"] <= 1e-6
 
 
 def test_the_literature_names(data: pd.DataFrame) -> None:
@@ -67,9 +52,6 @@ def test_the_literature_names(data: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("penalty", "options", "told"),
     [
-        ("l1/2", {"solver": "exact"}, "convex penalty"),
-        ("l1", {"solver": "reweighted"}, "concave"),
-        ("l1", {"solver": "newton"}, "solver="),
         ("l1/2", {"augmentation": 0.0}, "augmentation"),
         ("l1/2", {"augmentation": float("nan")}, "augmentation"),
         ("l1/2", {"folds": 1}, "folds"),

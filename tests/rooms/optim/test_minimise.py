@@ -13,7 +13,7 @@ from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.elastic_net import ElasticNet
 from dpglm.glm.penalties.l1 import L1
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 
 FAMILY = Binomial()
 
@@ -27,7 +27,7 @@ def rows(seed, n, p):
 
 def block_loss(X, y, offset=None, size=512):
     blocks = [
-        Piece(
+        ArrayChunk(
             np.ascontiguousarray(X[first : first + size].T),
             y[first : first + size],
             None if offset is None else offset[first : first + size],
@@ -87,7 +87,8 @@ def problems(draw):
 
 def solve(problem, **more):
     loss = block_loss(problem["X"], problem["y"], problem["offset"], size=16)
-    known = {key: problem[key] for key in ("linear", "ridge", "mixing", "l1", "penalised")}
+    known = {key: problem[key] for key in ("linear", "ridge", "mixing", "penalised")}
+    known["penalty"] = L1(problem["l1"])
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         return minimise(loss, **(known | more))
@@ -173,7 +174,9 @@ def test_all_rows_empty_leaves_the_public_quadratic():
     for n in (0, 50):
         loss = block_loss(np.zeros((n, 2), np.float32), np.ones(n))
         np.testing.assert_allclose(minimise(loss, linear=b, ridge=2.0).theta, -b / 2.0, rtol=1e-12)
-        np.testing.assert_allclose(minimise(loss, linear=b, ridge=2.0, l1=3.5).gamma, [0.0, 0.25], rtol=1e-12)
+        np.testing.assert_allclose(
+            minimise(loss, linear=b, ridge=2.0, penalty=L1(3.5)).gamma, [0.0, 0.25], rtol=1e-12
+        )
 
 
 def test_no_coefficients_is_no_problem():
@@ -187,7 +190,7 @@ def test_few_reads_and_one_hessian_when_rows_are_many():
     y = (np.random.default_rng(0).random(20_000) < 1 / (1 + np.exp(-4.0 * X[:, 0]))).astype(float)
     b = np.random.default_rng(1).standard_normal(10) * 3.0
     for l1 in (0.0, 30.0):
-        found = minimise(block_loss(X, y), linear=b, ridge=10.0, l1=l1, tolerance=1e-10 * len(y))
+        found = minimise(block_loss(X, y), linear=b, ridge=10.0, penalty=L1(l1), tolerance=1e-10 * len(y))
         assert found.certified
         assert found.passes <= 10
         assert found.hessians == 1
@@ -206,7 +209,7 @@ def test_zeros_are_exact_and_the_start_does_not_matter():
 
 def test_same_blocks_give_the_same_bits():
     X, y = rows(9, 3000, 5)
-    known = {"linear": np.ones(5), "ridge": 1.0, "l1": 4.0}
+    known = {"linear": np.ones(5), "ridge": 1.0, "penalty": L1(4.0)}
     assert (
         minimise(block_loss(X, y), **known).theta.tobytes()
         == minimise(block_loss(X, y), **known).theta.tobytes()
@@ -227,7 +230,7 @@ def test_more_coefficients_than_a_matrix_should_hold(l1):
     p = 2300
     X = (rng.standard_normal((400, p)) / np.sqrt(p) / 1.2).astype(np.float32)
     y = (rng.random(400) < 1 / (1 + np.exp(-X[:, :5].sum(axis=1) * 60))).astype(float)
-    found = minimise(block_loss(X, y), linear=np.zeros(p), ridge=1.0, l1=l1)
+    found = minimise(block_loss(X, y), linear=np.zeros(p), ridge=1.0, penalty=L1(l1))
     identity = {
         "linear": np.zeros(p),
         "ridge": 1.0,
@@ -249,11 +252,11 @@ def test_working_set_finds_the_few_of_many(mixed):
     problem = {
         "linear": rng.standard_normal(p),
         "ridge": np.full(p, 1.0),
-        "l1": 4.0,
         "penalised": np.arange(p) != 7,
         "mixing": mixing,
     }
-    found = minimise(block_loss(X, y), **(problem if mixed else problem | {"mixing": None}))
+    given = problem if mixed else problem | {"mixing": None}
+    found = minimise(block_loss(X, y), **given, penalty=L1(4.0))
     assert found.certified
-    assert residual(X, y, None, found=found, **problem) <= 1.1e-8
+    assert residual(X, y, None, found=found, l1=4.0, **problem) <= 1.1e-8
     assert 4 <= np.count_nonzero(found.gamma) < 150

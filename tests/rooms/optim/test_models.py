@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.glm.penalties.elastic_net import ElasticNet
-from dpglm.optim.active_set import minimise_with_l1
-from dpglm.optim.cholesky import solve
-from dpglm.optim.consensus import minimise_with_prox
+from dpglm.optim.active_set import minimise_with_l1, solve
+from dpglm.optim.quadratic_admm import minimise_with_prox
 
 
 def quadratic(seed, m, condition):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.glm.families.binomial import Binomial
-from dpglm.optim.rows import ChunkLoss, Piece
+from dpglm.optim.rows import ArrayChunk, ChunkLoss
 
 FAMILY = Binomial()
 
@@ -21,7 +21,7 @@ def table(seed, n, p, *, offset=True):
 def cut(X, y, offset, size):
     pieces = [slice(first, first + size) for first in range(0, len(y), size)]
     return [
-        Piece(
+        ArrayChunk(
             np.ascontiguousarray(X[part].T), y[part].copy(), None if offset is None else offset[part].copy()
         )
         for part in pieces
@@ -91,9 +91,9 @@ def test_compensated_sum_keeps_what_the_plain_one_loses():
         def slope(self, eta, y):
             return y
 
-    small = [Piece(np.ones((1, 1), np.float32), np.array([1.0]), None) for _ in range(1000)]
-    blocks = [Piece(np.ones((1, 1), np.float32), np.array([1e17]), None), *small]
-    blocks.append(Piece(np.ones((1, 1), np.float32), np.array([-1e17]), None))
+    small = [ArrayChunk(np.ones((1, 1), np.float32), np.array([1.0]), None) for _ in range(1000)]
+    blocks = [ArrayChunk(np.ones((1, 1), np.float32), np.array([1e17]), None), *small]
+    blocks.append(ArrayChunk(np.ones((1, 1), np.float32), np.array([-1e17]), None))
     loss = ChunkLoss(lambda: blocks, Raw(), 1)
     assert loss.gradient(np.zeros(1), compensated=True)[0] == 1000.0
     assert loss.gradient(np.zeros(1))[0] != 1000.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.released import Released
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
@@ -293,15 +293,15 @@ def wide(levels: Sequence[int] = (42, 16, 15, 14, 7, 6), slopes: int = 3) -> Fit
     noise = generator.normal(size=(size, size))
     ridge = np.full(size, 2.0)
     centre = generator.normal(size=size)
-    released = Released(
+    released = ScoreAndInformation(
         term_columns=tuple(blocks),
         centre=centre,
         score=ridge * centre,
-        curvature=6000.0 * curvature + (noise + noise.T) / 2.0,
+        information=6000.0 * curvature + (noise + noise.T) / 2.0,
         score_scale=6.5,
         information_scale=1.625,
         dispersion=1.0,
-        spread=6.5**2 / ridge**2,
+        initial_variance=6.5**2 / ridge**2,
         third_derivative_bound=1.0,
     )
     columns = {

@@ -78,12 +78,14 @@ def test_the_summary_says_how_what_it_cost_why_not_and_what_repairs_it():
 
 
 def test_every_coefficient_without_an_interval_is_named_in_a_short_list():
-    many = interval_fit(released=dataclasses.replace(released(), curvature=released().curvature / 40.0))
+    many = interval_fit(released=dataclasses.replace(released(), information=released().information / 40.0))
     lines = gaps(many)
     assert sum(line.startswith("No interval") for line in lines) >= 1
     named = [name for name in INTERVAL_NAMES if any(name in line for line in lines)]
     assert named == [
-        name for name, verdict in zip(many.names, many.interval_decisions, strict=True) if not verdict.printed
+        name
+        for name, verdict in zip(many.names, many.interval_decisions, strict=True)
+        if not verdict.reported
     ]
 
 
@@ -96,7 +98,7 @@ def test_what_is_not_named_is_counted():
             named = line.count("[T.level number")
             assert named == 8 or (named <= 9 and not more)
             counted += named + (int(more.group(1)) if more else 0)
-    assert counted == sum(not verdict.printed for verdict in result.interval_decisions) > 9
+    assert counted == sum(not verdict.reported for verdict in result.interval_decisions) > 9
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_compare_shows_errors_below_coefficients_only_where_somebody_has_some():
 
 def test_numbers_that_break_arithmetic_give_no_intervals_and_no_exception():
     for scale in (1e300, 0.0):
-        odd = dataclasses.replace(released(), curvature=scale * released().curvature, score_scale=0.0)
+        odd = dataclasses.replace(released(), information=scale * released().information, score_scale=0.0)
         odd = dataclasses.replace(odd, information_scale=0.0)
         result = interval_fit(released=odd)
         assert str(result.summary())
@@ -185,7 +187,7 @@ def test_rescaling_rows_is_the_same_as_a_larger_curvature():
     model, rows = FIT.contrasts.model, FIT.user_from_coded
     larger = rescaled(model, 4.0, "n")
     direct = dataclasses.replace(
-        model.released, curvature=4.0 * model.design, score=4.0 * model.released.score
+        model.released, information=4.0 * model.design, score=4.0 * model.released.score
     )
     told = Contrasts(larger, rows).parts
     real = Contrasts(type(model)(direct, shrinkage=False), rows).parts

@@ -378,15 +378,15 @@ def test_version_1_is_read_as_it_was_without_a_released_model():
 
 def test_what_was_released_reads_back_to_the_last_bit():
     odd = interval_fit().released
-    curvature = odd.curvature.copy()
+    curvature = odd.information.copy()
     curvature[2, 1] = curvature[1, 2] = -0.0
     curvature[0, 0] = np.nextafter(curvature[0, 0], 1.0)
-    result = interval_fit(released=dataclasses.replace(odd, curvature=curvature))
+    result = interval_fit(released=dataclasses.replace(odd, information=curvature))
     for text in (to_json(result), to_json(result, packed=True)):
         again = from_json(text)
         assert again == result
         assert fingerprint(again) == fingerprint(result)
-        for name in ("centre", "score", "curvature", "spread"):
+        for name in ("centre", "score", "information", "initial_variance"):
             assert getattr(again.released, name).tobytes() == getattr(result.released, name).tobytes()
         for block, other in zip(again.released.term_columns, result.released.term_columns, strict=True):
             assert block.table.tobytes() == other.table.tobytes()
@@ -397,11 +397,11 @@ def test_what_was_released_reads_back_to_the_last_bit():
 def test_released_models_that_differ_in_a_bit_are_not_equal():
     fit, model = interval_fit(), interval_fit().released
     assert fit == interval_fit(released=dataclasses.replace(model))
-    nudged = model.curvature.copy()
+    nudged = model.information.copy()
     nudged[3, 3] = np.nextafter(nudged[3, 3], 0.0)
     block = dataclasses.replace(model.term_columns[1], label="other")
     for changes in (
-        {"curvature": nudged},
+        {"information": nudged},
         {"score_scale": float(np.nextafter(model.score_scale, 0.0))},
         {"term_columns": (model.term_columns[0], block, *model.term_columns[2:])},
         {"term_columns": model.term_columns[:-1]},
@@ -416,13 +416,13 @@ def test_released_models_that_differ_in_a_bit_are_not_equal():
 
 def test_a_released_model_is_copied_locked_and_made_symmetric():
     model = interval_fit().released
-    skew = model.curvature.copy()
+    skew = model.information.copy()
     skew[0, 1] += 1.0
-    result = interval_fit(released=dataclasses.replace(model, curvature=skew))
+    result = interval_fit(released=dataclasses.replace(model, information=skew))
     skew[:] = 0.0
-    assert (result.released.curvature == result.released.curvature.T).all()
+    assert (result.released.information == result.released.information.T).all()
     with pytest.raises(ValueError, match="read-only"):
-        result.released.curvature[0, 0] = 0.0
+        result.released.information[0, 0] = 0.0
 
 
 def block(place, **changes):
@@ -437,18 +437,21 @@ def block(place, **changes):
     [
         ({"surprise": 1}, "not known"),
         ({"centre": MODEL["centre"][:-1]}, "released centre of another length"),
-        ({"spread": [*MODEL["spread"], 1.0]}, "released spread of another length"),
-        ({"spread": [-1.0, *MODEL["spread"][1:]]}, "spread below 0"),
-        ({"curvature": MODEL["curvature"][:-1]}, "curvature of another length"),
-        ({"curvature": [*MODEL["curvature"][:-1], {"$float": "nan"}]}, "finite"),
-        ({"curvature": [*MODEL["curvature"][:-1], True]}, "curvature"),
-        ({"curvature": {"$doubles": "AAAA"}}, "cut short"),
-        ({"curvature": {"$doubles": "*"}}, "base64"),
-        ({"curvature": {"$doubles": 3}}, "curvature"),
-        ({"curvature": {"$doubles": "AAAAAAAA+H8="}}, "not finite"),
-        ({"curvature": {"$doubles": "AAAAAAAA8D8=", "places": [1] * 21}}, "not there"),
-        ({"curvature": {"$doubles": "AAAAAAAA8D8=", "places": [0] * 20}}, "another length"),
-        ({"curvature": {"$doubles": "AAAAAAAA8D8=", "more": []}}, "curvature"),
+        (
+            {"initial_variance": [*MODEL["initial_variance"], 1.0]},
+            "released initial_variance of another length",
+        ),
+        ({"initial_variance": [-1.0, *MODEL["initial_variance"][1:]]}, "initial_variance below 0"),
+        ({"information": MODEL["information"][:-1]}, "information of another length"),
+        ({"information": [*MODEL["information"][:-1], {"$float": "nan"}]}, "finite"),
+        ({"information": [*MODEL["information"][:-1], True]}, "information"),
+        ({"information": {"$doubles": "AAAA"}}, "cut short"),
+        ({"information": {"$doubles": "*"}}, "base64"),
+        ({"information": {"$doubles": 3}}, "information"),
+        ({"information": {"$doubles": "AAAAAAAA+H8="}}, "not finite"),
+        ({"information": {"$doubles": "AAAAAAAA8D8=", "places": [1] * 21}}, "not there"),
+        ({"information": {"$doubles": "AAAAAAAA8D8=", "places": [0] * 20}}, "another length"),
+        ({"information": {"$doubles": "AAAAAAAA8D8=", "more": []}}, "information"),
         ({"origin": [1.0]}, "origin of another length"),
         ({"origin": 0.0}, "origin"),
         ({"score_scale": -1.0}, "score_scale"),

@@ -1,4 +1,8 @@
-"""The centred coding: products of centred coordinates with public weights, and no row is ever clipped."""
+"""Codings: the centred one, in which no row is clipped, and the user's own columns, whose long rows are.
+
+Centred: products of centred coordinates with public weights. Reference: the user's columns, each divided by
+its bound.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,22 @@ import math
 import numpy as np
 import scipy.linalg
 
-from dpglm.data.coding.geometry import Space, span
-from dpglm.data.coding.groups import (
+from dpglm.data.coding.geometry import (
     SLACK,
     Group,
     Layout,
     Part,
     Product,
-    label_of,
+    Space,
+    Subset,
+    kind_of,
     prior_of,
     require_lengths,
-    role_of,
+    span,
 )
-from dpglm.data.formula.errors import refuse
-from dpglm.data.formula.factors import NumericFactor
-from dpglm.data.formula.model import Model, Term
-from dpglm.typing import FloatMatrix
+from dpglm.data.formula.errors import formula_error
+from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term
+from dpglm.typing import FloatMatrix, FloatVector
 
 _DEPENDENT = 1e-9  # sine of the angle below which a column counts as a combination of others
 
@@ -63,11 +67,10 @@ def _whole(model: Model, space: Space) -> Layout:
     bound = math.fsum(space.bound(subset) for subset in space.subsets)
     groups = tuple(
         Group(
-            label=label_of(model, subset),
-            role=role_of(model, subset),
+            label=":".join(model.factors[index].name for index in subset) or "Intercept",
+            kind=kind_of(model, subset),
             start=space.starts[position],
             stop=space.starts[position + 1],
-            share=space.share(subset),
             bound=space.bound(subset),
             products=(_centred_product(model, space, subset, bound),),
         )
@@ -89,30 +92,14 @@ def _partial(model: Model, space: Space, basis: FloatMatrix, blocks: list[tuple[
         bounds.append(_block_bound(space, basis[:, start:stop], support))
     bound = _joint_bound(space, supports, bounds)
     groups = []
-    for (term, start, stop), support, own in zip(blocks, supports, bounds, strict=True):
+    for (term, start, stop), support, own_bound in zip(blocks, supports, bounds, strict=True):
         products = tuple(
             _centred_product(
                 model, space, space.subsets[position], bound, basis[space.rows(position), start:stop]
             )
             for position in support
         )
-        weights = np.concatenate(
-            [
-                np.full(r.stop - r.start, 1 / space.share(space.subsets[position]))
-                for position in support
-                for r in [space.rows(position)]
-            ]
-        )
-        inside = np.vstack([basis[space.rows(position), start:stop] for position in support])
-        spread = float(weights @ (inside**2).sum(axis=1))
-        role = (
-            "intercept"
-            if term.order == 0
-            else "interaction"
-            if term.order > 1
-            else role_of(model, (term.subterms[0].usages[0].factor,))
-        )
-        groups.append(Group(term.name, role, start, stop, (stop - start) / spread, own, products))
+        groups.append(Group(term.name, "other", start, stop, own_bound, products))
     return Layout(basis.T @ space.columns, math.sqrt(bound), tuple(groups))
 
 
@@ -130,7 +117,7 @@ def _orthonormal(
         left, values, _ = scipy.linalg.svd(rest, full_matrices=False)
         if len(values) < block.shape[1] or values[-1] < _DEPENDENT:
             at = max(model.formula.find(term.name), 0)
-            raise refuse(
+            raise formula_error(
                 f"The columns of {term.name} are combinations of the columns of other terms.",
                 model.formula,
                 (at, at + len(term.name)),
@@ -170,30 +157,84 @@ def _block_bound(space: Space, block: FloatMatrix, support: list[int]) -> float:
 
 def _joint_bound(space: Space, supports: list[list[int]], bounds: list[float]) -> float:
     """Blocks that share products are bounded together or one by one, whichever is less."""
-    waiting = [(set(support), own) for support, own in zip(supports, bounds, strict=True)]
+    waiting = [(set(support), bound) for support, bound in zip(supports, bounds, strict=True)]
     total = 0.0
     while waiting:
-        together, sum_of_own = waiting.pop()
+        together, sum_of_bounds = waiting.pop()
         grown = True
         while grown:
             near = [item for item in waiting if item[0] & together]
             waiting = [item for item in waiting if not item[0] & together]
             grown = bool(near)
-            for support, own in near:
-                together, sum_of_own = together | support, sum_of_own + own
-        total += min(sum_of_own, math.fsum(space.bound(space.subsets[position]) for position in together))
+            for support, bound in near:
+                together, sum_of_bounds = together | support, sum_of_bounds + bound
+        total += min(sum_of_bounds, math.fsum(space.bound(space.subsets[position]) for position in together))
     return total
 
 
 def _centred_product(
-    model: Model, space: Space, subset: tuple[int, ...], bound: float, mixing: FloatMatrix | None = None
+    model: Model, space: Space, subset: Subset, bound: float, mixing: FloatMatrix | None = None
 ) -> Product:
     parts = []
-    for place in subset:
-        factor = model.factors[place]
+    for index in subset:
+        factor = model.factors[index]
         if isinstance(factor, NumericFactor):
-            parts.append(Part(place, factor.middle, 1.0 / (factor.high - factor.low)))
+            parts.append(Part(index, factor.middle, 1.0 / (factor.high - factor.low)))
         else:
-            parts.append(Part(place, table=factor.corners))
+            parts.append(Part(index, table=factor.corners))
     scale = math.sqrt(space.share(subset)) / (math.sqrt(bound) * SLACK)
     return Product(tuple(parts), scale, mixing, prior_of(model, subset))
+
+
+def reference(model: Model) -> Layout:
+    """Rows of the user's columns in [-1, 1], clipped at the norm of a typical row.
+
+    That is one whose numbers sit at the root mean square of their declared ranges.
+    """
+    lengths = np.empty(model.size)
+    pieces = []
+    for term in model.terms:
+        start = term.start
+        for subterm in term.subterms:
+            parts, largest, typical = _scaled_parts(model, subterm)
+            stop = start + subterm.size
+            lengths[start:stop] = largest
+            subset = tuple(usage.factor for usage in subterm.usages)
+            pieces.append((term.name, subset, start, stop, parts, typical))
+            start = stop
+    bound = math.fsum(typical for *_, typical in pieces)
+    scale = 1.0 / (math.sqrt(bound) * SLACK)
+    groups = tuple(
+        Group(
+            label=name,
+            kind=kind_of(model, subset),
+            start=start,
+            stop=stop,
+            bound=typical,
+            products=(Product(parts, scale, prior=prior_of(model, subset)),),
+        )
+        for name, subset, start, stop, parts, typical in pieces
+    )
+    return Layout(np.diag(lengths), math.sqrt(bound), groups)
+
+
+def _scaled_parts(model: Model, subterm: Subterm) -> tuple[tuple[Part, ...], FloatVector, float]:
+    """Parts scaled into [-1, 1], the largest values of the columns, and a typical squared norm."""
+    parts, largest, typical = [], np.ones(1), 1.0
+    for usage in subterm.usages:
+        factor = model.factors[usage.factor]
+        if usage.table is None:
+            assert isinstance(factor, NumericFactor)
+            most = max(abs(factor.low), abs(factor.high))
+            low, high = factor.low / most, factor.high / most
+            parts.append(Part(usage.factor, 0.0, 1.0 / most))
+            with np.errstate(over="ignore", under="ignore"):  # the coding looks at the lengths
+                largest = largest * most
+            typical *= (low * low + low * high + high * high) / 3
+        else:
+            most_each = np.abs(usage.table).max(axis=0)
+            table = usage.table / most_each
+            parts.append(Part(usage.factor, table=table))
+            largest = np.kron(most_each, largest)
+            typical *= float((table**2).sum(axis=1).max())
+    return tuple(parts), largest, typical

@@ -1,4 +1,4 @@
-"""What the private releases of one fit gave, with the public constants they were drawn with."""
+"""Score and information: the released numbers of one fit, with the public constants of their noise."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
-    r"""A noisy score and a noisy curvature: together a linear model of the coefficients.
+class ScoreAndInformation:
+    r"""A noisy score and a noisy information matrix: together a linear model of the coefficients.
 
-    With H the curvature and theta the true coded coefficients, stationarity of a perturbed minimiser t (or
-    the normal equations of a linear regression, with t = 0) says
+    With H the information matrix (minus the Hessian of the log-likelihood) and theta the true coded
+    coefficients, stationarity of a perturbed minimiser t says
 
-    .. math:: score + \tilde H t = \tilde H \theta + e,
+    .. math:: score + \tilde H t = \tilde H \theta + e.
 
-    where the error e holds the sampling score, the noise of the estimate, and the noise E of the curvature
-    times t - theta. Everything downstream needs only these numbers.
+    The normal equations of a linear regression say the same with t = 0. The error e holds the sampling score,
+    the noise of the estimate, and the noise E of the information matrix times t - theta.
 
     Parameters
     ----------
     term_columns : tuple of TermColumns
         The coded columns, term by term.
     centre : ndarray, shape (p,)
-        t, where the curvature was taken; zeros for a moment release.
+        t, where the information matrix was taken; zeros for a moment release.
     score : ndarray, shape (p,)
         ridge * t for a perturbed minimiser; the released X'y for a moment release.
-    curvature : ndarray, shape (p, p)
+    information : ndarray, shape (p, p)
         As released, symmetric; it may have negative eigenvalues.
     score_scale : float
         Standard deviation of the noise on each coordinate of the score.
     information_scale : float
-        Standard deviation of the noise on each diagonal entry of the curvature; off the diagonal its square
-        is half.
+        Standard deviation of the noise on each diagonal entry of the information matrix; off the diagonal its
+        square is half.
     dispersion : float
-        Variance of the score per unit of curvature: 1 for binomial and Poisson, sigma^2 for gaussian.
-    spread : ndarray, shape (p,)
+        Variance of the score per unit of information: 1 for binomial and Poisson, sigma^2 for gaussian.
+    initial_variance : ndarray, shape (p,)
         Variances of t - theta from which iteration starts.
     third_derivative_bound : float
-        Bound on the curvature's rate of change along a linear predictor, as a share of the curvature, >= 0: 1
-        for binomial and Poisson, 0 for gaussian.
+        Largest relative change of a row's weight in H per unit of its linear predictor, >= 0: 1 for binomial
+        and Poisson, 0 for gaussian.
     origin : ndarray, shape (p,), or None
         Known part of the coefficients, which theta leaves out: the middle of a response's bounds, taken up by
         the intercept. None is zeros.
@@ -52,11 +52,11 @@ class Released:
     term_columns: tuple[TermColumns, ...]
     centre: FloatVector
     score: FloatVector
-    curvature: FloatMatrix
+    information: FloatMatrix
     score_scale: float
     information_scale: float
     dispersion: float
-    spread: FloatVector
+    initial_variance: FloatVector
     third_derivative_bound: float
     origin: FloatVector | None = None
 
@@ -68,7 +68,7 @@ class Released:
     @property
     def prior_variance(self) -> FloatVector:
         """Declared prior variances of the coded coefficients, shape (p,)."""
-        return np.concatenate([block.prior**2 for block in self.term_columns])
+        return np.concatenate([term.prior**2 for term in self.term_columns])
 
     def known(self, rows: FloatMatrix) -> FloatVector:
         """What ``origin`` adds to linear functions of the coefficients, shape (k,)."""
