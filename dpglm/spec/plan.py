@@ -23,7 +23,8 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import ledger_of, noise_of, rate_of, row_count_of
-from dpglm.spec.running import Run, steps
+from dpglm.spec.progress import steps
+from dpglm.spec.running import Run
 from dpglm.spec.sites import fit_sites, is_sites
 from dpglm.tables.table import Table
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -135,25 +133,3 @@ def _response_facts(response: Response) -> ResponseFacts:
     if isinstance(response, BinaryResponse):
         return ResponseFacts(response.name, levels=response.levels)
     return ResponseFacts(response.name, bounds=(response.low, response.high))
-
-
-@contextmanager
-def steps(labels: Sequence[str], progress: bool | None) -> Iterator[Callable[[int], None]]:
-    """A bar over public steps; no times, since they depend on the data."""
-    if progress is False:
-        yield lambda index: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(
-        total=len(labels),
-        disable=None if progress is None else not progress,
-        bar_format="{desc}: {n_fmt}/{total_fmt} |{bar}|",
-        leave=False,
-    ) as bar:
-
-        def step(index: int) -> None:
-            bar.set_description_str(labels[index])
-            bar.update(index + 1 - bar.n)
-
-        yield step

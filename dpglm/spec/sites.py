@@ -21,7 +21,8 @@ from dpglm.privacy.site_composition import disjoint, overlapping
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import noise_of
-from dpglm.spec.running import Run, ledger_state, steps
+from dpglm.spec.progress import steps
+from dpglm.spec.running import Run, ledger_state
 
 if TYPE_CHECKING:
     from dpglm.spec.model_spec import ModelSpec
