@@ -21,7 +21,7 @@ from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
-from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of
+from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan
 from dpglm.spec.sites import fit_sites, is_sites, site_schemas, site_tables
@@ -149,28 +149,31 @@ def fit(
     >>> result.names
     ('Intercept', 'x1', 'x2')
     """
-    options = {
-        "family": family,
-        "penalty": penalty,
-        "strength": strength,
-        "goal": goal,
-        "method": method,
-        "privacy": privacy,
-    }
     if isinstance(formula, Plan):
-        _refuse_options(schema, options)
+        _refuse_options(schema, family, penalty, strength, goal, method, privacy)
         return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
-    noise_of(seed)  # refused before anything else is looked at
+
+    def specified(declared: Schema) -> ModelSpec:
+        return ModelSpec.of(
+            formula,
+            declared,
+            family=family,
+            penalty=penalty,
+            strength=strength,
+            goal=goal,
+            method=method,
+            privacy=privacy,
+        )
+
+    privacy_of(privacy)  # refused before a table is looked for
+    noise_of(seed)
     book = ledger_of(ledger)
     if not is_sites(data):
-        spec = ModelSpec.of(formula, find_schema(data, schema), **options)
-        return spec.plan().fit(data, ledger=book, seed=seed, progress=progress)
+        plan = specified(find_schema(data, schema)).plan()
+        return plan.fit(data, ledger=book, seed=seed, progress=progress)
     tables = site_tables(data)
-    if schema is not None:
-        spec = ModelSpec.of(formula, schema, **options)
-        return fit_sites(spec, tables, ledger=book, seed=seed, progress=progress)
-    schemas = site_schemas(tables)
-    spec = ModelSpec.of(formula, next(iter(schemas.values())), **options)
+    schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
+    spec = specified(next(iter(schemas.values())))
     return fit_sites(spec, tables, ledger=book, seed=seed, progress=progress, schemas=schemas)
 
 
@@ -353,15 +356,14 @@ def load_data(name: str) -> pd.DataFrame:
     return load_table(name)
 
 
-def _refuse_options(schema: object, options: Mapping[str, object]) -> None:
+def _refuse_options(schema: object, *options: object) -> None:
     """A plan says all of these itself."""
-    defaults = {"family": "binomial", "penalty": "l1", "strength": None, "goal": "explain", "method": "auto"}
-    given = [name for name, value in options.items() if name != "privacy" and value != defaults[name]]
-    given += ["privacy"] if options["privacy"] is not REQUIRED else []
-    given += ["schema"] if schema is not None else []
-    if given:
+    defaults = ("binomial", "l1", None, "explain", "auto", REQUIRED)
+    if schema is not None or any(
+        one is not two and one != two for one, two in zip(options, defaults, strict=True)
+    ):
         raise MethodError(
-            f"{', '.join(given)} beside a plan",
+            "a schema, model or budget beside a plan",
             expected="a plan alone, which says all of it",
             remedy="Plan again with these arguments, or leave them out.",
         )

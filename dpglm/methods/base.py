@@ -18,7 +18,7 @@ from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
-from dpglm.papers.stacking.stack import Stack
+from dpglm.postprocessing.parts import ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.registry import Registry
@@ -119,7 +119,7 @@ class Estimate:
     ``strength`` is the penalty's per row, ``strength_sum`` in sum units; ``norm_factor`` what rows were
     scaled by, where that was released; ``residual`` what a solver without noise left over. ``released`` is
     what intervals are made of, where there is an information matrix; ``exact_path`` what a fit without
-    privacy found at other strengths. Coefficients beside a ``stack`` approximate it.
+    privacy found at other strengths. ``part`` is what a paper adds.
     """
 
     coded: FloatVector
@@ -131,7 +131,7 @@ class Estimate:
     residual: float | None = None
     released: ScoreAndInformation | None = None
     exact_path: ExactPath | None = None
-    stack: Stack | None = None
+    part: ResultPart | None = None
 
 
 class Method(ABC):

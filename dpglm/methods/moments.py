@@ -136,9 +136,7 @@ class Moments(Method):
         """No estimate is released: all of theta multiplies the noise of X'X."""
         (release,) = plan.of_kind(SecondMoments)
         scale, mean = math.sqrt(rows.response_variance) / LATENT, rows.response_mean
-        terms = tuple(
-            replace(term, prior=_prior(term, scale)) for term in problem.geometry.term_columns
-        )
+        terms = tuple(replace(term, prior=_prior(term, scale)) for term in problem.geometry.term_columns)
         size = [
             np.full(1, mean / term.table[0, 0]) if term.kind == "intercept" else term.prior for term in terms
         ]

@@ -35,9 +35,7 @@ def curve(expected: Expectation, over: Over, values: Sequence[float] | None) -> 
     return pd.DataFrame(rows, columns=columns)
 
 
-def plot_curve(
-    expected: Expectation, over: Over, values: Sequence[float] | None, ax: Axes | None
-) -> Axes:
+def plot_curve(expected: Expectation, over: Over, values: Sequence[float] | None, ax: Axes | None) -> Axes:
     """See `Expectation.plot`."""
     found = curve(expected, over, values)
     return plot_expected(

@@ -130,7 +130,9 @@ def _mains(expected: Expectation) -> Iterator[_Main]:
         if not isinstance(factor, LevelFactor) or factor.expression.op != "column" or not alone:
             continue
         against = usages[0].table - usages[0].table[0]
-        yield _Main(factor.expression.name, against @ expected.model.coding.user_from_coded[term.start : term.stop])
+        yield _Main(
+            factor.expression.name, against @ expected.model.coding.user_from_coded[term.start : term.stop]
+        )
 
 
 def _columns(expected: Expectation, factor: int) -> tuple[str, ...]:

@@ -36,8 +36,7 @@ ORIENTATION = (
     "nearly repeat each other have larger standard errors."
 )
 NOTHING = (
-    "This method combines several models: the precision of single coefficients is not known "
-    "before the fit."
+    "This method combines several models: the precision of single coefficients is not known before the fit."
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -15,14 +15,7 @@ from dpglm.mechanisms.noise.source import NoiseSource, OsNoise, SeededNoise
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
 
-
-class Named(Protocol):
-    """What a registry holds."""
-
-    name: str
-
-
-Piece = TypeVar("Piece", bound=Named)
+Piece = TypeVar("Piece")
 
 
 class Required:
@@ -53,7 +46,7 @@ def noise_of(seed: object) -> NoiseSource:
     return SeededNoise(int(seed))
 
 
-def piece_of(registry: Registry[Piece], kind: type[Piece], value: object, example: str) -> Piece:
+def piece_of(registry: Registry[Piece], kind: Any, value: object, example: str) -> Piece:
     """The registered piece of a name with its default options, or an object of a registered class."""
     if isinstance(value, str):
         return registry[value]()
@@ -70,7 +63,8 @@ def piece_of(registry: Registry[Piece], kind: type[Piece], value: object, exampl
             expected="a class that a saved specification can name",
             remedy=f"Decorate the class with the registry's register({type(value).__name__.lower()!r}).",
         )
-    return value
+    chosen: Piece = value
+    return chosen
 
 
 def strength_of(strength: object, penalty: Penalty) -> float | Literal["cv"] | None:

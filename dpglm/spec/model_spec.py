@@ -91,9 +91,7 @@ class ModelSpec:
             From public facts alone.
         """
         budget = privacy_of(privacy)
-        chosen_penalty = piece_of(
-            penalties, Penalty, penalty, "penalty='none' for none, or penalty='l1'"
-        )
+        chosen_penalty = piece_of(penalties, Penalty, penalty, "penalty='none' for none, or penalty='l1'")
         require_choice("goal", goal, get_args(Goal))
         declared = Schema.of(schema)
         chosen_family = piece_of(families, Family, family, "family='binomial'")
@@ -188,7 +186,9 @@ class ModelSpec:
         PrivacyError, FormulaError, SchemaError, MethodError
             From public facts alone.
         """
-        return planned(self, self.schema.rows if n is None else n)
+        opened = replace(self, method=self.method.opened(read))
+        opened.__dict__["coded_model"] = self.coded_model
+        return planned(opened, self.schema.rows if n is None else n)
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""
@@ -221,7 +221,7 @@ class ModelSpec:
             ),
             strength=document.strength,
             goal=document.goal,
-            method=with_options(methods[document.method.name], document.method.options).opened(read),
+            method=with_options(methods[document.method.name], document.method.options),
             privacy=document.privacy,
         )
 
@@ -242,11 +242,11 @@ class ModelSpec:
             content = json.loads(text)
             if content.pop("format") != FORMAT:
                 raise ValueError
-            choices = {name: Choice(**content.pop(name)) for name in ("family", "penalty", "method")}
-            budget = content.pop("privacy")
-            document = SpecificationDocument(
-                **choices, **content, privacy=None if budget is None else Privacy(**budget)
-            )
+            for name in ("family", "penalty", "method"):
+                content[name] = Choice(**content[name])
+            if content["privacy"] is not None:
+                content["privacy"] = Privacy(**content["privacy"])
+            document = SpecificationDocument(**content)
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
             raise SchemaError(
                 "a text that is not a specification",
@@ -290,7 +290,7 @@ def plan_of(fit: object) -> Plan:
             expected="a fit with a budget: an audit compares draws with what is promised",
             remedy="Fit with privacy=1.0, say.",
         )
-    plan = ModelSpec.of_document(fit.specification).plan(n=fit.n_rows)
+    plan = ModelSpec.of_document(fit.specification).plan(n=fit.n_rows or None)
     if plan.fingerprint != fit.plan_fingerprint:
         raise MethodError(
             f"a fit by dpglm {fit.version} whose plan does not follow from its specification",

@@ -64,7 +64,7 @@ class Run:
         """Take what was planned from the ledger; its state right afterwards."""
         if ledger is None:
             return None
-        entry = ledger.charge(self.guarantee, what=self.plan.what, plan=self.plan.fingerprint)
+        entry = ledger.charge(self.guarantee, what=self.plan.what)
         return ledger_state(ledger, entry)
 
     def solve(self, noise: NoiseSource) -> Estimate:
@@ -72,9 +72,7 @@ class Run:
         model, releases = self.plan.specification.coded_model, self.plan.releases
         ask = Curator(self.design, releases, noise).ask
         estimate = self.plan.specification.method.solve(self.problem, releases, ask)
-        return to_response_scale(
-            estimate, model.coding, unit=model.response.unit, shift=model.response.shift
-        )
+        return to_response_scale(estimate, model.coding, unit=model.response.unit, shift=model.response.shift)
 
     def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitResult:
         """The result: released numbers and public facts."""
@@ -93,7 +91,9 @@ class Run:
             coded=estimate.coded,
             user_from_coded=model.coding.user_from_coded,
             row_norm=model.coding.row_norm,
+            rows_clipped=model.coding.clipping,
             norm_factor=estimate.norm_factor,
+            residual=estimate.residual,
             terms=model.coding.terms,
             response=_response_facts(model.response),
             guarantee=self.guarantee,

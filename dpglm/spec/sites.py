@@ -230,10 +230,10 @@ def _charge(
         return None
     if once and len(sites) > 1:
         plan = runs[0].plan
-        charges = [(whole, f"{plan.what} at {len(sites)} sites, one per person", plan.fingerprint)]
+        charges = [(whole, f"{plan.what} at {len(sites)} sites, one per person")]
     else:
         charges = [
-            (run.guarantee, f"{run.plan.what} at site {site!r}", run.plan.fingerprint)
+            (run.guarantee, f"{run.plan.what} at site {site!r}")
             for run, site in zip(runs, sites, strict=True)
         ]
     return ledger_state(ledger, ledger.charge_all(charges)[-1])

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dpglm.registry import Registry
 from dpglm.typing import FloatVector
 
@@ -61,7 +63,7 @@ class Family(ABC):
         return 1.0
 
     def expected_weight(self, mean: float) -> float:
-        """Second derivative of a row's loss to expect where the mean response is this; at eta = 0 by default."""
+        """Second derivative of a row's loss to expect at this mean response; that at eta = 0 by default."""
         return float(self.curvature(np.zeros(1), np.full(1, mean))[0])
 
     def with_bound(self, bound: float) -> Family:

@@ -31,7 +31,7 @@ class Stacking(Method):
         return own_ridge(penalty, strength)
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
-        """Of the coefficients' linear approximation, where the meta model stays at what its ridge pulls to."""
+        """Of the linear approximation, where the meta model stays at what its ridge pulls to."""
         parts = [release.part.share for release in plan.of_kind(OnPart)]
         inner = [release.inner for release in plan.of_kind(OnPart)] or list(plan.releases)
         submodels = [
