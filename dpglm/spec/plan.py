@@ -204,9 +204,10 @@ class Plan:
         rows = row_count_of(self.n if n is None else n)
         model = self.specification.coded_model
         share = expected_rate(model) if rate is None else rate_of(rate)
-        found = Expectation(self, rows, share, float(level))
-        found.parts  # noqa: B018  # refusals come from this call, not from a later one
-        return found
+        expectation = Expectation(self, rows, share, float(level))
+        # Refusals come from this call, not from a later one.
+        _ = expectation.parts, expectation.half_width
+        return expectation
 
     def summary(self) -> Table:
         """Releases and price and, where a number of rows is known, the precision to expect."""

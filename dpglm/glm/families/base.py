@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -68,15 +67,6 @@ class Family(ABC):
 
     def with_bound(self, bound: float) -> Family:
         """The family for responses up to a declared bound; the same one where no bound enters."""
-        return self
-
-    @property
-    def facts(self) -> dict[str, float]:
-        """Public numbers beside the name that a result keeps, to make the family again."""
-        return {}
-
-    def with_facts(self, facts: Mapping[str, Any]) -> Family:
-        """The family that these `facts` tell of; the same one where none enters."""
         return self
 
     @abstractmethod
