@@ -13,7 +13,7 @@ import polars
 import pytest
 
 import dpglm
-from dpglm.data.schema.declaration import declared
+from dpglm.data.tables.datasets import declared
 from dpglm.errors import BudgetExceeded, MethodError, PrivacyError, SchemaError
 
 FORMULA = "y ~ x1 + x2"
@@ -60,7 +60,9 @@ def test_every_penalty_under_every_kind_of_budget(data: pd.DataFrame, penalty: A
     assert fit.privacy.epsilon == budget.epsilon
     assert fit.privacy.mu == budget.mu
     assert (fit.n_rows is None) == (budget.relation == "add-remove")
-    assert sum(line.share for line in fit._record.spend_lines) == pytest.approx(1.0)  # all of the budget is used
+    assert sum(line.share for line in fit._record.spend_lines) == pytest.approx(
+        1.0
+    )  # all of the budget is used
 
 
 def test_frames_files_and_arrow_tables_give_the_same_fit(data: pd.DataFrame, tmp_path: Path) -> None:

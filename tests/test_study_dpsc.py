@@ -123,10 +123,10 @@ def test_printed_fits_are_marked_and_corrected_ones_spend_what_was_asked() -> No
     for kind in fits.KINDS:
         fit = fits.fitted(rows, grid.job(kind, "l1", 500, 0, 1.0, 0, given))
         if kind in (fits.EXACT, fits.PRINTED):
-            assert fit.mechanism["theorem"].startswith("none: NOT PRIVATE"), kind
+            assert fit.description.releases[0].theorem.startswith("none: NOT PRIVATE"), kind
             assert math.isinf(fit.privacy.epsilon), kind
             continue
-        assert fit.mechanism["theorem"].startswith("Theorem"), kind
+        assert "Theorem" in fit.guarantee.theorem, kind
         assert fit.privacy.epsilon == 1.0, kind
         assert fit.privacy.delta == (0.0 if kind == fits.PURE else fits.DELTA), kind
 

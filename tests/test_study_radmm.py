@@ -20,6 +20,7 @@ from reports.radmm.designs import REAL, RELEVANT, TITLES, missing, split
 from reports.radmm.summary import Cell, Fits, Share
 from reports.radmm.work import TOPS, work, xi
 from reports.studies.runner import Result, key_of, read
+from tests.described import noise_scale
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +177,7 @@ def test_the_noise_whose_cost_is_told_is_the_noise_that_is_drawn(eta: float) -> 
     fit = dpglm.fit("y ~ x1 + x2", frame, method=method, strength=0.01, privacy=(1.0, 1e-8), seed=1)
     printed = 2.0 / (len(frame) * (1.0 + eta * RHO_PRINTED))
     expected = printed * accounting.printed_multiple(1.0, RHO_PRINTED)
-    assert fit.mechanism["noise_scale"] == pytest.approx(expected)
+    assert noise_scale(fit) == pytest.approx(expected)
     assert "NOT PRIVATE" in fit.alarm
 
 

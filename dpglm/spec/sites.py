@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 import numpy as np
 
-from dpglm.data.schema.declaration import find_schema
 from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.datasets import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.spending import LedgerState

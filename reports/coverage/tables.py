@@ -11,7 +11,7 @@ import numpy as np
 
 import dpglm
 from benchmarks import real_tables
-from dpglm.data.schema.declaration import declared
+from dpglm.data.tables.datasets import declared
 from reports.coverage.simulated import Simulated, sim_rare_a, sim_rare_b
 
 if TYPE_CHECKING:

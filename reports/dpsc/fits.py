@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 import dpglm
 from dpglm.papers.dpsc.dpsc import DPSC
+from dpglm.privacy.description import ReleaseDescription
 from dpglm.results.fitted import Fitted
 from dpglm.typing import FloatVector
 from reports.dpsc.tables import Sample, sample
@@ -113,7 +113,7 @@ def metrics(rows: Sample, fit: Fitted, c: float) -> Result:
         "error": float(np.mean((chance >= 0.5) != answers)),
         "mse": float(np.mean((chance - answers) ** 2)),
         "kept": len(fit.selected),
-        "noise": noise_norm(fit.mechanism, len(fit.names), len(rows.train), c),
+        "noise": noise_norm(fit.description.releases[0], len(fit.names), len(rows.train), c),
         "rows_cut": str(fit.mechanism["rows_clipped"]),
     }
     if rows.names:
@@ -124,17 +124,16 @@ def metrics(rows: Sample, fit: Fitted, c: float) -> Result:
     return found
 
 
-def noise_norm(card: Mapping[str, Any], size: int, rows: int, c: float) -> float | None:
+def noise_norm(release: ReleaseDescription, size: int, rows: int, c: float) -> float | None:
     """Expected norm of one noise vector against an average gradient, whose norm is at most 1.
 
     A vector of density proportional to exp(-|b| / scale) has norm ``size * scale`` on average, and a
     Gaussian one at most ``sqrt(size) * scale``. The printed algorithm adds c b to an average gradient, the
     others b to a sum.
     """
-    law = str(card["noise"])
+    law, scale = release.noise, release.scale
     if law == "none":
         return None
-    scale = float(card["noise_scale"])
     if law == "as printed":
         return c * size * scale
     return (scale * math.sqrt(size) if law.startswith("Gaussian") else scale * size) / rows

@@ -11,8 +11,8 @@ import numpy as np
 
 import dpglm
 from benchmarks import real_tables
-from dpglm.data.schema.declaration import find_schema
 from dpglm.data.tables import cohort
+from dpglm.data.tables.datasets import find_schema
 from dpglm.typing import BoolVector
 from reports.studies.centred import centred
 

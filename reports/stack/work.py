@@ -59,7 +59,7 @@ def parts(fit: Any, rows: Sample) -> Result:
     stack = fit.stack
     count = len(stack.names)
     alone = [replace(stack, weights=np.concatenate([[0.0], one])) for one in np.eye(count)]
-    weights = [float(share) for share in dict(fit.mechanism["importance"]).values()]
+    weights = [float(line.rsplit(": ", 1)[1]) for line in _importance(fit)]
     return {
         "alone": dict(zip(stack.names, [_auc(replace(fit, stack=one), rows) for one in alone], strict=True)),
         "majority": _auc(
@@ -69,6 +69,12 @@ def parts(fit: Any, rows: Sample) -> Result:
             replace(fit, stack=replace(stack, combine="weighted", weights=np.array(weights))), rows
         ),
     }
+
+
+def _importance(fit: Any) -> tuple[str, ...]:
+    """Name and share of each group, in words."""
+    (found,) = (fact.value for fact in fit.description.facts if fact.label == "Importance, public weights")
+    return tuple(found)
 
 
 def _auc(fit: Any, rows: Sample) -> float:

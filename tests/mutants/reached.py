@@ -20,7 +20,7 @@ EXCLUDED = ("tests/test_proofs.py", "tests/browser/", "tests/test_vignettes.py",
 TIMED = ("test_calibration_on_the_hot_path_is_fast",)
 NEAR = ("dpglm/", "tests/laws/", "tests/oracles/", "tests/rooms/privacy/", "tests/rooms/curator/")
 NEAR += ("tests/rooms/mechanisms/noise/", "tests/rooms/mechanisms/", "tests/attacks/")
-NEAR += ("tests/golden/test_golden_numbers.py",)
+NEAR += ("tests/golden/test_golden_prices.py",)
 # What runs first; all else only for faults that these do not find.
 FIRST = (
     "dpglm/privacy",
@@ -29,7 +29,7 @@ FIRST = (
     "dpglm/curator",
     "tests/oracles/",
     "tests/attacks/",
-    "tests/golden/test_golden_numbers.py",
+    "tests/golden/test_golden_prices.py",
     "tests/test_fit.py",
     "tests/rooms/test_sites.py",
 )
