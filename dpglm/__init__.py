@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from dpglm.api import load_data as load_data
     from dpglm.api import plan as plan
     from dpglm.auditing.result import Audit as Audit
-<<<<<<< HEAD
-    from dpglm.data.tables.datasets import declare as declare
-=======
-    from dpglm.auditing.verb import audit as audit
->>>>>>> main
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
@@ -58,16 +53,9 @@ _HOMES = {
     "Privacy": "dpglm.privacy.budget",
     "Schema": "dpglm.data.schema.schema",
     "SiteFits": "dpglm.results.site_fits",
-<<<<<<< HEAD
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
     "declare": "dpglm.data.tables.datasets",
-=======
-    "StudyPlan": "dpglm.planning.study_plan",
-    "audit": "dpglm.auditing.verb",
-    "compare": "dpglm.api",
-    "declare": "dpglm.data.tables.datasets",
->>>>>>> main
     "errors": "dpglm.errors",
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",

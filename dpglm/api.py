@@ -7,21 +7,10 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-<<<<<<< HEAD
 from dpglm.auditing.result import Audit
-from dpglm.data.tables.datasets import find_schema
-from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.datasets import load_table
-from dpglm.errors import MethodError, PrivacyError, StoreError
-=======
-from dpglm.auditing.verb import audit
-from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.datasets import find_schema, load_table
-from dpglm.errors import StoreError
->>>>>>> main
+from dpglm.errors import MethodError, PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 import dpglm
-from benchmarks.real_tables import require
 from dpglm.cli import main
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.encoder import RowEncoder
@@ -24,14 +23,11 @@ from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, Sc
 from dpglm.glm.families.base import families
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
-<<<<<<< HEAD
 from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_moments, expected_quantiles
 from dpglm.planning.summary import release_lines
-=======
-from tests.described import noise_scale
->>>>>>> main
+from studies.real_tables import require
 
 FAIR = (
     "affair ~ rate_marriage + age + yrs_married + children + religious + educ"
@@ -214,17 +210,10 @@ def test_the_plan_releases_what_the_fit_releases() -> None:
     frame = dpglm.load_data("fair")
     plan = dpglm.plan(FAIR, declared(frame), n=len(frame), privacy=BUDGET, penalty="none")
     fit = dpglm.fit(FAIR, frame, privacy=BUDGET, penalty="none", seed=1, progress=False)
-<<<<<<< HEAD
     assert plan.description == fit.description
     assert [name for name, *_ in release_lines(plan.releases)] == list(fit.spend["release"])
     assert [mu for *_, mu in release_lines(plan.releases)] == pytest.approx(fit.spend["mu"].to_numpy())
     assert plan.guarantee.epsilon == fit.privacy.epsilon
-=======
-    assert list(study.releases["release"]) == list(fit.spend["release"])
-    assert study.releases["noise_scale"][0] == noise_scale(fit)
-    assert study.releases["mu"].to_numpy() == pytest.approx(fit.spend["mu"].to_numpy())
-    assert study.guarantee.epsilon == fit.guarantee.epsilon
->>>>>>> main
 
 
 def test_rare_levels_are_proposed_for_merging_and_frequent_ones_are_not() -> None:

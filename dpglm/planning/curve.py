@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.report.plots import plot_expected
+from dpglm.report.coefficient_figures import expected_figure
+from dpglm.report.plots import draw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +39,14 @@ def curve(expected: Expectation, over: Over, values: Sequence[float] | None) -> 
 def plot_curve(expected: Expectation, over: Over, values: Sequence[float] | None, ax: Axes | None) -> Axes:
     """See `Expectation.plot`."""
     found = curve(expected, over, values)
-    return plot_expected(
+    figure = expected_figure(
         over,
         found[over].to_numpy(dtype=np.float64),
         {"worst coefficient": found["worst"].to_numpy(), "median": found["median"].to_numpy()},
         planned=float(expected.n if over == "n" else expected.plan.guarantee.epsilon),
         scale=expected.model.family.link,
-        ax=ax,
     )
+    return draw(figure, ax=ax)
 
 
 def _precision(expected: Expectation) -> tuple[float, float, float, int, bool]:

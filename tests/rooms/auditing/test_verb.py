@@ -12,14 +12,10 @@ import pytest
 import dpglm
 from dpglm.auditing.neighbours import corners, declared_neighbours
 from dpglm.errors import MethodError
-<<<<<<< HEAD
 from dpglm.postprocessing.specification import Choice
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.model_spec import plan_of
 from dpglm.spec.plan import Plan
-=======
-from tests.described import noise_scale
->>>>>>> main
 
 SCHEMA = {"y": ["no", "yes"], "x": (0, 9), "z": ["a", "b", "c"]}
 NUMBERS = {"y": (0, 1), "x": (0, 9)}
@@ -101,15 +97,9 @@ def test_a_saved_fit_is_audited_by_the_plan_it_was_run_with(options: dict, tmp_p
     fit = dpglm.fit("y ~ x + z", frame(), schema=SCHEMA, seed=1, **options)
     plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
     first = plan.releases[0]
-<<<<<<< HEAD
     assert first.scale == pytest.approx(fit.description.releases[0].scale, rel=1e-12)
     assert plan.guarantee.epsilon == fit.privacy.epsilon
     assert [name for name, _ in plan.costs()] == [line.release for line in fit._record.spend_lines]
-=======
-    assert first.scale == pytest.approx(noise_scale(fit), rel=1e-12)
-    assert plan.guarantee.epsilon == fit.guarantee.epsilon
-    assert [name for name, _ in plan.costs()] == [line.release for line in fit.spend_lines]
->>>>>>> main
     assert dpglm.audit(fit, trials=200, seed=1, progress=False).passed
 
 
@@ -140,20 +130,11 @@ def test_options_that_were_tampered_with_are_refused(options: dict[str, object])
         dpglm.audit(FitResult(replace(fit._record, specification=changed)), trials=200, progress=False)
 
 
-<<<<<<< HEAD
 def test_a_fit_whose_plan_is_another_one_is_refused() -> None:
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, goal="predict", seed=1)
     changed = replace(fit.specification, goal="select")
     with pytest.raises(MethodError, match="does not follow from its specification"):
         dpglm.audit(FitResult(replace(fit._record, specification=changed)), trials=200, progress=False)
-=======
-def test_a_fit_whose_description_is_not_that_of_its_plan_is_refused() -> None:
-    lost = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, goal="predict", seed=1)
-    (release,) = lost.description.releases
-    lost = replace(lost, description=replace(lost.description, releases=(replace(release, scale=3.0),)))
-    with pytest.raises(MethodError, match="does not follow from what it keeps"):
-        dpglm.audit(lost, trials=200, progress=False)
->>>>>>> main
 
 
 @pytest.mark.parametrize(
