@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dpglm.privacy.budget import Privacy as Privacy
     from dpglm.privacy.guarantee import Guarantee as Guarantee
     from dpglm.results.fit_result import FitResult as FitResult
-    from dpglm.results.fitted import Fitted as Fitted
     from dpglm.results.site_fits import SiteFits as SiteFits
 
 __version__ = "0.1.0"
@@ -43,7 +42,6 @@ _HOMES = {
     "Audit": "dpglm.auditing.result",
     "Categorical": "dpglm.data.schema.variables",
     "FitResult": "dpglm.results.fit_result",
-    "Fitted": "dpglm.results.fitted",
     "Guarantee": "dpglm.privacy.guarantee",
     "Ledger": "dpglm.ledger.ledger",
     "Numeric": "dpglm.data.schema.variables",

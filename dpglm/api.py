@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -18,15 +19,16 @@ from dpglm.errors import StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
-from dpglm.methods.base import Method
+from dpglm.methods.base import Method, methods
+from dpglm.postprocessing.specification import Goal
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
+from dpglm.registry import with_options
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult
-from dpglm.results.fitted import Fitted
 from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
-from dpglm.spec.fitting import STEPS, Asked, Goal, Modelled, RowMap, charge, steps
+from dpglm.spec.fitting import STEPS, Asked, Modelled, RowMap, charge, steps
 from dpglm.spec.sites import fit_sites, is_sites
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def fit(
     ledger: Ledger | str | PathLike[str] | None = None,
     seed: int | None = None,
     progress: bool | None = None,
-) -> Fitted: ...
+) -> FitResult: ...
 def fit(
     formula: str,
     data: object,
@@ -81,7 +83,7 @@ def fit(
     ledger: Ledger | str | PathLike[str] | None = None,
     seed: int | None = None,
     progress: bool | None = None,
-) -> Fitted | SiteFits:
+) -> FitResult | SiteFits:
     """Fit a generalized linear model with differential privacy.
 
     Parameters
@@ -134,7 +136,7 @@ def fit(
 
     Returns
     -------
-    Fitted or SiteFits
+    FitResult or SiteFits
         Coefficients on the original scale, with the privacy spend. It holds no data. Of several sites: one
         fit a site, and what they promise together.
 
@@ -174,7 +176,7 @@ def fit(
         return planned.write_up(estimate, noise, state)
 
 
-def load(path: str | PathLike[str]) -> Fitted:
+def load(path: str | PathLike[str]) -> FitResult:
     """Read a result written by ``save``; it predicts again, from its own schema and formula.
 
     Raises
@@ -184,17 +186,19 @@ def load(path: str | PathLike[str]) -> Fitted:
     SchemaError, FormulaError
         A file whose schema or formula was tampered with.
     """
-    result = read(path)
-    declared = Schema.from_dict(result.schema)
-    model = parse(result.formula, declared)
-    coding = Coding.of(model, kind=result.mechanism.get("coding", "centred"))
-    if coding.names != result.names:
+    record = read(path)
+    asked = record.specification
+    declared = Schema.from_dict(asked.schema)
+    model = parse(asked.formula, declared)
+    method = with_options(methods[asked.method.name], json.dumps(asked.method.options))
+    coding = Coding.of(model, kind=method.coding)
+    if coding.names != record.names:
         raise StoreError(
             "coefficients that do not belong to the saved formula and schema",
             expected="a file as written by save()",
             remedy="Save the result again from the fit itself.",
         )
-    return _fitted(replace(result, row_map=RowMap(declared, RowEncoder(model, coding))))
+    return FitResult(replace(record, row_map=RowMap(declared, RowEncoder(model, coding))))
 
 
 def load_data(name: str) -> pd.DataFrame:
@@ -207,7 +211,3 @@ def load_data(name: str) -> pd.DataFrame:
     6366
     """
     return load_table(name)
-
-
-def _fitted(result: FitResult) -> Fitted:
-    return Fitted(**{one.name: getattr(result, one.name) for one in fields(result)})

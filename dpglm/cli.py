@@ -13,9 +13,9 @@ from dpglm.api import fit as fit_model
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
 from dpglm.planning.verb import plan as plan_fit
+from dpglm.postprocessing.specification import Goal
 from dpglm.postprocessing.store import writable
 from dpglm.privacy.budget import Privacy
-from dpglm.spec.fitting import Goal
 
 
 class _Guarded(click.Group):

@@ -1,7 +1,7 @@
 """Shared by all tests: hypothesis draws the same examples every time, a share of them in ``make test``.
 
 A law is written with the number of examples that a release deserves. ``make audit`` (``--thorough``) draws
-them all; ``make test`` draws a fifth of them, at least ten, so that a change is judged in minutes.
+them all; ``make test`` draws a fifth of them, at least five, so that a change is judged in minutes.
 """
 
 import gc
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from tests.audits.table import print_audits
 from tests.fuzz.counting import print_cases
 
-SHARE, LEAST = 5, 10
+SHARE, LEAST = 5, 5
 # Collecting parses some two hundred files: nothing of that is garbage.
 gc.disable()
 

@@ -104,7 +104,7 @@ def test_a_cell_stops_goes_on_and_covers_what_it_should(tmp_path: Path) -> None:
     study.prepared.cache_clear()
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_workers_give_the_same_numbers_as_one_process(tmp_path: Path) -> None:
     study.prepared.cache_clear()
     cell = Cell("fair")

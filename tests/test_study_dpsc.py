@@ -33,7 +33,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_quick_run_writes_every_figure_and_fit(quick: Path) -> None:
     page = (quick / "dpsc.html").read_text(encoding="utf-8")
     figures = range(1, 11) if real_tables.available("kddcup99") else range(1, 7)
@@ -49,7 +49,7 @@ def test_quick_run_writes_every_figure_and_fit(quick: Path) -> None:
     assert "http" not in text, "the page must not need the network"
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_quick_results_are_those_of_the_jobs(quick: Path) -> None:
     """Metrics are within their ranges, and a fit without noise beats the printed one at this size."""
     found = study.so_far(QUICK, quick)
@@ -67,7 +67,7 @@ def test_quick_results_are_those_of_the_jobs(quick: Path) -> None:
         assert exact < printed
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_stopped_run_goes_on_and_ends_with_the_same_page(
     quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_page(
     assert not ran
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_absent_kdd_is_skipped_with_a_note(
     quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,7 +34,7 @@ def results(out: Path) -> list[Result]:
     return [{**json.loads(job), **found} for job, found in read(out / "results.jsonl").items()]
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_quick_run_makes_the_papers_table_for_every_network(quick: Path) -> None:
     page = (quick / "hospitals.html").read_text(encoding="utf-8")
     here = [name for name in QUICK.tables if missing(name) is None]
@@ -48,7 +48,7 @@ def test_a_quick_run_makes_the_papers_table_for_every_network(quick: Path) -> No
     assert not re.search(r"<script|<link|<img|src=|http", text)
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_every_fit_of_a_quick_run_ran(quick: Path) -> None:
     found = results(quick)
     here = [name for name in QUICK.tables if missing(name) is None]
@@ -64,7 +64,7 @@ def test_every_fit_of_a_quick_run_ran(quick: Path) -> None:
             assert one["moved"] == by[table, law, repeat, "plr-main"]["auc"]
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_run_goes_on_where_it_stopped(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (quick / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
     (tmp_path / "results.jsonl").write_text("".join(lines[:-2]) + lines[-2][:40], encoding="utf-8")

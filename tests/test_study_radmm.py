@@ -33,7 +33,7 @@ def results(out: Path) -> list[Result]:
     return [{**json.loads(job), **found} for job, found in read(out / "results.jsonl").items()]
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_quick_run_makes_a_page_with_all_its_figures(quick: Path) -> None:
     text = (quick / "radmm.html").read_text(encoding="utf-8")
     here = [name for name in TITLES if missing(name) is None]
@@ -52,7 +52,7 @@ def test_a_quick_run_makes_a_page_with_all_its_figures(quick: Path) -> None:
     assert not re.search(r"<script|<link|<img|src=", text)
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_every_fit_of_a_quick_run_ran_and_knows_what_it_measured(quick: Path) -> None:
     fits = [one for one in results(quick) if one["study"] == "fit"]
     here = [name for name in TITLES if missing(name) is None]
@@ -70,7 +70,7 @@ def test_every_fit_of_a_quick_run_ran_and_knows_what_it_measured(quick: Path) ->
             assert found[0] * RELEVANT <= one["nonzero"]
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_run_goes_on_where_it_stopped(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (quick / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
     kept = [line for line in lines if json.loads(line)["job"].get("table") != "simulated"]

@@ -37,7 +37,7 @@ def results(out: Path) -> list[Result]:
     return [{**json.loads(job), **found} for job, found in read(out / "results.jsonl").items()]
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_quick_run_makes_a_page_with_all_its_figures(quick: Path) -> None:
     page = (quick / "stack.html").read_text(encoding="utf-8")
     assert re.findall(r"<figcaption>Figure (\d):", page) == ["1", "2", "3", "4"]
@@ -52,7 +52,7 @@ def test_a_quick_run_makes_a_page_with_all_its_figures(quick: Path) -> None:
     assert "http" not in text
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_every_fit_of_a_quick_run_ran_and_knows_what_it_measured(quick: Path) -> None:
     here = [name for name in QUICK.tables if missing(name) is None]
     found = results(quick)
@@ -66,7 +66,7 @@ def test_every_fit_of_a_quick_run_ran_and_knows_what_it_measured(quick: Path) ->
     assert {one["table"] for one in found if "alone" in one} == set(here)
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_run_goes_on_where_it_stopped(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (quick / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
     own = [line for line in lines if json.loads(line)["job"]["table"] == COHORT]

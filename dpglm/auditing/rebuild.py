@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, fields
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.coding import Coding
@@ -16,12 +15,12 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family, families
-from dpglm.glm.penalties import Penalty, penalised_terms, penalties
+from dpglm.glm.penalties import penalised_terms, penalties
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.planning.study_plan import StudyPlan
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.specification import Choice
 from dpglm.postprocessing.store import read
-from dpglm.privacy.budget import Privacy
-from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import with_options
 from dpglm.results.fit_result import FitResult
 
@@ -68,88 +67,51 @@ def subject_of(what: object) -> Subject:
             expected="what dpglm.fit, dpglm.load or dpglm.plan gave back",
             remedy="Use dpglm.audit(fit), or dpglm.audit(dpglm.plan(...)).",
         )
-    return _of_fit(what)
+    return _of_fit(what._record)
 
 
-def _of_fit(result: FitResult) -> Subject:
-    if result.guarantee.epsilon == math.inf:
+def _of_fit(record: FitRecord) -> Subject:
+    guarantee, asked = record.guarantee, record.specification
+    if asked.privacy is None or guarantee.epsilon == math.inf:
         raise MethodError(
             "a fit that promises no privacy",
             expected="a fit with a budget: an audit compares draws with what is promised",
             remedy="Fit with privacy=1.0, say.",
         )
-    schema = Schema.from_dict(result.schema)
-    model = parse(result.formula, schema)
-    privacy = _budget(result.guarantee)
-    for method in _methods(result):
-        coding = Coding.of(model, kind=method.coding)
-        family = _family(result, schema, model.response, coding)
-        terms = penalised_terms(coding.terms, coding.penalised)
-        public = privacy.relation == "replace-one"
-        for strength in dict.fromkeys((None, result.strength)):
-            problem = Problem(
-                geometry=coding,
-                family=family,
-                penalty=_penalty(result).for_terms(terms),
-                strength=strength,
-                rows=None if public else schema.rows,
-                goal=result.goal,
-                known_rows=schema.rows,
-                count_rows=(lambda: int(result.n_rows or 0)) if public else None,
-                offset=bool(model.offsets),
-            )
-            try:
-                plan = method.plan(problem, privacy)
-            except MethodError:
-                continue  # a candidate that the fit was not
-            if _agree(method.describe(problem, plan).releases, result.description.releases):
-                encoder = RowEncoder(model, coding)
-                return Subject(result.formula, plan, problem, method, schema, encoder)
-    raise MethodError(
-        f"a fit whose plan does not follow from what it keeps: method {result.method!r} had options",
-        expected="the public numbers of the mechanism that the fit was run with",
-        remedy="Audit dpglm.plan(...) with the same arguments, method object included.",
+    schema = Schema.from_dict(asked.schema)
+    model = parse(asked.formula, schema)
+    method = with_options(methods[asked.method.name], json.dumps(asked.method.options)).opened(read)
+    coding = Coding.of(model, kind=method.coding)
+    penalty = with_options(
+        penalties[asked.penalty.name], json.dumps(asked.penalty.options), without=["strength"]
     )
+    inside = method.inside(penalty, asked.strength)
+    public = asked.privacy.relation == "replace-one"
+    problem = Problem(
+        geometry=coding,
+        family=_family(asked.family, schema, model.response, coding),
+        penalty=inside.for_terms(penalised_terms(coding.terms, coding.penalised)),
+        strength=asked.strength,
+        rows=None if public else schema.rows,
+        goal=asked.goal,
+        known_rows=schema.rows,
+        count_rows=(lambda: int(record.n_rows or 0)) if public else None,
+        offset=bool(model.offsets),
+    )
+    plan = method.plan(problem, asked.privacy)
+    if not _agree(method.describe(problem, plan).releases, record.description.releases):
+        raise MethodError(
+            f"a fit whose plan does not follow from its specification: method {asked.method.name!r}",
+            expected="the releases that the fit was run with",
+            remedy="Audit dpglm.plan(...) with the same arguments, method object included.",
+        )
+    return Subject(asked.formula, plan, problem, method, schema, RowEncoder(model, coding))
 
 
-def _methods(result: FitResult) -> Iterator[Method]:
-    """The method with the options that the fit keeps; of an older file, with those its facts tell."""
-    kind = methods[result.method]
-    kept = result.mechanism.get("method_options")
-    if isinstance(kept, str):
-        yield with_options(kind, kept).opened(read)
-        return
-    options: dict[str, list[Any]] = {"coding": [result.mechanism.get("coding", "centred")]}
-    ridge = result.mechanism.get("ridge")
-    options["ridge"] = [None, ridge] if isinstance(ridge, float) else [None]
-    options["learn_scale"] = [result.mechanism.get("prior_scale") != "declared"]
-    found: list[dict[str, Any]] = [{}]
-    own: list[str] = [field.name for field in fields(kind)] if dataclasses.is_dataclass(kind) else []
-    for name in own:
-        found = [{**chosen, name: value} for value in options.get(name, []) for chosen in found] or found
-    for chosen in found:
-        yield kind(**chosen)
-
-
-def _family(result: FitResult, schema: Schema, response: str, coding: Coding) -> Family:
-    family = families[result.family]().with_facts(result.mechanism)
+def _family(asked: Choice, schema: Schema, response: str, coding: Coding) -> Family:
+    family = with_options(families[asked.name], json.dumps(asked.options))
     declared = response_of(schema, response, family, centred=not coding.penalised.all())
     return family.with_bound(declared.high)
-
-
-def _penalty(result: FitResult) -> Penalty:
-    kept = result.mechanism.get("penalty_options", "{}")
-    return with_options(
-        penalties[result.penalty], kept if isinstance(kept, str) else "", without=["strength"]
-    )
-
-
-def _budget(guarantee: Guarantee) -> Privacy:
-    """The budget that was asked for, as the guarantee tells it."""
-    asked = Privacy(guarantee.epsilon, guarantee.delta, guarantee.relation, guarantee.unit)
-    if guarantee.definition in ("gdp", "zcdp"):
-        asked = replace(asked, definition=guarantee.definition, mu=guarantee.mu)
-    return asked
 
 
 def _agree(described: object, saved: object) -> bool:

@@ -16,7 +16,7 @@ from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
-from dpglm.papers.stacking.stack import Stack
+from dpglm.postprocessing.parts import ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.registry import Registry
@@ -117,7 +117,7 @@ class Estimate:
     ``strength`` is the penalty's per row, ``strength_sum`` in sum units; ``norm_factor`` what rows were
     scaled by, where that was released; ``residual`` what a solver without noise left over. ``released`` is
     what intervals are made of, where there is an information matrix; ``exact_path`` what a fit without
-    privacy found at other strengths. Coefficients beside a ``stack`` approximate it.
+    privacy found at other strengths. ``part`` is what a paper adds.
     """
 
     coded: FloatVector
@@ -129,7 +129,7 @@ class Estimate:
     residual: float | None = None
     released: ScoreAndInformation | None = None
     exact_path: ExactPath | None = None
-    stack: Stack | None = None
+    part: ResultPart | None = None
 
 
 class Method(ABC):

@@ -1,83 +1,193 @@
-"""Fields of a saved result that follow from each other: a changed file must not show a lower price."""
+"""Consistency of a saved result: fields that follow from each other, so that no changed price is shown."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from dpglm.postprocessing.checks import fault
+from dpglm.glm.term_columns import TermColumns
+from dpglm.inference.exact_path import MOST_STRENGTHS
+from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
+from dpglm.typing import FloatMatrix
 
 PRICE_SLACK = 1e-9  # rounding of sums of a few doubles
 PRODUCT_SLACK = 1e-6  # of the summands' size: zeros of what was not selected are exact, the product is not
+SIMPLEX_SLACK = 1e-6
 
 
-def check_agreement(record: FitRecord) -> None:
-    """Compare the guarantee with the releases, the estimates with the coded ones, the score with the centre.
+def check_consistency(record: FitRecord) -> None:
+    """Refuse a record that no fit could have given.
 
     Raises
     ------
     StoreError
-        The releases cost more than the guarantee says, a result made without privacy says that it is private,
-        the estimates are not those of ``coded``, or the score of a minimiser is not a ridge times the
-        minimiser.
+        Sizes or signs out of range; releases that cost more than the guarantee says; a result made without
+        privacy that says it is private; estimates that are not those of ``coded``; or a score of a minimiser
+        that is not a ridge times the minimiser.
     """
+    _amounts(record)
     _prices(record)
-    _promise(record)
-    _stationary(record)
-    path = record.exact_path
-    if path is not None and not np.array_equal(path.coefficients[path.chosen], record.estimates):
-        fault("an exact path without the estimates", "the estimates at the chosen strength")
+    _guarantee(record)
+    _released(record)
+    _exact_path(record)
+    if record.part is not None:
+        record.part.check(record)
     with np.errstate(over="ignore", invalid="ignore"):
         product = record.user_from_coded @ record.coded
         size = np.abs(record.user_from_coded) @ np.abs(record.coded)
         agree = np.abs(record.estimates - product) <= PRODUCT_SLACK * size
     if not agree.all():
-        fault("estimates that do not fit coded and user_from_coded", "estimates = user_from_coded @ coded")
+        raise store_error("estimates that do not fit coded and user_from_coded", "user_from_coded @ coded")
 
 
-# Methods that deal rows to parts, whose prices do not add up.
-DEALING = ("pst-f", "pst-h", "pst-s")
+def _amounts(record: FitRecord) -> None:
+    """Numbers in their ranges."""
+    if len(record.names) > MAX_COEFFICIENTS:
+        raise store_error("too many names", f"at most {MAX_COEFFICIENTS} coefficients")
+    for name in ("n_rows", "strength", "strength_sum", "row_norm", "norm_factor"):
+        value = getattr(record, name)
+        if value is not None and not 0 <= value < math.inf:
+            raise store_error(f"{name} that is not finite, or below 0", "a finite number >= 0")
+    for name, value in _prices_of(record):
+        if value is not None and not 0.0 <= value < math.inf:
+            raise store_error(f"{name} that is not finite, or below 0", "a finite number >= 0")
+    state = record.ledger
+    if state is not None and not all(
+        math.isfinite(getattr(state, f"{what}_{unit}"))
+        for what in ("budget", "spent", "remaining")
+        for unit in ("epsilon", "delta")
+    ):
+        raise store_error("ledger with a budget that is not finite", "finite numbers")
+
+
+def _prices_of(record: FitRecord) -> Iterator[tuple[str, float | None]]:
+    for line in record.spend_lines:
+        for name in ("epsilon", "delta", "mu", "share", "part"):
+            yield f"spend_lines.{name}", getattr(line, name)
+    for entry in record.ledger.entries if record.ledger is not None else ():
+        for name in ("epsilon", "delta", "mu"):
+            yield f"ledger.entries.{name}", getattr(entry, name)
 
 
 def _prices(record: FitRecord) -> None:
-    promise = record.guarantee
-    if any(line.part for line in record.spend_lines) and record.method not in DEALING:
-        fault(f"parts of the rows by method {record.method!r}", "prices that add up")
-    for part in {
-        line.part for line in record.spend_lines
-    }:  # a row is in one part, and in what reads all rows
+    guarantee = record.guarantee
+    parts = {line.part for line in record.spend_lines}
+    if parts - {0} and not (record.part is not None and record.part.deals_rows):
+        raise store_error("spend_lines of parts of the rows, which the method does not deal", "part 0")
+    for part in parts:  # a row is in one part, and in what reads all rows
         lines = [line for line in record.spend_lines if line.part in (0, part)]
         epsilon = sum(line.epsilon for line in lines if line.epsilon is not None)
-        if epsilon > promise.epsilon * (1.0 + PRICE_SLACK):
-            fault(
-                "guarantee.epsilon below the sum of spend_lines", "releases that cost no more than promised"
-            )
+        if epsilon > guarantee.epsilon * (1.0 + PRICE_SLACK):
+            raise store_error("guarantee.epsilon below the sum of spend_lines", "releases that cost no more")
         mu = math.hypot(*(line.mu for line in lines if line.mu is not None))
-        if promise.mu is not None and mu > promise.mu * (1.0 + PRICE_SLACK):
-            fault("guarantee.mu below that of spend_lines", "releases that cost no more than promised")
+        if guarantee.mu is not None and mu > guarantee.mu * (1.0 + PRICE_SLACK):
+            raise store_error("guarantee.mu below that of spend_lines", "releases that cost no more")
 
 
-def _promise(record: FitRecord) -> None:
-    """A promise has no reason against it, and its noise came from the operating system."""
-    promise = record.guarantee
-    source = record.mechanism.get("random_source", "")
-    seeded = isinstance(source, str) and source.endswith("NOT PRIVATE")
-    if promise.private and (promise.reason or seeded or record.method == "nonprivate"):
-        fault("a private guarantee of a fit that was made without privacy", "private: false, and the reason")
+def _guarantee(record: FitRecord) -> None:
+    """A promise can be said, has no reason against it, and its noise came from the operating system."""
+    guarantee = record.guarantee
+    try:
+        guarantee.statement()
+    except (ValueError, TypeError, ArithmeticError):
+        raise store_error("a guarantee that means nothing", "a guarantee as fit() gave it") from None
+    seeded = record.random_source != "operating system"
+    exact = record.specification.privacy is None or record.specification.method.name == "nonprivate"
+    if guarantee.private and (guarantee.reason or seeded or exact):
+        raise store_error("a private guarantee of a fit that was made without privacy", "private: false")
 
 
-def _stationary(record: FitRecord) -> None:
-    """The released score of a minimiser is a ridge, >= 0 and one for each block, times the minimiser."""
-    released = record.released
-    if released is None or not released.centre.any():
+def _released(record: FitRecord) -> None:
+    released, size = record.released, len(record.names)
+    if released is None:
         return
-    for block in released.term_columns:
-        centre, score = released.centre[block.columns], released.score[block.columns]
-        largest = int(np.argmax(np.abs(centre)))
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            ridge = score[largest] / centre[largest] if centre.any() else 0.0
-            gap = np.abs(score - ridge * centre) <= PRODUCT_SLACK * np.abs(score[largest])
-        if not gap.all() or ridge < 0.0:
-            fault("a released score that is no ridge times the centre", "score = ridge * centre by block")
+    for name in ("centre", "score", "initial_variance", "origin"):
+        array = getattr(released, name)
+        if not (name == "origin" and array is None) and array.shape != (size,):
+            raise store_error(f"released {name} of another length than names", "one entry per coefficient")
+    if released.information.shape != (size, size):
+        raise store_error("released information of another length", "a row and a column per coefficient")
+    for name in ("score_scale", "information_scale", "third_derivative_bound"):
+        if not 0.0 <= getattr(released, name) < math.inf:
+            raise store_error(f"released {name} that is not finite, or below 0", "a finite number >= 0")
+    if not 0.0 < released.dispersion < math.inf:
+        raise store_error("released dispersion that is not positive", "a finite number > 0")
+    if (released.initial_variance < 0.0).any():
+        raise store_error("released initial_variance below 0", "numbers >= 0")
+    ends = [0, *(term.stop for term in released.term_columns)]
+    if any(term.start != end for end, term in zip(ends, released.term_columns, strict=False)):
+        raise store_error("released term_columns that do not follow each other", "the columns in their order")
+    if ends[-1] != size or any(start >= stop for start, stop in pairwise(ends)):
+        raise store_error("released term_columns of fewer columns than names", "all columns, once each")
+    if sum(term.kind == "intercept" for term in released.term_columns) > 1:
+        raise store_error("released term_columns with two intercepts", "one intercept")
+    for term in released.term_columns:
+        _term_columns(term)
+        _stationary(record, term)
+
+
+def _term_columns(term: TermColumns) -> None:
+    width = term.stop - term.start
+    if not 0.0 <= term.bound < math.inf:
+        raise store_error("the bound of term_columns below 0", "a finite number >= 0")
+    if term.prior.shape != (width,) or not (term.prior > 0.0).all():
+        raise store_error("a prior of term_columns that is not positive", "a number > 0 per column")
+    rows = {"intercept": 1, "slope": 1, "levels": width + 1, "other": width}[term.kind]
+    single = term.kind in ("intercept", "slope")
+    if term.table.shape != (rows, width) or (single and (width != 1 or term.table[0, 0] == 0.0)):
+        raise store_error(f"a table of {term.kind} of another shape, or 0", "the coded values of each cell")
+    if term.kind == "levels" and not _simplex(term.table):
+        raise store_error("a table of levels that is no simplex", "orthogonal columns that sum to 0")
+    if term.kind == "other" and not np.array_equal(term.table, np.eye(width)):
+        raise store_error("a table of other columns", "the identity")
+
+
+def _simplex(table: FloatMatrix) -> bool:
+    """Whether columns sum to 0, are orthogonal and have one length, up to rounding."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = table.T @ table
+        length = float(np.trace(square)) / len(square)
+        apart = np.abs(square - length * np.eye(len(square))).max() <= SIMPLEX_SLACK * length
+        centred = np.abs(table.sum(axis=0)).max() <= SIMPLEX_SLACK * length**0.5
+        return bool(0.0 < length < np.inf and apart and centred)
+
+
+def _stationary(record: FitRecord, term: TermColumns) -> None:
+    """The released score of a minimiser is a ridge, >= 0 and one for each term, times the minimiser."""
+    released = record.released
+    assert released is not None
+    centre, score = released.centre[term.columns], released.score[term.columns]
+    if not released.centre.any():  # a moment release
+        return
+    largest = int(np.argmax(np.abs(centre)))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        ridge = score[largest] / centre[largest] if centre.any() else 0.0
+        gap = np.abs(score - ridge * centre) <= PRODUCT_SLACK * np.abs(score[largest])
+    if not gap.all() or ridge < 0.0:
+        raise store_error(
+            "a released score that is no ridge times the centre", "score = ridge * centre by term"
+        )
+
+
+def _exact_path(record: FitRecord) -> None:
+    path = record.exact_path
+    if path is None:
+        return
+    # Seeded noise carries no promise either, but its numbers are those of a private method.
+    if record.guarantee.private or math.isfinite(record.guarantee.epsilon):
+        raise store_error("exact_path of a fit with a privacy budget", "a path in fits without privacy only")
+    steps, held_out = len(path.strengths), len(path.strengths) if path.folds else 0
+    if path.coefficients.shape != (steps, len(record.names)):
+        raise store_error("exact_path.coefficients of another length", "one per strength and name")
+    if path.folds < 0 or not 0 <= path.chosen < steps <= MOST_STRENGTHS:
+        raise store_error("exact_path of another length", f"1 to {MOST_STRENGTHS} strengths")
+    if not len(path.losses) == len(path.errors) == held_out:
+        raise store_error("exact_path.losses of another length", "one per strength where there are folds")
+    if (np.diff(path.strengths) >= 0.0).any() or path.strengths.min() < 0.0 or (path.errors < 0.0).any():
+        raise store_error("exact_path out of order", "falling strengths >= 0 and errors >= 0")
+    if not np.array_equal(path.coefficients[path.chosen], record.estimates):
+        raise store_error("exact_path without the estimates", "the estimates at the chosen strength")

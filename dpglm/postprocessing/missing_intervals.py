@@ -1,4 +1,4 @@
-"""Why there is no interval, in words, and what would give one."""
+"""Missing intervals: why there is none, in words, and what would give one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from dpglm.inference.interval_decision import (
     MOST_SHARE_OF_SCALE,
     IntervalDecision,
 )
-from dpglm.papers.stacking.stack import Stack
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.number import factor
 
@@ -34,27 +33,25 @@ RULE = (
 
 
 def no_intervals(record: FitRecord) -> str:
-    """Why a result has no standard errors, as a sentence can go on; empty where it has a curvature."""
+    """Why a result has no standard errors, as a sentence can go on; empty where it can have them."""
+    asked = record.specification
     if record.contrasts is not None:
         return ""
-    if record.stack is not None:
-        return (
-            f"a stack of {models_text(record.stack)} has no released curvature, and its log odds are no "
-            'linear function of coefficients; method "objective" can have them'
-        )
+    if record.part is not None and (reason := record.part.no_intervals()):
+        return reason
     if record.released is not None:
         return "the released numbers are too large or too small to compute with"
     if record.link == "margin":
         return (
-            f'the loss of family "{record.family}" is not a likelihood, so that its curvature says nothing '
+            f'the loss of family "{asked.family.name}" is no likelihood: its curvature says nothing '
             'of how estimates spread; a private fit of family "binomial" can have them'
         )
     if not math.isfinite(record.guarantee.epsilon):
         return "they are not computed for fits without privacy"
-    if record.goal != "explain":
-        return f'with goal "{record.goal}" the budget goes to the coefficients; goal "explain" pays for them'
-    if record.method not in ("objective", "moments"):
-        return f'method "{record.method}" releases no curvature; method "objective" does'
+    if asked.goal != "explain":
+        return f'with goal "{asked.goal}" the budget goes to the coefficients; goal "explain" pays for them'
+    if asked.method.name not in ("objective", "moments"):
+        return f'method "{asked.method.name}" releases no information matrix; method "objective" does'
     if record.guarantee.definition in ("gdp", "zcdp"):
         return (
             "a mu or rho that holds at every epsilon needs a ridge that pulls the estimate too far; "
@@ -62,35 +59,23 @@ def no_intervals(record: FitRecord) -> str:
         )
     if record.guarantee.definition == "pure":
         return (
-            'pure epsilon pays for a released curvature only with few coefficients and penalty "none"; '
+            'pure epsilon pays for an information matrix only with few coefficients and penalty "none"; '
             f"privacy=({record.guarantee.epsilon:g}, 1e-6) does with more"
         )
     if record.penalty not in ("none", "l2"):
         return (
-            'the whole budget went into the penalised fit; penalty "none" pays for a released curvature, '
+            'the whole budget went into the penalised fit; penalty "none" pays for an information matrix, '
             "and refit() then selects at no cost"
         )
-    return "honest ones need a released curvature, which this fit does not have"
-
-
-def models_text(stack: Stack) -> str:
-    """How many models, in words.
-
-    Examples
-    --------
-    >>> models_text(Stack(("a",), ((),), np.ones((1, 2)), "majority", np.ones(1)))
-    '1 model'
-    """
-    count = len(stack.names)
-    return f"{count} model{'' if count == 1 else 's'}"
+    return "honest ones need a released information matrix, which this fit does not have"
 
 
 def approximation(record: FitRecord) -> str:
-    """What the coefficients of a stack are; empty for other fits."""
-    if record.stack is None:
+    """What the coefficients beside a part that predicts are; empty for other fits."""
+    if record.predictor is None:
         return ""
     return (
-        f"Coefficients are a linear approximation of the log odds of a stack of {models_text(record.stack)}; "
+        f"Coefficients are a linear approximation of the log odds of {record.predictor.title}; "
         "predict() and submodels() use the stack itself."
     )
 
@@ -100,21 +85,21 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
     if record.contrasts is None:
         return ()
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
-    for name, verdict in zip(record.names, record.interval_decisions, strict=True):
-        if not verdict.reported:
-            groups.setdefault(verdict.reason, []).append((name, verdict))
+    for name, decision in zip(record.names, record.interval_decisions, strict=True):
+        if not decision.reported:
+            groups.setdefault(decision.reason, []).append((name, decision))
     lines = [f"No interval (-), {reason}: {_listed(group)}." for reason, group in groups.items()]
     if not lines:
         return ()
     repair = "In brackets: by how much n or epsilon would have to grow for an interval."
     if any(
-        mergeable(record)[j] for j, verdict in enumerate(record.interval_decisions) if not verdict.reported
+        mergeable(record)[j] for j, decision in enumerate(record.interval_decisions) if not decision.reported
     ):
         repair += " Or merge the level with another by declaration."
     return (*lines, repair)
 
 
-def reason(verdict: IntervalDecision) -> str:
+def reason(decision: IntervalDecision) -> str:
     """Why a coefficient has no interval and what repairs it; empty for one that has.
 
     Examples
@@ -122,9 +107,9 @@ def reason(verdict: IntervalDecision) -> str:
     >>> reason(IntervalDecision(False, "noise hides its variation", 1.51))
     'noise hides its variation; n or epsilon x 1.6'
     """
-    if not verdict.reason:
+    if not decision.reason:
         return ""
-    return f"{verdict.reason}; n or epsilon {_times(verdict.factor)}"
+    return f"{decision.reason}; n or epsilon {_times(decision.factor)}"
 
 
 def mergeable(record: FitRecord) -> tuple[bool, ...]:
@@ -141,8 +126,8 @@ def mergeable(record: FitRecord) -> tuple[bool, ...]:
 def _listed(group: list[tuple[str, IntervalDecision]]) -> str:
     """Names with their factors, the last ones counted only."""
     most = MOST_NAMES if len(group) > MOST_NAMES + 1 else len(group)
-    words = ", ".join(f"{name} ({_times(verdict.factor)})" for name, verdict in group[:most])
-    rest = [verdict.factor for _, verdict in group[most:]]
+    words = ", ".join(f"{name} ({_times(decision.factor)})" for name, decision in group[:most])
+    rest = [decision.factor for _, decision in group[most:]]
     if not rest:
         return words
     ends = dict.fromkeys((_times(min(rest)), _times(max(rest))))

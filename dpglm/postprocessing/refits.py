@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from dpglm.inference.path import sparse_path
 from dpglm.inference.scaling import Scaling
 from dpglm.inference.selection import benjamini_hochberg, choose_bic
 from dpglm.inference.selection import refit as refit_on
-from dpglm.postprocessing.missing_intervals import models_text
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import p_values
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
@@ -31,8 +30,7 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 if TYPE_CHECKING:
     import pandas as pd
 
-Record = TypeVar("Record", bound=FitRecord)
-FREE = "from numbers that were released before: no further privacy cost"
+FREE = "to numbers that were released before: no further privacy cost"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +88,7 @@ class _Geometry:
     penalised: BoolVector
 
 
-def refit(record: Record, penalty: str | Penalty | None, strength: float | None) -> Record:
+def refit(record: FitRecord, penalty: str | Penalty | None, strength: float | None) -> FitRecord:
     """The fit with another penalty or strength; see :meth:`FitResult.refit`."""
     chosen = _penalty(record, penalty, strength)
     found = coefficients(
@@ -139,7 +137,9 @@ def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     )
 
 
-def select(record: Record, rule: Literal["bic", "fdr"], q: float, penalty: str | Penalty | None) -> Record:
+def select(
+    record: FitRecord, rule: Literal["bic", "fdr"], q: float, penalty: str | Penalty | None
+) -> FitRecord:
     """A list of coefficients by BIC or by false discovery rate; see :meth:`FitResult.select`."""
     if rule == "bic":
         sparse = "l1" if penalty is None and not _sparse(record) else penalty
@@ -170,17 +170,17 @@ def _sparse(record: FitRecord) -> bool:
 
 
 def _released(record: FitRecord, what: str) -> Contrasts:
-    if record.stack is not None:
+    if record.predictor is not None:
         raise MethodError(
-            f"{what} of a stack of {models_text(record.stack)}, which released no curvature",
-            expected="one model with a released curvature",
+            f"{what} of {record.predictor.title}, which released no information matrix",
+            expected="one model with a released information matrix",
             remedy="Fit again with method='objective' and goal='explain'.",
         )
     if record.contrasts is None:
         raise MethodError(
-            f"{what} of a fit that released no curvature",
-            expected="goal='explain' with a budget that pays for a curvature",
-            remedy="Fit again with family='binomial': a margin loss has no curvature to release."
+            f"{what} of a fit that released no information matrix",
+            expected="goal='explain' with a budget that pays for an information matrix",
+            remedy="Fit again with family='binomial': a margin loss has no information matrix to release."
             if record.link == "margin"
             else "Fit again with goal='explain' and penalty='none', or a larger budget; "
             "dpglm.plan tells what to expect.",
@@ -220,7 +220,7 @@ def _total(record: FitRecord, penalty: Penalty) -> float | None:
 
 
 def _size(record: FitRecord) -> float | None:
-    rows = record.schema.get("rows") if record.n_rows is None else record.n_rows
+    rows = record.specification.rows if record.n_rows is None else record.n_rows
     return float(rows) if isinstance(rows, int) and rows > 0 else None
 
 
@@ -232,15 +232,16 @@ def _scaling(record: FitRecord) -> Scaling:
     return Scaling.of(_Geometry(inverse, penalised))
 
 
-def _with(record: Record, penalty: str, found: Coefficients) -> Record:
+def _with(record: FitRecord, penalty: str, found: Coefficients) -> FitRecord:
     rows = _size(record)
     per_row = None if found.strength is None or not rows else found.strength / rows
     return replace(
         record,
         penalty=penalty,
         strength=per_row,
+        strength_sum=found.strength,
         estimates=found.estimates,
         coded=found.coded,
         selected_mask=found.selected,
-        mechanism={**record.mechanism, "strength_sum": found.strength, "post_processing": FREE},
+        description=replace(record.description, penalty_applied=FREE),
     )

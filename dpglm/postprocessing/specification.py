@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dpglm.postprocessing.codec import plain_copy
 from dpglm.privacy.budget import Privacy
 
 Goal = Literal["explain", "predict", "select"]
@@ -23,6 +24,9 @@ class Choice:
 
     name: str
     options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", plain_copy(self.options, "options"))
 
 
 @dataclass(frozen=True)
@@ -51,3 +55,12 @@ class SpecificationDocument:
     strength: float | Literal["cv"] | None
     goal: Goal
     privacy: Privacy | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows as the schema declares it."""
+        rows = self.schema.get("rows")
+        return rows if isinstance(rows, int) else None

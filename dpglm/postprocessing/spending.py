@@ -1,15 +1,54 @@
-"""What each release takes of the budget, a line for equal ones."""
+"""Privacy spend: what each release takes of the budget, and the ledger that was charged."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from dpglm.postprocessing.record import SpendLine
 from dpglm.privacy.events import ApproximateEvent, Event, PerturbedEvent, PureEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class SpendLine:
+    """One release: what it was and what it cost."""
+
+    release: str  # "perturbed minimiser", "solver residual"
+    epsilon: float | None
+    delta: float | None
+    mu: float | None
+    share: float  # of the fit's budget, 0..1
+    part: int = 0  # of the rows that were dealt, 1, 2, ...: no row is in two of them; 0 reads all rows
+
+
+@dataclass(frozen=True)
+class LedgerLine:
+    """One line of a ledger."""
+
+    what: str
+    status: Literal["charged", "refused"]
+    epsilon: float
+    delta: float
+    mu: float | None
+    when: str | None = None  # ISO 8601, UTC
+    plan: str = ""  # fingerprint of the plan that was charged
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """The ledger as it stood right after this fit was charged."""
+
+    dataset: str
+    budget_epsilon: float
+    budget_delta: float
+    spent_epsilon: float
+    spent_delta: float
+    remaining_epsilon: float
+    remaining_delta: float
+    entries: tuple[LedgerLine, ...]
 
 
 def parallel_lines(

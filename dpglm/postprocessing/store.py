@@ -1,30 +1,91 @@
-"""Saved results: written whole or not at all, read with suspicion."""
+"""Saved results: JSON text, written whole or not at all, read with suspicion.
+
+Exact floats, no code, a line per field, the same bytes for the same result. The format is that of the typed
+fields of :class:`~dpglm.postprocessing.record.FitRecord`; a change of these is another format version.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import secrets
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from dpglm.errors import StoreError
-from dpglm.postprocessing.checks import fault
-from dpglm.postprocessing.consistency import check_agreement
-from dpglm.postprocessing.document import FORMAT, MAX_BYTES, READABLE, fingerprint, to_json
-from dpglm.postprocessing.parsing import result_fields
+from dpglm.postprocessing.codec import decode_fields, encode
+from dpglm.postprocessing.consistency import check_consistency
+from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
-from dpglm.results.fit_result import FitResult
 
+FORMAT, FORMAT_VERSION = "dpglm-fit", 3
+LAST_READER: Final = {1: "0.1", 2: "0.1"}  # which version of dpglm read a format last
+MAX_BYTES = 64 * 2**20
 MOST_BRACKETS = 2**20  # names of coefficients hold some too
 
-__all__ = ["fingerprint", "from_json", "read", "save", "to_json", "writable", "write_atomically"]
+
+def to_json(record: FitRecord, *, packed: bool = False) -> str:
+    """``record`` as JSON text, a line per field, without its row map.
+
+    Parameters
+    ----------
+    record : FitRecord
+    packed : bool
+        Write long lists of numbers as base64 of little-endian doubles: half as long, equally exact, and read
+        like the other form.
+
+    Returns
+    -------
+    str
+        ASCII text. Floats are written with as many digits as it takes to read back the same float.
+
+    Raises
+    ------
+    StoreError
+        The record is larger than the format allows.
+    """
+    gaps = (",", ":") if packed else (", ", ": ")
+    lines = (
+        f"{_dumps(key, gaps)}{gaps[1]}{_dumps(value, gaps)}"
+        for key, value in _document(record, packed=packed).items()
+    )
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    if len(text) > MAX_BYTES or len(record.names) > MAX_COEFFICIENTS:
+        raise StoreError(
+            f"a result of {len(record.names)} coefficients, {len(text)} bytes as JSON",
+            expected=f"at most {MAX_COEFFICIENTS} coefficients and {MAX_BYTES} bytes",
+            remedy="Save fit.tidy() instead.",
+        )
+    return text
 
 
-def save(result: FitRecord, path: str | PathLike[str]) -> None:
-    """Write ``result`` to ``path`` as JSON.
+def fingerprint(record: FitRecord) -> str:
+    """SHA-256 of the canonical JSON of ``record``, as 64 hexadecimal digits.
+
+    Canonical: keys sorted, no white space. Equal for a result and for its copy read from a file.
+    """
+    canonical = json.dumps(_document(record), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def _document(record: FitRecord, *, packed: bool = False) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "notice": record.alarm or "private",
+        **encode(record, packed=packed),
+    }
+
+
+def _dumps(value: object, gaps: tuple[str, str]) -> str:
+    return json.dumps(value, separators=gaps, allow_nan=False)
+
+
+def save(record: FitRecord, path: str | PathLike[str]) -> None:
+    """Write ``record`` to ``path`` as JSON.
 
     The file appears whole or not at all, and text that :func:`from_json` would refuse is never written.
 
@@ -33,7 +94,7 @@ def save(result: FitRecord, path: str | PathLike[str]) -> None:
     StoreError
         The file cannot be written.
     """
-    text = to_json(result)
+    text = to_json(record)
     from_json(text)
     write_atomically(path, text)
 
@@ -59,9 +120,9 @@ def write_atomically(path: str | PathLike[str], text: str) -> Path:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        _unwritable(path, error.strerror)
+        raise _unwritable_error(path, error.strerror) from None
     except UnicodeEncodeError:
-        _unwritable(path, "the text holds half a character (a lone surrogate)")
+        raise _unwritable_error(path, "the text holds half a character (a lone surrogate)") from None
     return target
 
 
@@ -76,18 +137,18 @@ def writable(path: str | PathLike[str]) -> Path:
     target = _as_path(path)
     try:
         if target.is_dir():
-            _unwritable(path, "it is a folder")
+            raise _unwritable_error(path, "it is a folder")
         if not target.parent.is_dir():
-            _unwritable(path, "its folder does not exist")
+            raise _unwritable_error(path, "its folder does not exist")
         if not os.access(target.parent, os.W_OK | os.X_OK):
-            _unwritable(path, "its folder may not be written to")
+            raise _unwritable_error(path, "its folder may not be written to")
     except OSError as error:
-        _unwritable(path, error.strerror)
+        raise _unwritable_error(path, error.strerror) from None
     return target
 
 
-def read(path: str | PathLike[str]) -> FitResult:
-    """Read a result written by :func:`save`; its row map stays behind.
+def read(path: str | PathLike[str]) -> FitRecord:
+    """Read a record written by :func:`save`; its row map stays behind.
 
     Raises
     ------
@@ -107,12 +168,12 @@ def read(path: str | PathLike[str]) -> FitResult:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        fault("bytes that are not text", "UTF-8 text")
+        raise store_error("bytes that are not text", "UTF-8 text") from None
     return from_json(text)
 
 
-def from_json(text: str) -> FitResult:
-    """The result whose text :func:`to_json` wrote, without its row map.
+def from_json(text: str) -> FitRecord:
+    """The record whose text :func:`to_json` wrote, without its row map.
 
     Nothing of the text is run or imported; sizes, types and lengths are checked before they are used.
 
@@ -121,13 +182,31 @@ def from_json(text: str) -> FitResult:
     StoreError
         The text is not a saved result of this format.
     """
+    document = _parsed(text)
+    if document.pop("format", None) != FORMAT:
+        raise store_error("no format mark, or another one", f'"format": "{FORMAT}"')
+    version = document.pop("format_version", None)
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise _version_error(version)
+    notice = document.pop("notice", None)
+    record = decode_fields(FitRecord, document, "")
+    check_consistency(record)
+    if notice != (record.alarm or "private"):
+        raise store_error(
+            "a notice that does not fit the guarantee", 'the notice "private" or "NOT PRIVATE: ..."'
+        )
+    return record
+
+
+def _parsed(text: object) -> dict[str, Any]:
+    """The mapping in a JSON text; what `json` takes and JSON does not mean is refused."""
     if not isinstance(text, str):
-        fault(f"{type(text).__name__} instead of text", "JSON text")
+        raise store_error(f"{type(text).__name__} instead of text", "JSON text")
     if len(text) > MAX_BYTES:
-        fault("text that is too long", f"at most {MAX_BYTES} bytes")
+        raise store_error("text that is too long", f"at most {MAX_BYTES} bytes")
     if text.count("[") + text.count("{") > MOST_BRACKETS:
         # Each list or mapping takes a hundred bytes of memory for two of text.
-        fault("text with too many lists", f"at most {MOST_BRACKETS} brackets")
+        raise store_error("text with too many lists", f"at most {MOST_BRACKETS} brackets")
     try:
         document = json.loads(
             text, object_pairs_hook=_no_twins, parse_float=_no_overflow, parse_constant=_no_constant
@@ -135,25 +214,23 @@ def from_json(text: str) -> FitResult:
     except (ValueError, RecursionError) as error:
         if isinstance(error, StoreError):
             raise
-        fault("text that is not JSON", "JSON text")
+        raise store_error("text that is not JSON", "JSON text") from None
     if not isinstance(document, dict):
-        fault(f"a {type(document).__name__} at the top", "a mapping")
-    if document.get("format") != FORMAT:
-        fault("no format mark, or another one", f'"format": "{FORMAT}"')
-    version = document.get("format_version")
-    if isinstance(version, bool) or version not in READABLE:
-        raise StoreError(
-            f"format_version {version}" if isinstance(version, int) else "no format_version",
-            expected=f"format_version {' or '.join(map(str, READABLE))}",
-            remedy="Read the file with the version of dpglm that wrote it, or a later one.",
-        )
-    values = result_fields(document)
-    notice = values.pop("notice")
-    result = FitResult(**values)
-    check_agreement(result)
-    if notice != (result.alarm or "private"):
-        fault("a notice that does not fit the guarantee", 'the notice "private" or "NOT PRIVATE: ..."')
-    return result
+        raise store_error(f"a {type(document).__name__} at the top", "a mapping")
+    return document
+
+
+def _version_error(version: object) -> StoreError:
+    """Formats 1 and 2 kept no specification, and reading them would mean guessing options."""
+    number = version if type(version) is int else None
+    remedy = "Read the file with the version of dpglm that wrote it, or a later one."
+    if number in LAST_READER:
+        remedy = f"Read it with dpglm {LAST_READER[number]}, the last version that does, or fit again."
+    return StoreError(
+        "no format_version" if number is None else f"format_version {number}",
+        expected=f"format_version {FORMAT_VERSION}",
+        remedy=remedy,
+    )
 
 
 def _as_path(path: object) -> Path:
@@ -171,26 +248,28 @@ def _as_path(path: object) -> Path:
     )
 
 
-def _unwritable(path: str | PathLike[str], why: str | None) -> NoReturn:
-    raise StoreError(
+def _unwritable_error(path: str | PathLike[str], why: str | None) -> StoreError:
+    return StoreError(
         f"{os.fspath(path)!r} cannot be written: {why}",
         expected="the path of a file in a folder that exists and may be written to",
         remedy="Choose another path.",
-    ) from None
+    )
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        fault("a key that appears twice", "each key once")
+        raise store_error("a key that appears twice", "each key once")
     return mapping
 
 
 def _no_overflow(digits: str) -> float:
     # 1e400 would become infinite without a word.
     number = float(digits)
-    return number if math.isfinite(number) else fault("a number that is too large", "finite numbers")
+    if not math.isfinite(number):
+        raise store_error("a number that is too large", "finite numbers")
+    return number
 
 
 def _no_constant(name: str) -> NoReturn:
-    fault(f"the number {name}", "finite numbers")
+    raise store_error(f"the number {name}", "finite numbers")

@@ -1,33 +1,41 @@
-"""The table that ``print(fit.summary())`` shows."""
+"""Summary of a result: the printed table, and data frames with the column names of R's broom."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from dpglm.papers.stacking.submodels import stack_facts
+import numpy as np
+
+from dpglm.errors import MethodError
 from dpglm.postprocessing.missing_intervals import (
     DEBIASED,
     PENALISED,
     approximation,
     gaps,
-    models_text,
     no_intervals,
+    reason,
 )
-from dpglm.postprocessing.record import FitRecord, LedgerState
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.spending import LedgerState
 from dpglm.postprocessing.uncertainty import (
     debiased,
     intervals,
     p_values,
     penalised,
     selected,
+    shares,
     standard_errors,
 )
 from dpglm.tables.content import Column, Fact
 from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, share, statistic
 from dpglm.tables.table import Table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
-METHOD = "noise-aware GLS on the released curvature"
+METHOD = "noise-aware GLS on the released information matrix"
 
 
 def summary(record: FitRecord) -> Table:
@@ -50,7 +58,7 @@ def summary(record: FitRecord) -> Table:
         for j, name in enumerate(record.names)
     )
     headings = (
-        HEADINGS[0] if record.stack is None else f"approx. {HEADINGS[0]}",
+        HEADINGS[0] if record.predictor is None else f"approx. {HEADINGS[0]}",
         *(("debiased",) if apart else ()),
         *HEADINGS[1:],
     )
@@ -58,7 +66,7 @@ def summary(record: FitRecord) -> Table:
         title=_title(record),
         columns=(Column("term", "left"), *map(Column, headings), Column("selected")),
         rows=rows,
-        wide=(("Formula", record.formula), *stack_facts(record), *interval_facts(record)),
+        wide=(("Formula", record.specification.formula), *part_facts(record), *interval_facts(record)),
         left=model_facts(record),
         right=privacy_facts(record),
         notes=(
@@ -71,8 +79,13 @@ def summary(record: FitRecord) -> Table:
     )
 
 
+def part_facts(record: FitRecord) -> tuple[Fact, ...]:
+    """What the method's paper adds, as label and text."""
+    return () if record.part is None else record.part.facts(record)
+
+
 def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
-    """How intervals are made and which share of the budget pays for them; nothing without a curvature."""
+    """How intervals are made, and which share of the budget pays for them; nothing without them."""
     if record.contrasts is None:
         return ()
     paid = sum(line.share for line in record.spend_lines if "curvature" in line.release)
@@ -82,8 +95,8 @@ def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
 
 def count_notes(record: FitRecord) -> tuple[str, ...]:
     """What becomes of counts beyond the declared bound, and what their variance is taken to be."""
-    bounds = record.mechanism.get("response_bounds")
-    if record.link != "log" or not isinstance(bounds, list):
+    bounds = record.response.bounds
+    if record.link != "log" or bounds is None:
         return ()
     high = f"{bounds[1]:,.10g}"
     clipped = f"Counts above the declared bound of {high} are read as {high}"
@@ -105,15 +118,16 @@ def model_facts(record: FitRecord) -> tuple[Fact, ...]:
         ("Family", family_text(record)),
         ("Penalty", record.penalty),
         ("Strength", strength_text(record)),
-        ("Method", record.method),
-        ("Goal", record.goal),
+        ("Method", record.specification.method.name),
+        ("Goal", record.specification.goal),
         ("Rows", "not released" if record.n_rows is None else count(record.n_rows)),
     )
 
 
 def family_text(record: FitRecord) -> str:
     """Family and link; a margin loss has no link."""
-    return f"{record.family} ({'margin loss' if record.link == 'margin' else f'{record.link} link'})"
+    link = "margin loss" if record.link == "margin" else f"{record.link} link"
+    return f"{record.specification.family.name} ({link})"
 
 
 def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
@@ -147,10 +161,10 @@ def guarantee_notes(record: FitRecord) -> tuple[str, ...]:
 
 def strength_text(record: FitRecord) -> str:
     """The penalty strength per row and of the whole sum, as far as they are public, else ``"-"``."""
-    parts = [] if record.strength is None else [f"{coefficient(record.strength)} a row"]
-    whole = record.mechanism.get("strength_sum")
-    if isinstance(whole, int | float) and not isinstance(whole, bool):
-        parts.append(f"(sum {coefficient(whole)})" if parts else f"{coefficient(whole)} in all")
+    parts = [] if record.strength is None else [f"{coefficient(record.strength)} per row"]
+    if record.strength_sum is not None:
+        total = coefficient(record.strength_sum)
+        parts.append(f"(sum {total})" if parts else f"{total} in all")
     return " ".join(parts) or ABSENT
 
 
@@ -164,12 +178,136 @@ def ledger_text(state: LedgerState) -> str:
 
 def _title(record: FitRecord) -> str:
     kind = "classifier" if record.link == "margin" else "regression"
-    if record.stack is not None:
-        kind += f", a stack of {models_text(record.stack)}"
+    if record.predictor is not None:
+        kind += f", {record.predictor.title}"
     if record.private:
-        return f"Differentially private {record.family} {kind}"
-    return f"{record.family.capitalize()} {kind}, {record.alarm}"
+        return f"Differentially private {record.specification.family.name} {kind}"
+    return f"{record.specification.family.name.capitalize()} {kind}, {record.alarm}"
 
 
 def _not_kept(text: str) -> str:
     return text if text == ABSENT else f"{text} (not kept)"
+
+
+def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
+    """One row per coefficient; see :meth:`FitResult.tidy`."""
+    import pandas as pd
+
+    errors, ends, parts = standard_errors(record), intervals(record, 0.95), shares(record)
+    centre = debiased(record)
+    with np.errstate(over="ignore"):
+        shown = np.exp if exponentiate else np.array
+        estimates, low, high = shown(record.estimates), shown(ends[:, 0]), shown(ends[:, 1])
+        shown_centre = shown(centre)
+    frame = pd.DataFrame(
+        {
+            "term": list(record.names),
+            "estimate": estimates,
+            "std_error": errors,
+            "statistic": centre / errors,
+            "p_value": p_values(record),
+            "conf_low": low,
+            "conf_high": high,
+            "selected": selected(record),
+            "debiased": shown_centre,
+            "sampling_se": parts[:, 0],
+            "privacy_se": np.hypot(parts[:, 1], parts[:, 2]),
+            "adjustment_se": parts[:, 3],
+            "reason": [
+                no_intervals(record) if record.predictor else reason(decision)
+                for decision in record.interval_decisions
+            ],
+        }
+    )
+    return marked(frame, record)
+
+
+def glance(record: FitRecord) -> pd.DataFrame:
+    """One row per fit; see :meth:`FitResult.glance`."""
+    import pandas as pd
+
+    guarantee = record.guarantee
+    # A frame may lose its other columns: an epsilon that was not kept must not be in it.
+    epsilon, delta, mu = (
+        (guarantee.epsilon, guarantee.delta, guarantee.mu) if guarantee.private else (None, None, None)
+    )
+    frame = pd.DataFrame(
+        {
+            "family": [record.specification.family.name],
+            "link": [record.link],
+            "penalty": [record.penalty],
+            "strength": [number(record.strength)],
+            "method": [record.specification.method.name],
+            "goal": [record.specification.goal],
+            "n_terms": [len(record.names)],
+            "n_selected": [int(selected(record).sum())],
+            "epsilon": [number(epsilon)],
+            "delta": [number(delta)],
+            "mu": [number(mu)],
+            "relation": [guarantee.relation if guarantee.private else None],
+            "unit": [guarantee.unit if guarantee.private else None],
+            "nobs": [number(record.n_rows)],
+            "private": [guarantee.private],
+        }
+    )
+    return marked(frame, record)
+
+
+def odds_ratios(record: FitRecord) -> pd.DataFrame:
+    """Odds ratios with their intervals; see :meth:`FitResult.odds_ratios`."""
+    if record.link != "logit":
+        raise MethodError(
+            f"odds ratios of a fit with the {record.link} link",
+            expected="the logit link",
+            remedy="Use family='binomial'."
+            if record.link == "margin"
+            else "Use tidy(exponentiate=True) where ratios make sense.",
+        )
+    if record.predictor is not None:
+        raise MethodError(
+            f"odds ratios of {record.predictor.title}",
+            expected="one model: the odds of a stack change by another factor at every row",
+            remedy="Compare predict(new, what='link') at two rows; submodels() has the models' coefficients.",
+        )
+    frame = tidy(record, exponentiate=True).rename(columns={"estimate": "odds_ratio"})
+    return marked(frame[["term", "odds_ratio", "debiased", "conf_low", "conf_high", "selected"]], record)
+
+
+def spend(record: FitRecord) -> pd.DataFrame:
+    """One row per release; see :attr:`FitResult.spend`."""
+    import pandas as pd
+
+    lines = record.spend_lines
+    frame = pd.DataFrame(
+        {
+            "release": [line.release for line in lines],
+            "epsilon": [number(line.epsilon) for line in lines],
+            "delta": [number(line.delta) for line in lines],
+            "mu": [number(line.mu) for line in lines],
+            "share": [number(line.share) for line in lines],
+        }
+    )
+    return marked(frame, record)
+
+
+def number(value: float | None) -> float:
+    """``value`` as a float, NaN where absent."""
+    return float("nan") if value is None else float(value)
+
+
+def marked(frame: pd.DataFrame, record: FitRecord) -> pd.DataFrame:
+    """``frame`` with what was promised in its ``attrs``."""
+    frame.attrs["privacy"] = record.promise
+    return frame
+
+
+def submodels(record: FitRecord) -> pd.DataFrame:
+    """One row per model and coefficient that it reads; see :meth:`FitResult.submodels`."""
+    frame = None if record.part is None else record.part.submodels(record)
+    if frame is None:
+        raise MethodError(
+            f"submodels of a fit by method {record.specification.method.name!r}, which is one model",
+            expected="a stack of models",
+            remedy="Use tidy(), or fit with method='pst-f'.",
+        )
+    return frame

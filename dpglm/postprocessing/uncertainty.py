@@ -15,10 +15,10 @@ from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-SOURCES = ("sampling", "privacy of the estimate", "privacy of the curvature", "adjustment")
+SOURCES = ("sampling", "privacy of the estimate", "privacy of the information", "adjustment")
 
 
-def printed(record: FitRecord) -> BoolVector:
+def reported(record: FitRecord) -> BoolVector:
     """Which coefficients have an interval, shape (p,)."""
     return np.array([verdict.reported for verdict in record.interval_decisions], dtype=np.bool_)
 
@@ -35,19 +35,19 @@ def selected(record: FitRecord) -> BoolVector:
 
 def debiased(record: FitRecord) -> FloatVector:
     """Estimates that no penalty or prior shrinks, shape (p,); NaN where there is no interval."""
-    return _where_printed(record, None if record.contrasts is None else record.contrasts.estimates)
+    return _where_reported(record, None if record.contrasts is None else record.contrasts.estimates)
 
 
 def standard_errors(record: FitRecord) -> FloatVector:
     """Standard errors of the debiased estimates, shape (p,); NaN where there is no interval."""
-    return _where_printed(record, None if record.contrasts is None else record.contrasts.deviations)
+    return _where_reported(record, None if record.contrasts is None else record.contrasts.deviations)
 
 
 def shares(record: FitRecord) -> FloatMatrix:
     """Standard errors by source, shape (p, 4), in the order of `SOURCES`; their squares add up."""
     if record.contrasts is None:
         return np.full((len(record.names), 4), np.nan)
-    return np.where(printed(record)[:, None], np.sqrt(record.contrasts.parts), np.nan)
+    return np.where(reported(record)[:, None], np.sqrt(record.contrasts.parts), np.nan)
 
 
 def p_values(record: FitRecord) -> FloatVector:
@@ -82,7 +82,7 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
     critical = quantile(level)
     centre = debiased(record)
     if adjust == "fcr":
-        given = printed(record)
+        given = reported(record)
         listed = given & selected(record)
         if listed.any():
             critical = quantile(1.0 - (1.0 - level) * listed.sum() / given.sum())
@@ -96,7 +96,7 @@ def covariance(record: FitRecord) -> FloatMatrix:
     size = len(record.names)
     if record.contrasts is None:
         return np.full((size, size), np.nan)
-    kept = printed(record)
+    kept = reported(record)
     return np.where(np.outer(kept, kept), record.contrasts.covariance, np.nan)
 
 
@@ -117,7 +117,7 @@ def quantile(level: float) -> float:
     return float(ndtri(0.5 + level / 2.0))
 
 
-def _where_printed(record: FitRecord, values: FloatVector | None) -> FloatVector:
+def _where_reported(record: FitRecord, values: FloatVector | None) -> FloatVector:
     if values is None:
         return np.full(len(record.names), np.nan)
-    return np.where(printed(record), values, np.nan)
+    return np.where(reported(record), values, np.nan)

@@ -7,10 +7,12 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.uncertainty import printed, shares, standard_errors
+from dpglm.postprocessing.uncertainty import reported, shares, standard_errors
+from dpglm.tables.number import coefficient
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Standard errors that an effect must measure to be found by a two-sided test at 5 % with power 80 %:
@@ -81,7 +83,7 @@ def widths(record: FitRecord, means: Means) -> FloatMatrix:
         with np.errstate(all="ignore"):
             model = rescaled(record.contrasts.model, factor, means)
             found.append(Contrasts(model, record.user_from_coded).deviations)
-    return np.where(printed(record), np.array(found), np.nan)
+    return np.where(reported(record), np.array(found), np.nan)
 
 
 def halving(errors: FloatMatrix) -> FloatVector:
@@ -119,3 +121,28 @@ def against_sampling(record: FitRecord) -> FloatVector:
     """Standard error over its sampling part alone, >= 1, shape (p,): what privacy and adjustment cost."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(standard_errors(record) / shares(record)[:, 0])
+
+
+def prior_scales(record: FitRecord) -> tuple[tuple[str, str, str], ...]:
+    """Term, what its scale is the standard deviation of, and the scale; nothing without them."""
+    if record.released is None:
+        return ()
+    return tuple((block.label, *_scale(block)) for block in record.released.term_columns)
+
+
+def _scale(block: TermColumns) -> tuple[str, str]:
+    if block.kind == "intercept":
+        return "the middle of every declared range", _text(block.table[0, 0] * block.prior[0])
+    if block.kind == "slope":
+        return "one end of the declared range against the other", _text(block.table[0, 0] * block.prior[0])
+    if block.kind == "levels":
+        apart = (block.table[0] - block.table[1]) * block.prior
+        return "one level against another", _text(float(np.sqrt(apart @ apart)))
+    ends = sorted({_text(float(block.prior.min())), _text(float(block.prior.max()))}, key=float)
+    return "coded columns", " to ".join(ends)
+
+
+def _text(scale: float) -> str:
+    """Four digits, without trailing zeros."""
+    digits = coefficient(abs(float(scale)))
+    return digits.rstrip("0").rstrip(".") if "." in digits and "e" not in digits else digits

@@ -1,19 +1,26 @@
-"""Wald tests of linear restrictions on the user's coefficients."""
+"""Wald tests of linear restrictions on the user's coefficients, which patsy reads."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, wald
 from dpglm.inference.interval_decision import interval_decisions
 from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.restrictions import restrictions
 from dpglm.tables.content import Column
 from dpglm.tables.number import p_value, statistic
 from dpglm.tables.table import Table
+from dpglm.typing import FloatMatrix, FloatVector
+
+Restriction: TypeAlias = (
+    "str | Sequence[str] | Mapping[str, float] | FloatVector | FloatMatrix | tuple[Any, Any]"
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ class WaldResult:
 def wald_test(record: FitRecord, asked: object) -> WaldResult:
     """Test of linear restrictions; see :meth:`FitResult.wald_test`."""
     rows, values, words = restrictions(asked, record.names)
-    promise = record.alarm or record.guarantee.statement()
+    promise = record.promise
     found, reason = (float("nan"), float("nan")), ""
     if record.contrasts is None:
         reason = no_intervals(record)
@@ -79,12 +86,132 @@ def wald_test(record: FitRecord, asked: object) -> WaldResult:
         with np.errstate(all="ignore"):
             judged = interval_decisions(Contrasts(model, coded))
         failed = [
-            f"{word}: {verdict.reason}"
-            for word, verdict in zip(words, judged, strict=True)
-            if not verdict.reported
+            f"{word}: {decision.reason}"
+            for word, decision in zip(words, judged, strict=True)
+            if not decision.reported
         ]
         reason = "; ".join(failed)
         if not failed:
             test = wald(model, coded, values)
             found = test.statistic, test.p_value
     return WaldResult(found[0], len(rows), found[1], words, reason, promise)
+
+
+def restrictions(asked: object, names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector, tuple[str, ...]]:
+    """Rows R and values q of ``R @ coefficients = q``, and each restriction in words.
+
+    Parameters
+    ----------
+    asked : str, sequence of str, mapping, array, or pair of arrays
+        Text with restrictions apart by commas; a name alone is restricted to 0, ``a = b = c`` are two
+        restrictions. Several such texts. A mapping of expressions to values. A matrix R, shape (k, p) or
+        (p,), or a pair (R, q).
+    names : tuple of str
+        Of the coefficients.
+
+    Returns
+    -------
+    rows : ndarray, shape (k, p)
+        Linearly independent.
+    values : ndarray, shape (k,)
+    words : tuple of str
+
+    Raises
+    ------
+    MethodError
+        What cannot be read, an unknown name, or restrictions that follow from each other or contradict each
+        other.
+
+    Examples
+    --------
+    >>> names = ("age", "educ", "job[T.clerk]")
+    >>> rows, values, _ = restrictions("age = educ, 2*job[T.clerk] - age = 1", names)
+    >>> rows.tolist(), values.tolist()
+    ([[1.0, -1.0, 0.0], [-1.0, 0.0, 2.0]], [0.0, 1.0])
+    """
+    if isinstance(asked, str):
+        rows, values = _equations(asked, names)
+    elif isinstance(asked, Mapping):
+        rows, values = _mapped(asked, names)
+    elif isinstance(asked, Sequence) and asked and all(isinstance(text, str) for text in asked):
+        rows, values = _equations(list(asked), names)
+    else:
+        rows, values = _arrays(asked, len(names))
+    if not len(rows):
+        raise _restriction_error("no restriction")
+    if not np.isfinite(rows).all() or not np.isfinite(values).all():
+        raise _restriction_error("a restriction with a number that is not finite")
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt((rows**2).sum(axis=1))
+    if not lengths.all():
+        raise _restriction_error("a restriction without a coefficient")
+    if np.linalg.matrix_rank(rows / lengths[:, None]) < len(rows):
+        raise _restriction_error("restrictions that follow from each other, or contradict each other")
+    return rows, values, tuple(_words(row, value, names) for row, value in zip(rows, values, strict=True))
+
+
+def _equations(text: str | list[str], names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector]:
+    """Rows and values of restrictions in words."""
+    from patsy import DesignInfo, PatsyError
+
+    try:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            constraint = DesignInfo(list(names)).linear_constraint(text)
+    except (PatsyError, ValueError, IndexError, OverflowError):
+        raise _restriction_error(f"{text!r}, which is no restriction on these coefficients") from None
+    return np.asarray(constraint.coefs), np.asarray(constraint.constants).ravel() + 0.0  # -0.0 becomes 0.0
+
+
+def _mapped(asked: Mapping[Any, Any], names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector]:
+    """Rows and values of expressions with the values that they are restricted to."""
+    rows, values = np.zeros((0, len(names))), np.zeros(0)
+    for left, value in asked.items():
+        if (
+            not isinstance(left, str)
+            or isinstance(value, bool)
+            or not isinstance(value, int | float | np.number)
+        ):
+            raise _restriction_error("a mapping of something else than text to numbers")
+        row, constant = _equations(f"{left} = {float(value)!r}", names)
+        if len(row) != 1:
+            raise _restriction_error(f"{left!r}, which is no single expression")
+        rows, values = np.vstack([rows, row]), np.append(values, constant)
+    return rows, values
+
+
+def _arrays(asked: object, size: int) -> tuple[FloatMatrix, FloatVector]:
+    pair = isinstance(asked, tuple) and len(asked) == 2 and np.ndim(asked[0]) > 0
+    try:
+        rows = np.atleast_2d(np.asarray(asked[0] if pair else asked, dtype=np.float64))  # type: ignore[index]
+        values = np.asarray(asked[1] if pair else np.zeros(len(rows)), dtype=np.float64)  # type: ignore[index]
+    except (TypeError, ValueError):
+        raise _restriction_error(f"a restriction of type {type(asked).__name__}") from None
+    if rows.ndim != 2 or rows.shape[1] != size or not len(rows):
+        raise _restriction_error(f"a matrix of shape {rows.shape} for {size} coefficients")
+    if values.size not in (1, len(rows)):
+        raise _restriction_error(f"{values.size} values for {len(rows)} restrictions")
+    return rows, np.broadcast_to(values.ravel(), len(rows)).astype(np.float64)
+
+
+def _words(row: FloatVector, value: float, names: tuple[str, ...]) -> str:
+    """A restriction as a reader would write it.
+
+    Examples
+    --------
+    >>> _words(np.array([1.0, -2.0]), 0.5, ("age", "educ"))
+    'age - 2*educ = 0.5'
+    """
+    parts: list[str] = []
+    for j in np.flatnonzero(row):
+        size = "" if abs(row[j]) == 1.0 else f"{abs(row[j]):g}*"
+        sign = ("-" if row[j] < 0 else "") if not parts else (" - " if row[j] < 0 else " + ")
+        parts.append(f"{sign}{size}{names[j]}")
+    return f"{''.join(parts)} = {value:g}"
+
+
+def _restriction_error(found: str) -> MethodError:
+    return MethodError(
+        found,
+        expected="linear restrictions on the coefficients of this fit",
+        remedy='Use a text such as "age = 0" or "age = educ, religious = 0", or a matrix, one row each.',
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
+from dpglm.postprocessing.spending import LedgerState
 from dpglm.privacy.accounting import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.results.fit_result import LedgerState
 
 Points: TypeAlias = tuple[tuple[float, float], ...]
 
@@ -55,10 +55,10 @@ def cumulative(ledger: LedgerState) -> tuple[str, tuple[float, ...]]:
     Epsilons add up in a ledger of epsilon. In a ledger of Gaussian DP they do not, the squares of mu do;
     the measure is then ``"mu"``.
     """
-    charged = [entry for entry in ledger.entries if entry["status"] == "charged"]
-    total = sum(float(entry["epsilon"]) for entry in charged)
+    charged = [entry for entry in ledger.entries if entry.status == "charged"]
+    total = sum(float(entry.epsilon) for entry in charged)
     additive = math.isclose(total, ledger.spent_epsilon, rel_tol=1e-6, abs_tol=1e-12)
-    if additive or any(entry.get("mu") is None for entry in charged):
+    if additive or any(entry.mu is None for entry in charged):
         return "epsilon", _running(ledger, power=1, key="epsilon")
     return "mu", _running(ledger, power=2, key="mu")
 
@@ -66,8 +66,8 @@ def cumulative(ledger: LedgerState) -> tuple[str, tuple[float, ...]]:
 def _running(ledger: LedgerState, *, power: int, key: str) -> tuple[float, ...]:
     spent, total = [], 0.0
     for entry in ledger.entries:
-        if entry["status"] == "charged":
-            cost = float(entry[key])
+        if entry.status == "charged":
+            cost = float(getattr(entry, key) or 0.0)
             total = math.hypot(total, cost) if power == 2 else total + cost
         spent.append(total)
     return tuple(spent)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.spending import LedgerState
 from dpglm.postprocessing.uncertainty import selected
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.curves import cumulative, privacy_profile, trade_off
 from dpglm.report.section import Figure, Rows
 from dpglm.report.svg import Axis, Drawing, shortened
 from dpglm.report.wording import percent, shown
-from dpglm.results.fit_result import FitResult, LedgerState
 from dpglm.tables.number import budget, coefficient
 
 MOST_DOTS = 40  # coefficients drawn; the table lists more
@@ -129,7 +130,7 @@ def profile_figure(guarantee: Guarantee) -> Figure:
     return Figure(drawing, caption, twin)
 
 
-def coefficient_figure(result: FitResult) -> Figure | None:
+def coefficient_figure(result: FitRecord) -> Figure | None:
     """A dot for each coefficient but the intercept; None where there is none."""
     kept = selected(result)
     drawn = [j for j, name in enumerate(result.names) if name != "Intercept"]
@@ -138,7 +139,7 @@ def coefficient_figure(result: FitResult) -> Figure | None:
         drawn = sorted(largest)
     if not drawn:
         return None
-    kind = "Coefficients" if result.stack is None else "Coefficients of the linear approximation"
+    kind = "Coefficients" if result.predictor is None else "Coefficients of the linear approximation"
     names = [shortened(result.names[j], 30) for j in drawn]
     values = [float(result.estimates[j]) for j in drawn]
     edge = 14 + 6.5 * max(len(name) for name in names)
@@ -212,7 +213,7 @@ def ledger_figure(ledger: LedgerState) -> Figure | None:
     drawing.path([(x(0), y(0)), *path, (x(len(steps)), y(0))], "area", closed=True)
     drawing.path(path, "line")
     for k, value in enumerate(steps):
-        refused = ledger.entries[first + k]["status"] != "charged"
+        refused = ledger.entries[first + k].status != "charged"
         drawing.circle(x(k + 0.5), y(value), 3.5, "point hollow" if refused else "point")
         if len(steps) <= 15 or (first + k + 1) % 10 == 0:
             drawing.text(x(k + 0.5), 168, f"{first + k + 1}", "tick middle")
@@ -224,7 +225,7 @@ def ledger_figure(ledger: LedgerState) -> Figure | None:
         "Spent after each entry",
         ("entry", "status", f"{symbol} spent so far"),
         tuple(
-            (f"{first + k + 1}", shown(ledger.entries[first + k]["status"]), budget(_clean(value)))
+            (f"{first + k + 1}", shown(ledger.entries[first + k].status), budget(_clean(value)))
             for k, value in enumerate(steps)
         ),
         numeric=(2,),

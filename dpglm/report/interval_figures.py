@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpglm.postprocessing.uncertainty import debiased, intervals, printed, selected, shares, standard_errors
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.uncertainty import debiased, intervals, reported, selected, shares, standard_errors
 from dpglm.postprocessing.usefulness import FACTORS, Means, widths
 from dpglm.report.section import Figure, Rows
 from dpglm.report.svg import Axis, Drawing, shortened
 from dpglm.report.wording import number, percent, shown
-from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import coefficient
 from dpglm.typing import FloatMatrix
 
@@ -20,12 +20,12 @@ ROLES = ("part-one", "part-two", "part-three", "part-four")
 SYMBOLS: dict[Means, str] = {"epsilon": "ε", "n": "rows"}
 
 
-def forest_figure(result: FitResult) -> Figure | None:
+def forest_figure(result: FitRecord) -> Figure | None:
     """The interval of each coefficient but the intercept, hollow dots where there is none."""
     drawn = _drawn(result)
     if not drawn:
         return None
-    kept, chosen = printed(result), selected(result)
+    kept, chosen = reported(result), selected(result)
     centre, ends = debiased(result), intervals(result, 0.95)
     dots = np.where(kept, centre, result.estimates)
     spread = np.concatenate([dots[drawn], ends[drawn][kept[drawn]].ravel()])
@@ -77,9 +77,9 @@ def forest_figure(result: FitResult) -> Figure | None:
     return Figure(drawing, caption, twin)
 
 
-def variance_figure(result: FitResult) -> Figure | None:
+def variance_figure(result: FitRecord) -> Figure | None:
     """What each squared standard error is made of, as stacked shares; None where there is none."""
-    kept = printed(result)
+    kept = reported(result)
     drawn = [j for j in _drawn(result, intercept=True) if kept[j]]
     if not drawn:
         return None
@@ -134,10 +134,10 @@ def variance_figure(result: FitResult) -> Figure | None:
     return Figure(drawing, caption, twin)
 
 
-def width_figure(result: FitResult, means: Means, errors: FloatMatrix | None = None) -> Figure | None:
+def width_figure(result: FitRecord, means: Means, errors: FloatMatrix | None = None) -> Figure | None:
     """Width of intervals, relative to today's, against a factor on epsilon or on the number of rows."""
     found = widths(result, means) if errors is None else errors
-    kept = np.flatnonzero(printed(result) & np.isfinite(found).all(axis=0))
+    kept = np.flatnonzero(reported(result) & np.isfinite(found).all(axis=0))
     if not len(kept):
         return None
     now = FACTORS.index(1.0)
@@ -184,7 +184,7 @@ def width_figure(result: FitResult, means: Means, errors: FloatMatrix | None = N
     return Figure(drawing, caption, twin)
 
 
-def _drawn(result: FitResult, *, intercept: bool = False) -> list[int]:
+def _drawn(result: FitRecord, *, intercept: bool = False) -> list[int]:
     """Coefficients to draw, in formula order: all, or those with intervals and the clearest effects."""
     places = [j for j, name in enumerate(result.names) if intercept or name != "Intercept"]
     if len(places) <= MOST_ROWS:
@@ -195,7 +195,7 @@ def _drawn(result: FitResult, *, intercept: bool = False) -> list[int]:
 
 
 def _lines(
-    result: FitResult,
+    result: FitRecord,
     slug: str,
     drawn: list[int],
     title: str,
@@ -218,6 +218,6 @@ def _bar(drawing: Drawing, left: float, right: float, middle: float, role: str, 
     drawing.path(corners, role, closed=True)
 
 
-def _of_many(result: FitResult, drawn: list[int], *, intercept: bool = False) -> str:
+def _of_many(result: FitRecord, drawn: list[int], *, intercept: bool = False) -> str:
     whole = len(result.names) - (0 if intercept else "Intercept" in result.names)
     return f"; {len(drawn)} of {whole}" if len(drawn) < whole else ""

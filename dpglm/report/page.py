@@ -8,10 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dpglm.errors import MethodError
+from dpglm.postprocessing.record import FitRecord
 from dpglm.report.section import Section
 from dpglm.report.sections import SECTIONS, verdict
 from dpglm.report.wording import no_promise, shown
-from dpglm.results.fit_result import FitResult
 from dpglm.tables.content import one_line
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 300_000
 
 
-def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> str:
+def render(result: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
     """The privacy report of a fit, as a page that needs nothing but a browser.
 
     No script, no network, no date: the same result gives the same bytes. A result without privacy gives a
@@ -28,7 +28,7 @@ def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> st
 
     Parameters
     ----------
-    result : FitResult
+    result : FitRecord
         What a fit gave back.
     choices : mapping of str to str, optional
         The analyst's answers for "Choices outside the software": keys ``bounds``, ``exploration``,
@@ -63,12 +63,12 @@ def render(result: FitResult, *, choices: Mapping[str, str] | None = None) -> st
     return page
 
 
-def _drawn(result: FitResult, answers: Mapping[str, str], sections: list[Section]) -> str:
+def _drawn(result: FitRecord, answers: Mapping[str, str], sections: list[Section]) -> str:
     template = _environment().get_template("page.html")
     return template.render(
         heading="Privacy report" if result.guarantee.private else "Report without privacy",
-        formula=shown(result.formula, 1000),
-        family=shown(result.family),
+        formula=shown(result.specification.formula, 1000),
+        family=shown(result.specification.family.name),
         link=shown(result.link),
         version=shown(result.version, 40),
         private=result.guarantee.private,

@@ -9,12 +9,13 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.missing_intervals import no_intervals
+from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.uncertainty import debiased, intervals, printed, selected, shares
+from dpglm.postprocessing.refits import path as coefficient_path
+from dpglm.postprocessing.uncertainty import debiased, intervals, reported, selected, shares
 from dpglm.report.curves import trade_off
 from dpglm.report.svg import shortened
 from dpglm.report.wording import price
-from dpglm.results.fit_result import FitResult
 from dpglm.typing import FloatVector
 
 if TYPE_CHECKING:
@@ -29,13 +30,13 @@ MOST_LABELS = 12  # names beside a path; the largest coefficients
 
 
 def plot(
-    result: FitResult, kind: Kind = "coef", *, ax: Axes | None = None, path: CoefficientPath | None = None
+    result: FitRecord, kind: Kind = "coef", *, ax: Axes | None = None, path: CoefficientPath | None = None
 ) -> Axes:
     """One figure of a fit; imports matplotlib.
 
     Parameters
     ----------
-    result : FitResult
+    result : FitRecord
         What a fit gave back.
     kind : {"coef", "variance", "path", "spend", "tradeoff"}
         Coefficients on the original scale with 95 % intervals, without the intercept; what their variances
@@ -66,14 +67,14 @@ def plot(
     """
     if kind not in get_args(Kind):
         raise MethodError(f"plot({kind!r})", expected=KINDS, remedy="Use plot('coef').")
-    if kind == "variance" and not printed(result).any():
+    if kind == "variance" and not reported(result).any():
         raise MethodError(
             f"plot('variance') without standard errors: {no_intervals(result) or 'none is given'}",
             expected="a result with intervals",
             remedy="Use plot('coef').",
         )
     if kind == "path" and path is None:
-        path = result.path()
+        path = coefficient_path(result, None)
     if kind in ("spend", "tradeoff") and not result.guarantee.private:
         raise MethodError(
             f"plot({kind!r}) of a result that is NOT PRIVATE",
@@ -197,8 +198,8 @@ def _axes(ax: Axes | None) -> Axes:
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 
-def _coefficients(result: FitResult, ax: Axes) -> None:
-    chosen, given = selected(result), printed(result)
+def _coefficients(result: FitRecord, ax: Axes) -> None:
+    chosen, given = selected(result), reported(result)
     ends = intervals(result, 0.95)
     values = np.where(given, debiased(result), result.estimates)
     drawn = [j for j, name in enumerate(result.names) if name != "Intercept"]
@@ -214,12 +215,12 @@ def _coefficients(result: FitResult, ax: Axes) -> None:
     ax.axvline(0.0, color=SOFT, linewidth=1.0, zorder=1)
     _names(ax, [result.names[j] for j in drawn])
     hollow = "95 % intervals; hollow: none given" if given.any() else "hollow: not selected"
-    what = "coefficient" if result.stack is None else "coefficient of the linear approximation"
+    what = "coefficient" if result.predictor is None else "coefficient of the linear approximation"
     ax.set_xlabel(f"{what}, {result.link} scale ({hollow})")
 
 
-def _variance(result: FitResult, ax: Axes) -> None:
-    drawn = np.flatnonzero(printed(result))
+def _variance(result: FitRecord, ax: Axes) -> None:
+    drawn = np.flatnonzero(reported(result))
     parts = shares(result)[drawn] ** 2
     parts = 100.0 * parts / parts.sum(axis=1, keepdims=True)
     left = np.zeros(len(drawn))
@@ -268,14 +269,14 @@ def _names(ax: Axes, names: list[str]) -> None:
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 
-def _spend(result: FitResult, ax: Axes) -> None:
+def _spend(result: FitRecord, ax: Axes) -> None:
     lines = result.spend_lines
     ax.barh(range(len(lines)), [100.0 * line.share for line in lines], color=ACCENT)
     _names(ax, [line.release for line in lines])
     ax.set_xlabel(f"share of the fit's budget in %, {price(result.guarantee)}")
 
 
-def _trade_off(result: FitResult, ax: Axes) -> None:
+def _trade_off(result: FitRecord, ax: Axes) -> None:
     points = trade_off(result.guarantee)
     ax.plot([0.0, 1.0], [1.0, 0.0], color=SOFT, linestyle="--", label="blind guessing")
     ax.plot([a for a, _ in points], [b for _, b in points], color=ACCENT, label=price(result.guarantee))

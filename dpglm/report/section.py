@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.report.svg import Drawing
 
 
@@ -38,3 +39,11 @@ class Section:
     slug: str
     title: str
     content: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ReportedPart(Protocol):
+    """A part of a result that has a section of its own."""
+
+    def section(self, record: FitRecord) -> Section:
+        """The section."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.missing_intervals import approximation
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import family_text, guarantee_notes, strength_text
 from dpglm.postprocessing.uncertainty import standard_errors
+from dpglm.results.fit_result import FitResult
 from dpglm.tables.content import Column
 from dpglm.tables.number import ABSENT, budget, coefficient
 from dpglm.tables.table import Table
@@ -31,7 +32,7 @@ class Joined(Protocol):
         """What they cost together, in a sentence."""
 
 
-def compare(fits: FitRecord | Sequence[FitRecord] | Mapping[str, FitRecord], *more: FitRecord) -> Table:
+def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *more: FitResult) -> Table:
     """Coefficients of several fits side by side, with a guarantee for each.
 
     Parameters
@@ -90,19 +91,19 @@ def compare(fits: FitRecord | Sequence[FitRecord] | Mapping[str, FitRecord], *mo
 
 def _named(fits: object) -> dict[str, FitRecord]:
     if isinstance(fits, Mapping):
-        named = {str(label): one for label, one in fits.items()}
+        named: dict[str, Any] = {str(label): fit for label, fit in fits.items()}
     elif isinstance(fits, Sequence) and not isinstance(fits, str | bytes):
-        named = {f"({position})": one for position, one in enumerate(fits, start=1)}
+        named = {f"({position})": fit for position, fit in enumerate(fits, start=1)}
     else:
         named = {"(1)": fits}
-    strangers = [type(one).__name__ for one in named.values() if not isinstance(one, FitRecord)]
+    strangers = [type(fit).__name__ for fit in named.values() if not isinstance(fit, FitResult)]
     if strangers or not named or (len(named) == 1 and not isinstance(fits, Mapping | Sequence)):
         raise MethodError(
             f"compare of {strangers[0]}" if strangers else "compare without a list of fits",
             expected="a list of fits, or a mapping of names to fits",
             remedy="Use dpglm.compare([fit1, fit2]).",
         )
-    return named
+    return {label: fit._record for label, fit in named.items()}
 
 
 def _bracketed(error: float | None) -> str:
@@ -112,10 +113,10 @@ def _bracketed(error: float | None) -> str:
 
 def _line(record: FitRecord) -> str:
     """Formula, model and price of one fit in a line."""
-    parts = [record.formula, family_text(record), f"penalty {record.penalty}"]
+    parts = [record.specification.formula, family_text(record), f"penalty {record.penalty}"]
     if (strength := strength_text(record)) != ABSENT:
         parts.append(f"strength {strength}")
-    parts.append(f"method {record.method}")
+    parts.append(f"method {record.specification.method.name}")
     if record.private:
         parts.append(f"epsilon {budget(record.guarantee.epsilon)}, delta {budget(record.guarantee.delta)}")
         parts.append(f"relation {record.guarantee.relation}, unit {record.guarantee.unit}")

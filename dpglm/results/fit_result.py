@@ -1,83 +1,146 @@
-"""What a fit gives back: released numbers, public facts and nothing else."""
+"""Fit result: what a fit gives back, made of released numbers and public facts and nothing else."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from dpglm.glm.penalties import Penalty
-from dpglm.postprocessing import tidy as frames
-from dpglm.postprocessing.predicting import PredictingResult
-from dpglm.postprocessing.record import LedgerState, RowMap, SpendLine
-from dpglm.postprocessing.refits import CoefficientPath, path, refit, select
-from dpglm.postprocessing.restrictions import Restriction
-from dpglm.postprocessing.summary import summary
-from dpglm.postprocessing.uncertainty import (
-    covariance,
-    intervals,
-    p_values,
-    selected,
-    standard_errors,
-)
-from dpglm.postprocessing.wald import WaldResult, wald_test
+from dpglm.postprocessing import refits, store, summary, uncertainty, wald
+from dpglm.postprocessing.prediction import Prediction, auc, predict
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.refits import CoefficientPath
+from dpglm.postprocessing.specification import SpecificationDocument
+from dpglm.postprocessing.spending import LedgerState
+from dpglm.postprocessing.wald import Restriction, WaldResult
+from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.report.page import render
+from dpglm.report.plots import plot
 from dpglm.tables.content import one_line
 from dpglm.tables.number import budget
 from dpglm.tables.table import Table
+from dpglm.typing import FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
-__all__ = ["FitResult", "LedgerState", "RowMap", "SpendLine"]
 
-
-class FitResult(PredictingResult):
+@dataclass(frozen=True, repr=False)
+class FitResult:
     """A fitted model: coefficients on the original scale of the variables, and what was promised.
 
     Everything here follows from released numbers and public facts, so it may be printed, copied, saved and
     used for predictions at no further cost. It holds no data and never did.
 
+    Standard errors, tests and intervals belong to the *debiased* estimates, which no penalty or prior
+    shrinks, and include the noise of all releases. They are NaN where the released numbers carry no useful
+    interval; the foot of :meth:`summary` says why, and what repairs it. Without a released information matrix
+    there are none, and no paths and refits either.
+
     Examples
     --------
     >>> import dpglm
     >>> women = dpglm.load_data("fair")
-    >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="l2", privacy=1.0, seed=1)
-    >>> list(fit.params.index)
-    ['Intercept', 'age', 'religious']
-    >>> fit.tidy()["term"].tolist(), fit.glance()["private"].item()
+    >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="none", privacy=(4.0, 1e-6), seed=1)
+    >>> list(fit.params.index), fit.private
     (['Intercept', 'age', 'religious'], False)
-    >>> fit.summary().alarm
-    'NOT PRIVATE: seeded'
-    >>> len(fit.predict(women.head(3)))
-    3
+    >>> fit.wald_test("age = 0, religious = 0").df, fit.predict(women.head(3)).shape
+    (2, (3,))
+    >>> fit.refit("l1/2").privacy == fit.privacy  # free, and so is all the rest
+    True
+    >>> 0.5 < fit.auc(women) < 0.8
+    True
+    >>> fit.submodels()
+    Traceback (most recent call last):
+    dpglm.errors.MethodError: Found: submodels of a fit by method 'objective', which is one model
+    Expected: a stack of models
+    Remedy: Use tidy(), or fit with method='pst-f'.
     """
+
+    _record: FitRecord
+
+    @property
+    def specification(self) -> SpecificationDocument:
+        """All that was asked for: formula, schema, family, penalty, strength, goal, method and privacy.
+
+        A refit keeps it; the penalty of its own estimates stands in :meth:`glance`.
+        """
+        return self._record.specification
+
+    @property
+    def formula(self) -> str:
+        """The formula as given."""
+        return self._record.specification.formula
+
+    @property
+    def description(self) -> MethodDescription:
+        """The algorithm and its releases: sensitivity, noise and theorem of each."""
+        return self._record.description
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What was promised: ``privacy.statement()`` says it in one sentence."""
+        return self._record.guarantee
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds."""
+        return self._record.private
+
+    @property
+    def spend(self) -> pd.DataFrame:
+        """One row per release: release, epsilon, delta, mu and share of the fit's budget."""
+        return summary.spend(self._record)
+
+    @property
+    def ledger(self) -> LedgerState | None:
+        """The ledger right after this fit was charged; None where there was none."""
+        return self._record.ledger
+
+    @property
+    def plan_fingerprint(self) -> str:
+        """What identifies the plan that was charged and run; empty where there was none."""
+        return self._record.plan_fingerprint
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows where the relation makes it public, else None."""
+        return self._record.n_rows
+
+    @property
+    def version(self) -> str:
+        """Version of dpglm that made the fit."""
+        return self._record.version
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coefficients, formula order."""
+        return self._record.names
 
     @property
     def params(self) -> pd.Series[float]:
-        """Coefficients on the original scale of the variables, labelled in formula order.
-
-        Of a stack of models: a linear approximation of its log odds, where no model says anything.
-        """
-        return self._series(self.estimates, "params")
+        """Coefficients on the original scale; of a stack, a linear approximation of its log odds."""
+        return self._series(self._record.estimates, "params")
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors of the debiased coefficients, noise of both releases included.
-
-        They belong to the estimates that no penalty or prior shrinks (column ``debiased`` of :meth:`tidy`),
-        for ``penalty="none"`` the coefficients themselves. NaN where a coefficient has no interval.
-        """
-        return self._series(standard_errors(self), "bse")
+        """Standard errors of the debiased estimates (column ``debiased`` of :meth:`tidy`)."""
+        return self._series(uncertainty.standard_errors(self._record), "bse")
 
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values of "the coefficient is zero", from the debiased estimates and :attr:`bse`."""
-        return self._series(p_values(self), "pvalues")
+        return self._series(uncertainty.p_values(self._record), "pvalues")
 
     def conf_int(self, level: float = 0.95, *, adjust: Literal["fcr"] | None = None) -> pd.DataFrame:
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
 
-        Valid whatever was selected: the estimates exist before anything is. NaN where the released numbers
-        carry no useful interval; the foot of :meth:`summary` says why, and what repairs it.
+        Valid whatever was selected: the estimates exist before anything is.
 
         Parameters
         ----------
@@ -85,32 +148,27 @@ class FitResult(PredictingResult):
             Coverage, between 0 and 1 (statsmodels asks for ``alpha = 1 - level`` instead).
         adjust : {None, "fcr"}
             ``"fcr"``: intervals for the selected coefficients alone, wide enough that the expected share of
-            them that miss is at most ``1 - level``; the others are NaN.
+            them that miss is at most ``1 - level`` (Benjamini and Yekutieli 2005, JASA 100(469)).
 
         Raises
         ------
         MethodError
             ``level`` is not between 0 and 1, or an unknown ``adjust``.
-
-        References
-        ----------
-        .. [1] Benjamini and Yekutieli (2005), "False discovery rate-adjusted multiple confidence intervals
-           for selected parameters", JASA 100(469).
         """
         import pandas as pd
 
-        ends = intervals(self, level, adjust)
-        return frames.marked(pd.DataFrame(ends, index=list(self.names)), self)
+        ends = uncertainty.intervals(self._record, level, adjust)
+        return summary.marked(pd.DataFrame(ends, index=list(self.names)), self._record)
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of the debiased coefficients; NaN in rows and columns of those without an interval."""
+        """Covariance of the debiased estimates, shape (p, p)."""
         import pandas as pd
 
-        names = list(self.names)
-        return frames.marked(pd.DataFrame(covariance(self), index=names, columns=names), self)
+        names, covariance = list(self.names), uncertainty.covariance(self._record)
+        return summary.marked(pd.DataFrame(covariance, index=names, columns=names), self._record)
 
     def wald_test(self, restriction: Restriction) -> WaldResult:
-        """Test of linear restrictions on the coefficients, from released numbers: free, like everything here.
+        """Test of linear restrictions on the coefficients.
 
         Parameters
         ----------
@@ -128,40 +186,28 @@ class FitResult(PredictingResult):
         ------
         MethodError
             What cannot be read, an unknown name, or restrictions that follow from each other.
-
-        Examples
-        --------
-        >>> import dpglm
-        >>> women = dpglm.load_data("fair")
-        >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="none", privacy=(4.0, 1e-6), seed=1)
-        >>> fit.wald_test("age = 0, religious = 0").df
-        2
         """
-        return wald_test(self, restriction)
+        return wald.wald_test(self._record, restriction)
 
     @property
     def selected(self) -> tuple[str, ...]:
         """Names of the coefficients that the method selected and that are not exactly zero."""
-        return tuple(name for name, kept in zip(self.names, selected(self), strict=True) if kept)
+        flags = uncertainty.selected(self._record)
+        return tuple(name for name, flag in zip(self.names, flags, strict=True) if flag)
 
     @property
     def nonzero(self) -> tuple[str, ...]:
         """Names of the coefficients that are not exactly zero, selected by the penalty or free of it."""
-        return tuple(name for name, value in zip(self.names, self.estimates, strict=True) if value != 0.0)
+        estimates = self._record.estimates
+        return tuple(name for name, value in zip(self.names, estimates, strict=True) if value != 0.0)
 
     def summary(self) -> Table:
-        """Model, price, coefficients and the guarantee in one table.
+        """Model, price, coefficients and the guarantee in one table; ``-`` marks what was not released.
 
-        Returns
-        -------
-        Table
-            ``print()`` writes text, a notebook shows HTML; ``to_html()``, ``to_latex()``, ``to_markdown()``.
-            For a penalised fit the column ``debiased`` holds the estimates that standard errors and intervals
-            belong to. ``-`` marks what was not released; the foot says why, and what repairs it. That of a
-            stack lists its models, and says that its coefficients are an approximation. The first line of a
-            fit without a guarantee says NOT PRIVATE.
+        ``print()`` writes text, a notebook shows HTML; ``to_html()``, ``to_latex()``, ``to_markdown()``. The
+        first line of a fit without a guarantee says NOT PRIVATE.
         """
-        return summary(self)
+        return summary.summary(self._record)
 
     def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
         """One row per coefficient, columns named as in R's broom.
@@ -178,22 +224,38 @@ class FitResult(PredictingResult):
             estimate that error, test and interval belong to; sampling_se, privacy_se and adjustment_se, whose
             squares add up to that of std_error; and reason, why there is no interval. NaN where absent.
         """
-        return frames.tidy(self, exponentiate=exponentiate)
+        return summary.tidy(self._record, exponentiate=exponentiate)
 
     def glance(self) -> pd.DataFrame:
-        """One row for the fit: model, size, price.
+        """One row for the fit: model, size, price; epsilon, delta and mu are NaN without a guarantee.
 
-        Returns
-        -------
-        DataFrame
-            family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, relation,
-            unit, nobs (NaN where the number of rows is private) and private. Without a guarantee, epsilon,
-            delta and mu are NaN.
+        family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, relation,
+        unit, nobs (NaN where the number of rows is private) and private.
         """
-        return frames.glance(self)
+        return summary.glance(self._record)
 
-    def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> Self:
-        """The same fit with another penalty or strength, from what was released: free, as often as you like.
+    def odds_ratios(self) -> pd.DataFrame:
+        """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected.
+
+        Raises
+        ------
+        MethodError
+            The link is not the logit, or the fit is a stack, whose odds change by another factor at each row.
+        """
+        return summary.odds_ratios(self._record)
+
+    def submodels(self) -> pd.DataFrame:
+        """The models of a stack, one row per model and coefficient: model, term, estimate, weight.
+
+        Raises
+        ------
+        MethodError
+            The fit is one model.
+        """
+        return summary.submodels(self._record)
+
+    def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> FitResult:
+        """The same fit with another penalty or strength, and the same guarantee, spend and intervals.
 
         Parameters
         ----------
@@ -202,28 +264,15 @@ class FitResult(PredictingResult):
         strength : float, optional
             Per row where the number of rows is public, of the whole sum otherwise; None chooses by BIC.
 
-        Returns
-        -------
-        FitResult
-            With the same guarantee and spend; intervals stay, since they belong to unpenalised estimates.
-
         Raises
         ------
         MethodError
-            The fit released no curvature, or an unknown penalty.
-
-        Examples
-        --------
-        >>> import dpglm
-        >>> women = dpglm.load_data("fair")
-        >>> fit = dpglm.fit("affair ~ age + religious", women, penalty="none", privacy=(4.0, 1e-6), seed=1)
-        >>> fit.refit("l1/2").privacy == fit.privacy
-        True
+            The fit released no information matrix, or an unknown penalty.
         """
-        return refit(self, penalty, strength)
+        return FitResult(refits.refit(self._record, penalty, strength))
 
     def path(self, penalty: str | Penalty | None = None) -> CoefficientPath:
-        """Coefficients over 100 strengths of a penalty, from what was released: free.
+        """Coefficients over 100 strengths of a penalty.
 
         A fit without privacy gives the exact path that it kept when its strength was cross-validated, with
         the held-out losses; NOT PRIVATE like the fit.
@@ -233,23 +282,17 @@ class FitResult(PredictingResult):
         penalty : str or Penalty, optional
             None is the fit's own, or "l1" if that does not select. Without privacy the fit's own only.
 
-        Returns
-        -------
-        CoefficientPath
-            ``strengths``, ``coefficients`` on the original scale, ``counts``, ``chosen`` by ``rule``,
-            ``losses`` and ``errors`` of a cross-validation, ``to_frame()``.
-
         Raises
         ------
         MethodError
-            The fit released no curvature, or kept no path, or an unknown penalty.
+            The fit released no information matrix, or kept no path, or an unknown penalty.
         """
-        return path(self, penalty)
+        return refits.path(self._record, penalty)
 
     def select(
         self, rule: Literal["bic", "fdr"] = "bic", *, q: float = 0.1, penalty: str | Penalty | None = None
-    ) -> Self:
-        """A list of coefficients, from what was released: free.
+    ) -> FitResult:
+        """A list of coefficients.
 
         Parameters
         ----------
@@ -264,46 +307,89 @@ class FitResult(PredictingResult):
         Raises
         ------
         MethodError
-            The fit released no curvature, or an unknown rule, rate or penalty.
+            The fit released no information matrix, or an unknown rule, rate or penalty.
         """
-        return select(self, rule, q, penalty)
+        return FitResult(refits.select(self._record, rule, q, penalty))
 
-    def odds_ratios(self) -> pd.DataFrame:
-        """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected.
+    def predict(
+        self, new: object, what: Literal["mean", "link", "class"] = "mean", *, interval: float | None = None
+    ) -> Prediction:
+        """One prediction per row of new data; see :func:`dpglm.postprocessing.prediction.predict`.
 
-        The interval is around ``debiased``, which no penalty shrinks.
+        ``what`` is the expected response (a probability for a binomial fit), the linear predictor, or the
+        more probable level. ``interval`` is the coverage of intervals, such as 0.95. The answer is a Series
+        with the frame's index, or with ``interval`` a frame: prediction, conf_low, conf_high. NaN where a row
+        cannot be predicted, never an error.
+        """
+        return predict(self._record, new, what=what, interval=interval)
+
+    def auc(self, new: object) -> float:
+        """Area under the ROC curve on rows of the user's own, which no guarantee of this result covers.
+
+        The rows must not be those of the fit; see :func:`dpglm.postprocessing.prediction.auc`.
+        """
+        return auc(self._record, new)
+
+    def plot(
+        self,
+        kind: Literal["coef", "variance", "path", "spend", "tradeoff"] = "coef",
+        *,
+        ax: Axes | None = None,
+        path: CoefficientPath | None = None,
+    ) -> Axes:
+        """Draw a figure with matplotlib; see :func:`dpglm.report.plots.plot`.
+
+        Coefficients with their intervals; what makes these wide; coefficients along a path (``path``, or that
+        of :meth:`path`); the spend by release; the trade-off curve of the guarantee.
+        """
+        return plot(self._record, kind, ax=ax, path=path)
+
+    def to_html(self, *, choices: Mapping[str, str] | None = None) -> str:
+        """The privacy report: one self-contained HTML page; see :func:`dpglm.report.page.render`."""
+        return render(self._record, choices=choices)
+
+    def report(self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None) -> Path:
+        """Write :meth:`to_html` to a file, whole or not at all, and return its path.
 
         Raises
         ------
-        MethodError
-            The link is not the logit, or the fit is a stack, whose odds change by another factor at each row.
+        StoreError
+            The file cannot be written.
         """
-        return frames.odds_ratios(self)
+        return store.write_atomically(path, self.to_html(choices=choices))
 
-    @property
-    def privacy(self) -> Guarantee:
-        """What was promised: ``privacy.statement()`` says it in one sentence."""
-        return self.guarantee
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the result as versioned JSON, to be read by :func:`dpglm.load`, and return its path.
 
-    @property
-    def spend(self) -> pd.DataFrame:
-        """One row per release: release, epsilon, delta, mu and share of the fit's budget."""
-        return frames.spend(self)
+        Raises
+        ------
+        StoreError
+            The file cannot be written.
+        """
+        store.save(self._record, path)
+        return Path(path)
 
     def __str__(self) -> str:
         return str(self.summary())
 
     def __repr__(self) -> str:
-        kept = f"epsilon={budget(self.guarantee.epsilon)}, delta={budget(self.guarantee.delta)}"
-        facts = ", ".join((repr(self.formula), self.family, self.penalty, self.method, self.alarm or kept))
-        return one_line(f"<{type(self).__name__} {facts}>")
+        record, asked = self._record, self.specification
+        price = f"epsilon={budget(self.privacy.epsilon)}, delta={budget(self.privacy.delta)}"
+        facts = (
+            repr(asked.formula),
+            asked.family.name,
+            record.penalty,
+            asked.method.name,
+            record.alarm or price,
+        )
+        return one_line(f"<FitResult {', '.join(facts)}>")
 
     def _repr_html_(self) -> str:
         return self.summary().to_html()
 
-    def _series(self, values: Any, name: str) -> pd.Series[float]:
+    def _series(self, values: FloatVector, name: str) -> pd.Series[float]:
         import pandas as pd
 
         series = pd.Series(values.copy(), index=list(self.names), name=name)
-        series.attrs["privacy"] = self.alarm or self.guarantee.statement()
+        series.attrs["privacy"] = self._record.promise
         return series

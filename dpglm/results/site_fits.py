@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import compare
-from dpglm.results.fitted import Fitted
+from dpglm.results.fit_result import FitResult
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class SiteFits(Mapping[str, Fitted]):
-    """One :class:`Fitted` a site, in the order of the sites; it cannot be changed and holds no data.
+class SiteFits(Mapping[str, FitResult]):
+    """One :class:`FitResult` per site, in the order of the sites; it cannot be changed and holds no data.
 
     Parameters
     ----------
-    fits : mapping of str to Fitted
+    fits : mapping of str to FitResult
         Fits of one formula, by site; at least one.
     privacy : Guarantee
         What all of them together promise a person.
@@ -37,10 +37,10 @@ class SiteFits(Mapping[str, Fitted]):
     """
 
     __slots__ = ("_fits", "_privacy")
-    _fits: dict[str, Fitted]
+    _fits: dict[str, FitResult]
     _privacy: Guarantee
 
-    def __init__(self, fits: Mapping[str, Fitted], privacy: Guarantee) -> None:
+    def __init__(self, fits: Mapping[str, FitResult], privacy: Guarantee) -> None:
         assert fits, "at least one site"
         object.__setattr__(self, "_fits", dict(fits))
         object.__setattr__(self, "_privacy", privacy)
@@ -54,7 +54,7 @@ class SiteFits(Mapping[str, Fitted]):
     def __reduce__(self) -> tuple[object, ...]:
         return SiteFits, (self._fits, self._privacy)
 
-    def __getitem__(self, site: str) -> Fitted:
+    def __getitem__(self, site: str) -> FitResult:
         return self._fits[site]
 
     def __iter__(self) -> Iterator[str]:
@@ -101,7 +101,7 @@ class SiteFits(Mapping[str, Fitted]):
         return str(self.summary())
 
     def __repr__(self) -> str:
-        alarm = next((f" {fit.alarm}" for fit in self._fits.values() if fit.alarm), "")
+        alarm = next((f" {fit._record.alarm}" for fit in self._fits.values() if not fit.private), "")
         return f"<SiteFits: {', '.join(map(repr, self))}>{alarm}"
 
     def _repr_html_(self) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, Self, cast, get_args
 
 import numpy as np
 
@@ -26,16 +27,16 @@ from dpglm.ledger.ledger import Entry, Ledger
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.methods.base import Estimate, Method, Problem
 from dpglm.methods.response_scale import to_response_scale
-from dpglm.postprocessing.spending import parallel_lines
+from dpglm.postprocessing.record import FitRecord, ResponseFacts
+from dpglm.postprocessing.specification import Choice, Goal, SpecificationDocument
+from dpglm.postprocessing.spending import LedgerLine, LedgerState, parallel_lines
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import options_text
-from dpglm.results.fit_result import LedgerState
-from dpglm.results.fitted import Fitted
+from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import family_of, method_of, naming_unit, penalty_of, require_choice, strength_of
 
-Goal = Literal["explain", "predict", "select"]
 STEPS: Final = ("plan", "charge", "read and solve", "write up")
 
 
@@ -46,7 +47,6 @@ class Asked:
     formula: str
     family: str | Family
     penalty: Penalty
-    penalty_options: str
     strength: object
     goal: Goal
     method: str | Method
@@ -72,9 +72,8 @@ class Asked:
             A penalty, strength or goal that means nothing.
         """
         chosen = penalty_of(penalty, strength)
-        options = options_text(chosen, without=["strength"])
         require_choice("goal", goal, get_args(Goal))
-        return cls(formula, family, chosen, options, strength, goal, method, budget)
+        return cls(formula, family, chosen, strength, goal, method, budget)
 
 
 @dataclass(frozen=True)
@@ -107,6 +106,20 @@ class Modelled:
         response = response_of(declared, model.response, family, centred=model.intercept)
         family = family.with_bound(response.high)
         return cls(asked, declared, model, coding, encoder, response, family, method)
+
+    def document(self) -> SpecificationDocument:
+        """All that was asked for, as plain values."""
+        asked = self.asked
+        return SpecificationDocument(
+            formula=asked.formula,
+            schema=self.schema.to_dict(),
+            family=_choice(family_of(asked.family)),
+            penalty=_choice(asked.penalty, without=["strength"]),
+            method=_choice(self.method),
+            strength=cast("float | Literal['cv'] | None", strength_of(asked.strength, asked.penalty)),
+            goal=asked.goal,
+            privacy=naming_unit(asked.budget, self.schema),
+        )
 
     def under(self, declared: Schema) -> Modelled:
         """The same model under a schema that declares the same columns, as another site's may."""
@@ -182,50 +195,41 @@ class Planned:
             shift=modelled.response.shift,
         )
 
-    def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> Fitted:
+    def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitResult:
         """The result: released numbers and public facts."""
         modelled, problem, plan, guarantee = self.modelled, self.problem, self.plan, self.guarantee
-        asked, coding, chosen = modelled.asked, modelled.coding, modelled.method
+        coding, chosen = modelled.coding, modelled.method
         public_rows = self.design.row_count() if self.public else None
-        return Fitted(
-            formula=asked.formula,
-            family=problem.family.name,
+        record = FitRecord(
+            specification=modelled.document(),
+            names=coding.names,
             link=problem.family.link,
             penalty=problem.penalty.name,
             strength=strength_per_row(problem, estimate, public_rows),
-            method=chosen.name,
-            goal=asked.goal,
-            names=coding.names,
+            strength_sum=estimate.strength_sum,
             estimates=estimate.estimates,
             selected_mask=estimate.selected,
             coded=estimate.coded,
             user_from_coded=coding.user_from_coded,
+            row_norm=coding.row_norm,
+            rows_clipped=coding.clipping,
+            norm_factor=estimate.norm_factor,
+            residual=estimate.residual,
             terms=coding.terms,
+            response=_response_facts(modelled.response),
             guarantee=guarantee,
             spend_lines=parallel_lines(plan.parallel(), guarantee),
-            schema=modelled.schema.to_dict(),
-            mechanism={
-                "strength_sum": estimate.strength_sum,
-                **_released_facts(estimate),
-                "method_options": options_text(chosen),
-                "penalty_options": asked.penalty_options,
-                "row_norm": coding.row_norm,
-                "coding": coding.kind,
-                "rows_clipped": coding.clipping,
-                "random_source": "operating system" if noise.private else "seeded generator: NOT PRIVATE",
-                "response": modelled.model.response,
-                **_response_facts(modelled.response),
-                **modelled.family.facts,
-            },
             description=chosen.describe(problem, plan),
+            random_source="operating system" if noise.private else "seeded generator: NOT PRIVATE",
             n_rows=public_rows,
             ledger=state,
             version=__version__,
             released=estimate.released,
             exact_path=estimate.exact_path,
-            stack=estimate.stack,
+            part=estimate.part,
             row_map=RowMap(modelled.schema, modelled.encoder),
         )
+        return FitResult(record)
 
 
 class RowMap:
@@ -257,7 +261,7 @@ def charge(ledger: Ledger | None, guarantee: Guarantee, what: str) -> LedgerStat
 def ledger_state(ledger: Ledger, entry: Entry) -> LedgerState:
     """The ledger as it stood right after an entry."""
     state = ledger.state(at=entry)
-    return LedgerState(**{**state, "entries": tuple(state["entries"])})
+    return LedgerState(**{**state, "entries": tuple(LedgerLine(**entry) for entry in state["entries"])})
 
 
 def strength_per_row(problem: Problem, estimate: Estimate, rows: int | None) -> float | None:
@@ -268,12 +272,6 @@ def strength_per_row(problem: Problem, estimate: Estimate, rows: int | None) -> 
         return problem.strength
     total = estimate.strength_sum
     return None if total is None or not rows else total / rows
-
-
-def _released_facts(estimate: Estimate) -> dict[str, float]:
-    """Released numbers about the fit, where there are any."""
-    facts = {"norm_factor": estimate.norm_factor, "residual": estimate.residual}
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 @contextmanager
@@ -298,8 +296,13 @@ def steps(labels: Sequence[str], progress: bool | None) -> Iterator[Callable[[in
         yield step
 
 
-def _response_facts(response: Response) -> dict[str, Any]:
-    """What the report says of the response."""
+def _response_facts(response: Response) -> ResponseFacts:
+    """What the result says of the response."""
     if isinstance(response, BinaryResponse):
-        return {"response_levels": list(response.levels)}
-    return {"response_bounds": [response.low, response.high]}
+        return ResponseFacts(response.name, levels=response.levels)
+    return ResponseFacts(response.name, bounds=(response.low, response.high))
+
+
+def _choice(piece: Family | Penalty | Method, *, without: Sequence[str] = ()) -> Choice:
+    """The piece by name, with its options."""
+    return Choice(piece.name, json.loads(options_text(piece, without=without)))

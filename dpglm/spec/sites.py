@@ -15,10 +15,10 @@ from dpglm.data.schema.schema import Schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.postprocessing.spending import LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.site_composition import disjoint, overlapping
-from dpglm.results.fit_result import LedgerState
-from dpglm.results.fitted import Fitted
+from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import noise_of
 from dpglm.spec.fitting import Asked, Modelled, Planned, ledger_state, steps
@@ -86,7 +86,7 @@ def fit_sites(
         step(1)
         # Charge before reading: an interrupt from here on loses budget, never privacy.
         state = _charge(ledger, planned, sites, whole, once=schemas[0].sites == "disjoint")
-        fits: dict[str, Fitted] = {}
+        fits: dict[str, FitResult] = {}
         for place, (site, noise) in enumerate(zip(sites, noises, strict=True)):
             step(2 + place)
             fits[site] = _solved(planned.popleft(), noise, state)  # its rows are let go of with the plan
@@ -228,5 +228,5 @@ def _charge(
     return ledger_state(ledger, ledger.charge_all(charges)[-1])
 
 
-def _solved(planned: Planned, noise: NoiseSource, state: LedgerState | None) -> Fitted:
+def _solved(planned: Planned, noise: NoiseSource, state: LedgerState | None) -> FitResult:
     return planned.write_up(planned.solve(noise), noise, state)

@@ -17,19 +17,19 @@ from hypothesis import HealthCheck, settings
 from tests.fuzz.counting import PROPERTY
 from tests.fuzz.documented import SENTINEL, Counter
 
-LONG = 10
+QUICK, LONG = 0.25, 10.0
 
 
-@pytest.fixture(params=[1, pytest.param(LONG, marks=pytest.mark.audit)], ids=["quick", "long"])
+@pytest.fixture(params=[QUICK, pytest.param(LONG, marks=pytest.mark.audit)], ids=["quick", "long"])
 def drawn(request: pytest.FixtureRequest) -> Callable[[int], Callable[[Any], Any]]:
-    """Settings for a property: ``drawn(cases)`` decorates it, ten times as many in `make audit`."""
-    effort: int = request.param
+    """Settings: ``drawn(cases)`` decorates a property; a fourth in `make test`, ten times in `make audit`."""
+    effort: float = request.param
     seed = os.environ.get("DPGLM_FUZZ_SEED") if effort > 1 else None
 
     def of(cases: int) -> Callable[[Any], Any]:
         def decorate(law: Any) -> Any:
             chosen = settings(
-                max_examples=cases * effort,
+                max_examples=max(1, round(cases * effort)),
                 derandomize=seed is None,
                 database=None,
                 suppress_health_check=list(HealthCheck),
@@ -44,6 +44,7 @@ def drawn(request: pytest.FixtureRequest) -> Callable[[int], Callable[[Any], Any
 @pytest.fixture(autouse=True)
 def _counted(request: pytest.FixtureRequest) -> Iterator[None]:
     cases, refused = Counter.cases, Counter.refused
+    Counter.timed = request.node.get_closest_marker("audit") is not None
     os.environ.pop(SENTINEL, None)
     yield
     found = (Counter.cases - cases, Counter.refused - refused)

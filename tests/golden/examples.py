@@ -8,12 +8,54 @@ import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.postprocessing.record import FitRecord, ResponseFacts
+from dpglm.postprocessing.specification import Choice, SpecificationDocument
+from dpglm.postprocessing.spending import LedgerLine, LedgerState, SpendLine
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import compare
-from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
+from dpglm.results.fit_result import FitResult
 from dpglm.tables.table import Table
 
 NAMES = ("Intercept", "C(job)[T.clerk]", "C(job)[T.R&D <lab>]", "age", "I(age ** 2)")
+
+
+def made(fields: dict[str, Any]) -> FitResult:
+    """A result of these fields of its record; those of the specification stand among them by name."""
+    asked = {name: fields.pop(name) for name in ("formula", "schema", "goal")}
+    family, method, penalty = fields.pop("family"), fields.pop("method"), fields["penalty"]
+    promise = fields["guarantee"]
+    budget = Privacy(promise.epsilon, promise.delta, promise.relation) if promise.epsilon < 1e9 else None
+    specification = SpecificationDocument(
+        **asked,
+        family=Choice(family),
+        penalty=Choice(penalty),
+        method=method if isinstance(method, Choice) else Choice(method),
+        strength=None,
+        privacy=fields.pop("budget", budget),
+    )
+    return FitResult(FitRecord(specification=specification, **fields))
+
+
+def described(scale: float, **changes: Any) -> MethodDescription:
+    """One perturbed minimiser."""
+    release = ReleaseDescription(
+        name="perturbed minimiser",
+        released="the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
+        sensitivity=2.0,
+        noise="density proportional to exp(-|b| / scale)",
+        scale=scale,
+        theorem="objective perturbation, pure epsilon (Theorem A1, objective_perturbation.md)",
+        facts=(Fact("Ridge, sum units", scale), Fact("Certified solver residual", 1e-8)),
+    )
+    fields: dict[str, Any] = {
+        "algorithm": "objective perturbation",
+        "releases": (release,),
+        "penalty_applied": "inside the objective",
+        "why": "At the minimiser the gradient is zero.\nOutputs and noise determine each other.",
+    }
+    return MethodDescription(**(fields | changes))
 
 
 def private_fit(**changes: Any) -> FitResult:
@@ -49,13 +91,14 @@ def private_fit(**changes: Any) -> FitResult:
                 "age": {"bounds": [17.0, 43.0]},
             },
         },
-        "mechanism": {
-            "algorithm": "objective perturbation",
-            "noise_scale": 12.345678901234567,
-            "strength_sum": None,
-            "response": "affair",
-            "response_levels": ["no", "yes"],
-        },
+        "strength_sum": None,
+        "row_norm": 1.0,
+        "rows_clipped": "none",
+        "norm_factor": None,
+        "residual": None,
+        "response": ResponseFacts("affair", levels=("no", "yes")),
+        "description": described(12.345678901234567),
+        "random_source": "operating system",
         "n_rows": 6366,
         "ledger": LedgerState(
             dataset="ward-7",
@@ -66,13 +109,13 @@ def private_fit(**changes: Any) -> FitResult:
             remaining_epsilon=3.0 - 2.9,
             remaining_delta=9e-6,
             entries=(
-                {"what": "first look", "status": "charged", "epsilon": 1.9, "delta": 0.0, "mu": None},
-                {"what": "fit", "status": "charged", "epsilon": 1.0, "delta": 1e-6, "mu": 0.2581234},
+                LedgerLine("first look", "charged", 1.9, 0.0, None),
+                LedgerLine("fit", "charged", 1.0, 1e-6, 0.2581234),
             ),
         ),
         "version": "0.1.0",
     }
-    return FitResult(**(fields | changes))
+    return made(fields | changes)
 
 
 def guarantee(**changes: Any) -> Guarantee:
@@ -107,7 +150,7 @@ def pure_fit() -> FitResult:
             epsilon=0.1, delta=0.0, definition="pure", relation="add-remove", mu=None, curve=((0.1, 0.0),)
         ),
         spend_lines=(SpendLine("perturbed minimiser", 0.1, 0.0, None, 1.0),),
-        mechanism={"strength_sum": 25.0, "response": "affair", "response_levels": ["no", "yes"]},
+        strength_sum=25.0,
         n_rows=None,
         ledger=None,
     )
@@ -200,7 +243,7 @@ def interval_fit(**changes: Any) -> FitResult:
         "spend_lines": (
             SpendLine("perturbed minimiser", None, None, 0.2581234 * 0.495**0.5, 0.495),
             SpendLine("solver residual", None, None, 0.2581234 * 0.01**0.5, 0.01),
-            SpendLine("curvature", None, None, 0.2581234 * 0.495**0.5, 0.495),
+            SpendLine("information matrix", None, None, 0.2581234 * 0.495**0.5, 0.495),
         ),
         "schema": {
             "unit": "one woman",
@@ -218,9 +261,9 @@ def interval_fit(**changes: Any) -> FitResult:
 
 def dense_fit() -> FitResult:
     """The fit with intervals, without a penalty: its coefficients are the debiased ones."""
-    fit = interval_fit()
+    fit = interval_fit()._record
     assert fit.contrasts is not None
-    printed = np.array([verdict.reported for verdict in fit.interval_decisions])
+    printed = np.array([decision.reported for decision in fit.interval_decisions])
     estimates = np.where(printed, fit.contrasts.estimates, fit.contrasts.shrunk)
     return interval_fit(
         penalty="none",

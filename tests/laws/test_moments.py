@@ -147,6 +147,7 @@ def test_moments_are_those_of_the_rows_and_unusable_rows_count_for_nothing() -> 
     np.testing.assert_array_equal(MomentSums.of(found.packed(), SIZE).gram, found.gram)
 
 
+@pytest.mark.audit
 def test_noise_has_the_stated_deviations() -> None:
     kind = release((0.8, 0.5, 0.2, 0.1))
     noise, empty = SeededNoise(2), Table(ArrayChunk(np.zeros((SIZE, 0), np.float32), np.zeros(0), None))

@@ -152,7 +152,7 @@ def one_sided(penalty: Penalty, gamma: FloatVector, j: int) -> float:
     return (penalty.value(gamma + step) - penalty.value(gamma - step)) / (2.0 * step[j])
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 @pytest.mark.parametrize("strength", [0.4, 1.5])
 def test_l_half_against_all_stationary_points_of_tiny_problems(strength: float) -> None:
     """Three columns, 40 rows: supports, signs and starts enumerated, Newton on each, closed-form conditions.
@@ -289,7 +289,7 @@ def chosen_by_cross_validation(table: Table, name: str, mask: BoolVector) -> Exa
     return ExactAnswer.of(release.run(table, None, SeededNoise(0)), table.size)
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_lha_is_sparser_than_lla_and_no_worse_on_the_simulation_of_the_paper() -> None:
     """10,000 rows of 100 columns, 1,000 to test on, responses certain as in the paper; strengths by 5 folds.
 

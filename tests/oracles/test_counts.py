@@ -98,6 +98,7 @@ def simulated(seed: int, size: int) -> tuple[pd.DataFrame, dict[str, Any]]:
     return frame, {"a": (-1, 1), "b": (-1, 1), "c": (-1, 1), "g": list("uvw"), "y": (0, 15)}
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     ("privacy", "size"),
     [

@@ -311,7 +311,7 @@ CORNERS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("spread", [3.0, 100.0])
 def test_claims_with_a_ridge_matrix_are_never_exceeded(relation: Relation, spread: float) -> None:

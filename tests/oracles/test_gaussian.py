@@ -162,6 +162,7 @@ def test_an_offset_is_taken_off_in_units_of_the_response(frame: pd.DataFrame) ->
         )
 
 
+@pytest.mark.audit
 def test_intervals_cover_what_least_squares_gives_on_simulated_tables() -> None:
     # The target is the truth; 60 tables, 5 coefficients. At coverage .95 fewer than 260 of 300 has
     # probability below 1e-6 if coefficients are independent, and below 1e-3 if pairs of them fail together.
@@ -271,6 +272,7 @@ class Rowless:
         return 0
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     ("name", "response", "left_out"),
     # education-num is the number of the level of education.

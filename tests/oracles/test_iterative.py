@@ -174,7 +174,7 @@ def test_without_noise_output_perturbation_is_the_ridge_minimiser(penalty: str) 
     assert np.abs(score[1:]).max() <= most + 1e-8
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 @pytest.mark.parametrize(("epsilon", "least"), [(0.5, 0.90), (1.0, 0.94), (2.0, 0.955)])
 def test_dpsc_is_accurate_on_the_simulation_of_its_paper(epsilon: float, least: float) -> None:
     """n = 10,000, p = 100, delta = 1e-6, replace-one; as printed the accuracy is about one half.

@@ -34,6 +34,7 @@ from dpglm.privacy.loss_bound import is_gaussian_at, profile_bound
 from dpglm.privacy.pair import PairCalibration, calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
 from dpglm.privacy.staged import staged_delta
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed
+from tests.effort import quick
 from tests.oracles.test_exact_densities import (
     BASES,
     QUADRATURE_ERROR,
@@ -94,7 +95,7 @@ def test_the_elementwise_profile_is_the_profile() -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("length", [1.0, 0.5])
+@pytest.mark.parametrize("length", quick([1.0, 0.5], 0.5))
 def test_composed_claims_are_never_exceeded(relation: Relation, length: float) -> None:
     """At any ridge, with short rows with all of the leverage, beside releases that always differ by nu."""
     steps, highest = STEPS[relation], 0.0
@@ -143,7 +144,10 @@ def curvature_gap(pair: tuple[Table, Table], scale: float) -> Callable[[Array], 
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.3, 1e-3), (3.0, 1e-6)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    quick([(1.0, 1e-5), (0.3, 1e-3), (3.0, 1e-6)], (1.0, 1e-5)),
+)
 def test_a_calibrated_pair_keeps_its_delta_and_a_fifth_less_noise_is_caught(
     relation: Relation, epsilon: float, delta: float
 ) -> None:

@@ -209,6 +209,7 @@ def better_conversion(costs: Sequence[float]) -> float:
     )
 
 
+@pytest.mark.audit
 def test_the_published_bounds_and_ours_in_the_setting_of_the_paper() -> None:
     with decimal.localcontext() as context:
         context.prec = 100

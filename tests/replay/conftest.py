@@ -16,8 +16,8 @@ def _warm() -> None:
         everything(Study(family, budget="approximate").fit(DRESSES["objects"](rows)), plots=True)
 
 
-@pytest.fixture(params=[1, pytest.param(4, marks=pytest.mark.audit)], ids=["quick", "long"])
+@pytest.fixture(params=[1, pytest.param(12, marks=pytest.mark.audit)], ids=["quick", "long"])
 def effort(request: pytest.FixtureRequest) -> int:
-    """How many times the examples of `make test` a law draws: 4 times as many in `make audit`."""
+    """How many times the examples of `make test` a law draws: 12 times as many in `make audit`."""
     found: int = request.param
     return found

@@ -116,8 +116,27 @@ def all_studies() -> Iterator[Study]:
         )
 
 
+def few_studies() -> list[Study]:
+    """Every registered method, penalty and family, and every budget and formula, at least once."""
+    chosen = [*((method, "l1") for method in METHODS), *(("auto", penalty) for penalty in penalties)]
+    rest = zip(itertools.cycle(families), itertools.cycle(BUDGETS), itertools.cycle(SIDES), strict=False)
+    return [
+        Study(
+            family,
+            method,
+            penalty,
+            GOALS[place % 3],
+            budget,
+            # Without a budget the number of rows is told, as it is under replace-one.
+            "add-remove" if place % 2 and budget != "none" else "replace-one",
+            side,
+        )
+        for place, ((method, penalty), (family, budget, side)) in enumerate(zip(chosen, rest, strict=False))
+    ]
+
+
 def some_studies() -> Iterator[Study]:
-    """Every registered name at least once, in few fits."""
+    """Every registered name with every family."""
     for place, penalty in enumerate(penalties):
         for family, relation in itertools.product(families, ("replace-one", "add-remove")):
             budget = ("pure", "approximate")[(place + len(family)) % 2]

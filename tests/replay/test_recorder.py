@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from tests.replay.recorder import differences, watched
 from tests.replay.studies import Study, everything
 from tests.replay.test_frames import ODD_ROW, SOUND_ROW, dressed
 
-CLEAN, ASK, SOLVE, CARD = Numeric.clean, Curator.ask, Objective.solve, Objective.card
+CLEAN, ASK, SOLVE = Numeric.clean, Curator.ask, Objective.solve
 
 
 def outside(column: Any) -> int:
@@ -67,9 +68,7 @@ def branch(patch: pytest.MonkeyPatch) -> None:
 
 def fact(patch: pytest.MonkeyPatch) -> None:
     def solve(self: Objective, problem: Any, plan: Any, ask: Any) -> Any:
-        found = SOLVE(self, problem, plan, ask)
-        found.facts["rows_used"] = private_rows(ask)
-        return found
+        return replace(SOLVE(self, problem, plan, ask), residual=float(private_rows(ask)))
 
     patch.setattr(Objective, "solve", solve)
 

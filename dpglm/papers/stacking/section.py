@@ -1,18 +1,24 @@
-"""The stack of models: what each reads, what puts them together, what was taken from elsewhere."""
+"""Stack of submodels in the report: the models, what each reads, what combines them, and a figure of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from dpglm.papers.stacking.figure import stack_figure
-from dpglm.papers.stacking.submodels import Stack, combined_text, model_terms, model_weights
-from dpglm.report.section import Rows, Section
+from dpglm.postprocessing.record import FitRecord
+from dpglm.report.section import Figure, Rows, Section
+from dpglm.report.svg import Drawing, shortened
 from dpglm.report.wording import fact_words, shown
-from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import coefficient
+
+if TYPE_CHECKING:
+    from dpglm.papers.stacking.stack import Stack
 
 MOST_ROWS = 100
 LONGEST_TERMS = 600
+MOST_BOXES = 10
+HEIGHT, GAP, TOP = 34.0, 9.0, 8.0
+# Left and right ends of the four columns of boxes.
+COLUMNS = ((0.0, 44.0), (80.0, 238.0), (278.0, 350.0), (372.0, 426.0))
 PARTS = (
     "Every row was dealt to one part by its place in the table, before anything was read, and each part is "
     "read by one model only. Another row in the place of one changes one part: the price of all parts "
@@ -29,31 +35,36 @@ HELD_OUT = (
 )
 
 
-def stack_of_models(result: FitResult, choices: Mapping[str, str]) -> Section | None:
-    """Diagram, models with their terms and weights, importance, source; None for a fit that is one model."""
-    stack = result.stack
-    if stack is None:
-        return None
+def counted(number: int, what: str) -> str:
+    """How many, in words.
+
+    Examples
+    --------
+    >>> counted(1, "model"), counted(2, "column")
+    ('1 model', '2 columns')
+    """
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def stack_section(stack: Stack, record: FitRecord) -> Section:
+    """Diagram, models with their terms and weights, and what the method says of groups and source."""
+    facts = [("Models", str(len(stack.names))), ("Put together by", stack.combined_by)]
+    facts += [(shown(fact.label, 80), fact_words(fact)) for fact in record.description.facts]
     content = {
-        "private": result.guarantee.private,
+        "private": record.private,
         "count": len(stack.names),
         "combine": stack.combine,
-        "facts": _facts(result, stack),
-        "figure": stack_figure(result, stack),
-        "models": _models(result, stack),
+        "facts": facts,
+        "figure": _figure(stack, record),
+        "models": _models(stack, record),
         "left_out": max(0, len(stack.names) - MOST_ROWS),
-        "parallel": _parallel(result, stack) if _promised(result) else [],
+        "parallel": _parallel(stack, record),
     }
     return Section("stack", "The stack of models", content)
 
 
-def _facts(result: FitResult, stack: Stack) -> list[tuple[str, str]]:
-    facts = [("Models", str(len(stack.names))), ("Put together by", combined_text(stack))]
-    return facts + [(fact.label, fact_words(fact)) for fact in result.description.facts]
-
-
-def _models(result: FitResult, stack: Stack) -> Rows:
-    """A row a model."""
+def _models(stack: Stack, record: FitRecord) -> Rows:
+    """One row per model."""
     rows = [
         (
             shown(name, 120),
@@ -61,23 +72,86 @@ def _models(result: FitResult, stack: Stack) -> Rows:
             coefficient(weight),
         )
         for name, terms, weight in zip(
-            stack.names[:MOST_ROWS], model_terms(result, stack), model_weights(stack).tolist(), strict=False
+            stack.names[:MOST_ROWS], stack.terms(record), stack.model_weights.tolist(), strict=False
         )
     ]
-    weight = "meta weight" if stack.combine == "model" else "vote"
-    return Rows("Models of the stack", ("model", "reads", weight), tuple(rows), numeric=(2,))
+    return Rows("Models of the stack", ("model", "reads", stack.weight_label), tuple(rows), numeric=(2,))
 
 
-def _promised(result: FitResult) -> bool:
-    """Whether there is a price, of exchanging a row: one more row would move others to other parts."""
-    return result.guarantee.private and result.guarantee.relation == "replace-one"
-
-
-def _parallel(result: FitResult, stack: Stack) -> list[str]:
-    """Why parts of the rows cost no more than one of them, for the methods of which that is known."""
-    words = {"pst-s": [PARTS], "pst-f": [GROUPS], "pst-h": [GROUPS]}.get(result.method, [])
-    if len(stack.names) == 1:  # neither parts nor a meta model
+def _parallel(stack: Stack, record: FitRecord) -> list[str]:
+    """Why parts of the rows cost no more than one of them, where a replaced row stays in its part."""
+    if not record.private or record.guarantee.relation != "replace-one" or len(stack.names) == 1:
         return []
-    if stack.combine == "model" and result.method in ("pst-s", "pst-f", "pst-h"):
-        words = [*words, HELD_OUT]
-    return words
+    by_columns = any(stack.groups)
+    return [GROUPS if by_columns else PARTS, *([HELD_OUT] if stack.combine == "model" else [])]
+
+
+def _figure(stack: Stack, record: FitRecord) -> Figure:
+    """Boxes and arrows from left to right, a box a model; of many models the first ones."""
+    count = len(stack.names)
+    sizes, weights = stack.sizes(record), stack.model_weights
+    drawn = count if count <= MOST_BOXES else MOST_BOXES - 1
+    lines = [(shortened(stack.names[k], 23), counted(sizes[k], "column")) for k in range(drawn)]
+    if drawn < count:
+        lines.append((f"{count - drawn} more models", "in the table"))
+    bottom = TOP + len(lines) * (HEIGHT + GAP) - GAP
+    middle = (TOP + bottom) / 2
+    meta = stack.combine == "model"
+    joint = "meta model" if meta else "votes"
+    drawing = Drawing(
+        "stack",
+        426,
+        bottom + 8,
+        title=f"From a row to its log odds by way of {counted(count, 'model')}",
+        description=f"From left to right: a row; {count} models, one below the other, each of which reads "
+        f"its columns of the row; {'a meta model of their answers' if meta else 'a count of their votes'}; "
+        "the log odds. Arrows lead from each box to the next.",
+    )
+    for k, (name, words) in enumerate(lines):
+        top = TOP + k * (HEIGHT + GAP)
+        centre = top + HEIGHT / 2
+        _arrow(drawing, (COLUMNS[0][1], middle), (COLUMNS[1][0], centre))
+        _arrow(drawing, (COLUMNS[1][1], centre), (COLUMNS[2][0], middle))
+        _box(drawing, COLUMNS[1], top, "area")
+        x = COLUMNS[1][0] + 9
+        drawing.text(x, top + 14.5, name, "label")
+        drawing.text(x, top + 27.5, words, "tick")
+    _arrow(drawing, (COLUMNS[2][1], middle), (COLUMNS[3][0], middle))
+    for column, role, words in ((0, "hollow", "a row"), (2, "area", joint), (3, "hollow", "log odds")):
+        _box(drawing, COLUMNS[column], middle - HEIGHT / 2, role)
+        drawing.text(sum(COLUMNS[column]) / 2, middle + 4, words, "label middle")
+    gives = "its probability" if meta else "its vote"
+    rows = [
+        (shown(stack.names[k], 120), counted(sizes[k], "column"), gives, coefficient(float(weights[k])))
+        for k in range(drawn)
+    ]
+    if drawn < count:
+        rows.append((f"{count - drawn} more models", "see the table above", gives, "-"))
+    rows.append((joint, "what the models give", "log odds", "-"))
+    twin = Rows(
+        "Steps of the figure",
+        ("box", "reads", "gives", "weight" if meta else "vote"),
+        tuple(rows),
+        numeric=(3,),
+    )
+    caption = (
+        "How a row is predicted. Each model reads its columns only; the meta model weighs their centred "
+        "probabilities."
+        if meta
+        else "How a row is predicted. Each model reads its columns only and casts its vote; the log odds are "
+        "those of the share of votes."
+    )
+    return Figure(drawing, caption, twin)
+
+
+def _box(drawing: Drawing, ends: tuple[float, float], top: float, role: str) -> None:
+    left, right = ends
+    corners = [(left, top), (right, top), (right, top + HEIGHT), (left, top + HEIGHT)]
+    drawing.path(corners, role, closed=True)
+
+
+def _arrow(drawing: Drawing, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """A line with a head at its end, which comes in level."""
+    x, y = end
+    drawing.line(*start, x - 5, y, "axis")
+    drawing.path([(x - 6, y - 3), (x, y), (x - 6, y + 3)], "base", closed=True)

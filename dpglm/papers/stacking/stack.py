@@ -1,24 +1,42 @@
-"""A stack: several released models, and what puts their answers together."""
+"""Stack of submodels: the models that one fit released, and the meta-model or vote that combines them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from dpglm.errors import MethodError
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.papers.stacking.section import counted, stack_section
+from dpglm.postprocessing.json_values import store_error
+from dpglm.postprocessing.parts import ResultPart, parts
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.summary import marked
+from dpglm.report.section import Section
+from dpglm.tables.content import Fact, one_line
+from dpglm.tables.number import coefficient
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+BoolMatrix: TypeAlias = NDArray[np.bool_]
+
+INTERCEPT = "Intercept"
+MOST_MODELS_SHOWN = 12
+LONGEST_NAME = 40
 Combine = Literal["model", "majority", "weighted"]
 # Bounds what a saved result may hold.
 MOST_MODELS = 1000
 
 
+@parts.register("stack")
 @dataclass(frozen=True, eq=False)
-class Stack:
+class Stack(ResultPart):
     r"""Logistic models on groups of columns or on parts of the rows, combined.
 
     A row x has the answers :math:`p_k = 1 / (1 + e^{-x'w_k})`. A meta model reads their centred, publicly
@@ -55,6 +73,9 @@ class Stack:
     combine: Combine
     weights: FloatVector
 
+    name: ClassVar[str] = "stack"
+    predicts: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         for name in ("coefficients", "weights"):
             array = np.array(getattr(self, name), dtype=np.float64)
@@ -78,15 +99,6 @@ class Stack:
                 expected="a name, a group, coefficients and a weight a model; votes >= 0, one above 0",
                 remedy="Save the result again from the fit itself.",
             )
-
-    def __eq__(self, other: object) -> bool:
-        """Equal to the last bit."""
-        if not isinstance(other, Stack):
-            return NotImplemented
-        return all(_equal(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
-
-    def __hash__(self) -> int:
-        return hash((self.names, self.combine, self.weights.tobytes()))
 
     def link(self, coded: FloatMatrix) -> FloatVector:
         """Log odds of coded rows, shape (n, p) to (n,); NaN where a row has NaN.
@@ -116,13 +128,128 @@ class Stack:
         scale = 2.0 / math.sqrt(len(self.names)) / 4.0 if self.combine == "model" else 1.0
         return np.asarray(scale * weights @ self.coefficients, dtype=np.float64)
 
+    @property
+    def deals_rows(self) -> bool:
+        """True: submodels or the meta-model may read different rows."""
+        return True
+
+    @property
+    def title(self) -> str:
+        """How many models, in words."""
+        return f"a stack of {counted(len(self.names), 'model')}"
+
+    def check(self, record: FitRecord) -> None:
+        """Refuse another number of coefficients, another link, or a released linear model beside it."""
+        if self.coefficients.shape[1] != len(record.names):
+            raise store_error("coefficients of a stack of another length", "one per model and name")
+        if record.released is not None or record.link != "logit":
+            raise store_error("a stack beside a released model or another link", "the logit link")
+
+    def facts(self, record: FitRecord) -> tuple[Fact, ...]:
+        """Each model with its number of columns and its weight, as label and text."""
+        lines = [
+            f"{_short(name)}: {counted(size, 'column')}, {self.weight_label} {coefficient(weight)}"
+            for name, size, weight in zip(
+                self.names, self.sizes(record), self.model_weights.tolist(), strict=True
+            )
+        ]
+        shown = lines if len(lines) <= MOST_MODELS_SHOWN else lines[: MOST_MODELS_SHOWN - 1]
+        facts = [("Stack", f"{counted(len(lines), 'model')}, combined by {self.combined_by}")]
+        facts += [(f"Model {k}", line) for k, line in enumerate(shown, start=1)]
+        if len(shown) < len(lines):
+            facts.append(("More", f"{len(lines) - len(shown)} more models, which submodels() lists"))
+        return tuple(facts)
+
+    def no_intervals(self) -> str:
+        """Why a stack has no standard errors."""
+        return (
+            f"{self.title} has no released information matrix, and its log odds are no linear function of "
+            'coefficients; method "objective" can have them'
+        )
+
+    def section(self, record: FitRecord) -> Section:
+        """The section of the report."""
+        return stack_section(self, record)
+
+    def submodels(self, record: FitRecord) -> pd.DataFrame:
+        """One row per model and coefficient that it reads; see :meth:`FitResult.submodels`."""
+        import pandas as pd
+
+        with np.errstate(all="ignore"):
+            estimates = np.asarray(self.coefficients @ record.user_from_coded.T)
+        models, places = np.nonzero(self.reads(record))
+        frame = pd.DataFrame(
+            {
+                "model": [self.names[k] for k in models],
+                "term": [record.names[j] for j in places],
+                "estimate": estimates[models, places],
+                "weight": self.model_weights[models],
+            }
+        )
+        return marked(frame, record)
+
+    @property
+    def model_weights(self) -> FloatVector:
+        """Weights of the models in the meta-model, or of their votes, shape (K,)."""
+        return self.weights[1:] if self.combine == "model" else self.weights
+
+    @property
+    def weight_label(self) -> str:
+        """What a weight is called."""
+        return "meta weight" if self.combine == "model" else "vote"
+
+    @property
+    def combined_by(self) -> str:
+        """What puts the answers together.
+
+        Examples
+        --------
+        >>> Stack(("a",), ((),), np.ones((1, 2)), "model", np.array([0.5, 2.0])).combined_by
+        'meta model, intercept 0.5000'
+        """
+        if self.combine == "model":
+            return f"meta model, intercept {coefficient(float(self.weights[0]))}"
+        return "votes, equal" if self.combine == "majority" else "votes, publicly weighted"
+
+    def terms(self, record: FitRecord) -> tuple[tuple[str, ...], ...]:
+        """What each model reads beside the intercept: terms, and coefficients of terms read in part."""
+        return tuple(_terms(record, read) for read in self.reads(record))
+
+    def sizes(self, record: FitRecord) -> tuple[int, ...]:
+        """How many of the user's coefficients each model reads, the intercept left out."""
+        slopes = np.array([name != INTERCEPT for name in record.names], dtype=np.bool_)
+        sizes: list[int] = (self.reads(record) & slopes).sum(axis=1).tolist()
+        return tuple(sizes)
+
+    def reads(self, record: FitRecord) -> BoolMatrix:
+        """Which of the user's coefficients each model reads, shape (K, p).
+
+        Those of its group, and those that a column with a coefficient of its own reaches, as the intercept.
+        """
+        reached = np.asarray((self.coefficients != 0.0) @ (record.user_from_coded != 0.0).T)
+        positions = {name: (j,) for j, name in enumerate(record.names)} | dict(record.terms)
+        for k, group in enumerate(self.groups):
+            if not group:
+                reached[k] = True
+            for term in group:
+                reached[k, list(positions.get(term, ()))] = True
+        return reached
+
 
 def _votes(weights: FloatVector) -> bool:
     """Whether these are weights of votes: public, so that an error about them tells nothing."""
     return bool(np.isfinite(weights).all() and (weights >= 0.0).all() and 0.0 < weights.sum() < math.inf)
 
 
-def _equal(one: object, other: object) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other, equal_nan=True)
-    return one == other
+def _terms(record: FitRecord, read: BoolVector) -> tuple[str, ...]:
+    texts: list[str] = []
+    for term, positions in record.terms:
+        used = [position for position in positions if read[position]]
+        if term != INTERCEPT and used:
+            texts += [term] if len(used) == len(positions) else [record.names[position] for position in used]
+    return tuple(texts)
+
+
+def _short(name: str) -> str:
+    words = one_line(name)
+    return words if len(words) <= LONGEST_NAME else words[: LONGEST_NAME - 1] + "…"

@@ -137,7 +137,7 @@ def _linear(problem: Problem, coded: FloatVector, constant: float, stack: Stack 
     estimates = np.asarray(geometry.user_from_coded, dtype=np.float64) @ coded
     estimates[~np.asarray(geometry.penalised)] += constant
     coded = np.asarray(geometry.coded_from_user, dtype=np.float64) @ estimates
-    return Estimate(coded, estimates, estimates != 0.0, stack=stack)
+    return Estimate(coded, estimates, estimates != 0.0, part=stack)
 
 
 def pull(grouping: Grouping, coefficients: FloatMatrix) -> FloatVector:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -21,25 +22,11 @@ from dpglm.papers.stacking.pst_f import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.papers.stacking.stacked import distances, pull, stacked, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
+from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
-from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import with_options
-from dpglm.typing import FloatMatrix, FloatVector
-
-
-class Saved(Protocol):
-    """What is read of a saved result: released numbers and public facts."""
-
-    formula: str
-    family: str
-    method: str
-    names: tuple[str, ...]
-    estimates: FloatVector
-    user_from_coded: FloatMatrix
-    mechanism: Any
-    guarantee: Guarantee
-    stack: Stack | None
+from dpglm.typing import FloatMatrix
 
 
 @dataclass(frozen=True)
@@ -53,7 +40,7 @@ class _Transfer(Method):
     """
 
     source: str | PathLike[str] = ""
-    _saved: Saved | None = field(default=None, repr=False, compare=False)
+    _saved: FitRecord | None = field(default=None, repr=False, compare=False)
 
     coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
 
@@ -71,7 +58,7 @@ class _Transfer(Method):
         return own_ridge(penalty, strength)
 
     @property
-    def saved(self) -> Saved:
+    def saved(self) -> FitRecord:
         """The source, read."""
         assert self._saved is not None, "opened before it is planned"
         return self._saved
@@ -85,9 +72,9 @@ class _Transfer(Method):
             Names the first column, or bound, that differs.
         """
         saved, names = self.saved, problem.geometry.names
-        if saved.family != problem.family.name:
+        if saved.specification.family.name != problem.family.name:
             raise MethodError(
-                f"a source of family {saved.family!r}",
+                f"a source of family {saved.specification.family.name!r}",
                 expected=f"family {problem.family.name!r}",
                 remedy="Fit the source with the same family.",
             )
@@ -96,13 +83,13 @@ class _Transfer(Method):
                 raise MethodError(
                     f"column {name!r} in the {'source' if name in saved.names else 'formula'} only",
                     expected="the same formula and levels for source and target",
-                    remedy=f"Use the formula of the source: {saved.formula!r}.",
+                    remedy=f"Use the formula of the source: {saved.specification.formula!r}.",
                 )
         if saved.names != names:
             raise MethodError(
                 "the columns of the source in another order",
                 expected="the same formula",
-                remedy=f"Use the formula of the source: {saved.formula!r}.",
+                remedy=f"Use the formula of the source: {saved.specification.formula!r}.",
             )
 
     def _require_bounds(self, geometry: Geometry) -> None:
@@ -124,7 +111,7 @@ class _Transfer(Method):
         return "the source promises no privacy and was made without these rows"
 
     def _source_facts(self) -> tuple[Fact, ...]:
-        source = f"{self.saved.formula}  [{self.saved.method}]"
+        source = f"{self.saved.specification.formula}  [{self.saved.specification.method.name}]"
         return (
             Fact("Source of the coefficients that the fit is pulled to", source),
             Fact("Price of that source, a budget of its own", self.saved.guarantee.statement()),
@@ -172,9 +159,9 @@ class PSTH(_Transfer):
         """The source's groups, with the target's options."""
         self._require_match(problem)
         saved = self.saved
-        if saved.method not in ("pst-f", "pst-h") or saved.stack is None:
+        if saved.specification.method.name not in ("pst-f", "pst-h") or not isinstance(saved.part, Stack):
             raise MethodError(
-                f"a source by method {saved.method!r}, which is no stack of groups",
+                f"a source by method {saved.specification.method.name!r}, which is no stack of groups",
                 expected="a fit with dpglm.methods.PSTF of two groups or more",
                 remedy="Use dpglm.methods.PPHTL(source=...), which starts from one model.",
             )
@@ -184,15 +171,13 @@ class PSTH(_Transfer):
 
     def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
         opened = super().opened(load)
-        facts = opened.saved.mechanism
-        options = str(facts.get("method_options", ""))
-        if opened.saved.method == "pst-h":  # files of version 2 kept the first source's options beside
-            options = str(facts["stacking"]) if "stacking" in facts else with_options(PSTH, options).stacking
-        return replace(opened, stacking=options)
+        method = opened.saved.specification.method
+        first = method.options.get("stacking", "{}") if method.name == "pst-h" else json.dumps(method.options)
+        return replace(opened, stacking=str(first))
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        chosen, stack = self._stacking(problem), self.saved.stack
-        assert stack is not None
+        chosen, stack = self._stacking(problem), self.saved.part
+        assert isinstance(stack, Stack)
         grouping, _ = chosen.grouping(problem, pure=False)
         if (grouping.names, grouping.terms) != (stack.names, stack.groups):
             raise MethodError(
@@ -206,10 +191,10 @@ class PSTH(_Transfer):
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         assert plan.privacy is not None
-        assert self.saved.stack is not None
+        assert isinstance(self.saved.part, Stack)
         chosen = self._stacking(problem)
         grouping, _ = chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)
-        return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.stack.coefficients))
+        return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.part.coefficients))
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         described = self._stacking(problem).describe(problem, plan)

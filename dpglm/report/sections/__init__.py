@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from dpglm.papers.stacking.section import stack_of_models
-from dpglm.report.section import Section
+from dpglm.postprocessing.record import FitRecord
+from dpglm.report.section import ReportedPart, Section
 from dpglm.report.sections.annex import saved_result
 from dpglm.report.sections.choices import choices_outside
 from dpglm.report.sections.declared import declared_data
@@ -18,15 +18,20 @@ from dpglm.report.sections.plain_words import plain_words
 from dpglm.report.sections.spend import budget_ledger
 from dpglm.report.sections.usefulness import usefulness
 from dpglm.report.sections.verdict import verdict
-from dpglm.results.fit_result import FitResult
 
-Maker: TypeAlias = Callable[[FitResult, Mapping[str, str]], Section | None]
+Maker: TypeAlias = Callable[[FitRecord, Mapping[str, str]], Section | None]
+
+
+def part_of_paper(result: FitRecord, choices: Mapping[str, str]) -> Section | None:
+    """What the method's paper adds."""
+    return result.part.section(result) if isinstance(result.part, ReportedPart) else None
+
 
 SECTIONS: tuple[Maker, ...] = (
     plain_words,
     full_guarantee,
     model_and_results,
-    stack_of_models,
+    part_of_paper,
     usefulness,
     declared_data,
     budget_ledger,

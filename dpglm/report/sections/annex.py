@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.store import fingerprint, to_json
 from dpglm.report.section import Section
-from dpglm.results.fit_result import FitResult
 
 MOST_CHARACTERS = 60_000  # with all digits; a longer one is packed
 
@@ -23,7 +23,7 @@ class Verbatim:
         return escape(self.text, quote=False)
 
 
-def saved_result(result: FitResult, choices: Mapping[str, str]) -> Section:
+def saved_result(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """Fingerprint, and the JSON itself where it may be published; the page drops it where it is too long."""
     text = to_json(result)
     packed = len(text) > MOST_CHARACTERS

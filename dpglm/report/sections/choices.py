@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.report.section import Section
 from dpglm.report.wording import shown
-from dpglm.results.fit_result import FitResult
 
 QUESTIONS = {
     "bounds": "Bounds and levels: where do they come from?",
@@ -20,7 +20,7 @@ QUESTIONS = {
 MOST_EXTRA = 20
 
 
-def choices_outside(result: FitResult, choices: Mapping[str, str]) -> Section:
+def choices_outside(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """A checklist: the analyst's answers, open boxes elsewhere; unknown keys are further questions."""
     asked = [(question, choices.get(key, "").strip()) for key, question in QUESTIONS.items()]
     extra = [(key, text.strip()) for key, text in choices.items() if key not in QUESTIONS][:MOST_EXTRA]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import shown
-from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import ABSENT
 
 MOST_COLUMNS = 100
@@ -15,10 +15,12 @@ MOST_LEVELS = 24
 SETTINGS = {"title": "Table", "unit": "What one row is", "rows": "Rows, declared", "sites": "Sites"}
 
 
-def declared_data(result: FitResult, choices: Mapping[str, str]) -> Section:
+def declared_data(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """The schema as a table: bounds, levels, rules, provenance, and whether anybody looked at the data."""
-    columns = result.schema.get("variables", {})
-    facts = [(label, shown(result.schema[key])) for key, label in SETTINGS.items() if key in result.schema]
+    schema = result.specification.schema
+    variables = schema.get("variables", {})
+    columns = variables if isinstance(variables, Mapping) else {}
+    facts = [(label, shown(schema[key])) for key, label in SETTINGS.items() if key in schema]
     rows = tuple(_row(name, declared) for name, declared in columns.items())
     looked = [shown(name) for name, declared in columns.items() if _option(declared, "looked_at_data", False)]
     content = {

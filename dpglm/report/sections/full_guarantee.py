@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.report.figures import profile_figure, trade_off_figure
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import neighbours, no_promise, percent, shown
-from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import ABSENT, budget, count
 
 GROUPS = (1, 2, 5)
@@ -20,7 +20,7 @@ DEFINITIONS = {
 }
 
 
-def full_guarantee(result: FitResult, choices: Mapping[str, str]) -> Section:
+def full_guarantee(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """Parameters, group privacy, power of tests, curves, assumptions, unprotected quantities."""
     guarantee = result.guarantee
     title = "The guarantee in full"
@@ -72,7 +72,7 @@ def full_guarantee(result: FitResult, choices: Mapping[str, str]) -> Section:
     return Section("guarantee", title, content)
 
 
-def _groups(result: FitResult) -> Rows:
+def _groups(result: FitRecord) -> Rows:
     """Group privacy: what the guarantee says about several rows at once."""
     guarantee = result.guarantee
     with_mu = guarantee.mu is not None

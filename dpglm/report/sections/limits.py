@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.report.section import Section
 from dpglm.report.wording import shown
-from dpglm.results.fit_result import FitResult
 
 
-def trust_and_limits(result: FitResult, choices: Mapping[str, str]) -> Section:
+def trust_and_limits(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """Who saw the raw data, what is declared and not verified, intended and unintended use."""
     guarantee = result.guarantee
     title = "Trust model and limits"

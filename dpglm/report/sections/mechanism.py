@@ -4,32 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.report.section import Section
 from dpglm.report.wording import LONGEST_FACT, fact_words, number, shown
-from dpglm.results.fit_result import FitResult
 
-# Facts of the coding and the response, which stand beside the method's description.
-BESIDE = {
-    "norm_factor": "Factor of the rows, released",
-    "residual": "Residual of the solver",
-    "strength_sum": "Penalty strength, sum units",
-    "post_processing": "Computed afterwards",
-    "row_norm": "Norm bound of a coded row, divided out",
-    "rows_clipped": "Rows clipped",
-    "response": "Response",
-    "response_levels": "Levels of the response",
-    "response_bounds": "Bounds of the response, beyond which it is clipped",
-    "loss_width": "Width of the smooth corner of the hinge, in units of the margin",
-    "random_source": "Source of randomness",
-    "coding": "Coding of categories",
-    "method_options": "Options of the method",
-    "penalty_options": "Options of the penalty",
-}
 MOST_FACTS = 60
 
 
-def mechanism_card(result: FitResult, choices: Mapping[str, str]) -> Section:
+def mechanism_card(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """What the method and its releases say of themselves, in their order."""
     private, description = result.guarantee.private, result.description
     lines = [("Algorithm", description.algorithm)]
@@ -58,7 +41,18 @@ def _release(release: ReleaseDescription, private: bool) -> Iterator[tuple[str, 
     yield from ((fact.label, fact_words(fact)) for fact in release.facts if fact.value is not None)
 
 
-def _beside(result: FitResult) -> Iterator[Fact]:
-    for name, label in BESIDE.items():
-        value = result.mechanism.get(name)
-        yield Fact(label, tuple(value) if isinstance(value, list) else value)
+def _beside(result: FitRecord) -> Iterator[Fact]:
+    """Facts of the coding and the response, which stand beside the method's description."""
+    asked = result.specification
+    yield Fact("Factor of the rows, released", result.norm_factor)
+    yield Fact("Residual of the solver", result.residual)
+    yield Fact("Penalty strength, sum units", result.strength_sum)
+    yield Fact("Norm bound of a coded row, divided out", result.row_norm)
+    yield Fact("Rows clipped", result.rows_clipped)
+    yield Fact("Response", result.response.name)
+    yield Fact("Levels of the response", result.response.levels)
+    yield Fact("Bounds of the response, beyond which it is clipped", result.response.bounds)
+    yield Fact("Source of randomness", result.random_source)
+    for what, choice in (("family", asked.family), ("method", asked.method), ("penalty", asked.penalty)):
+        options = tuple(f"{name} = {value}" for name, value in choice.options.items())
+        yield Fact(f"Options of the {what}", options or None)

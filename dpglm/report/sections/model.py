@@ -6,31 +6,31 @@ import math
 from collections.abc import Mapping
 
 from dpglm.postprocessing.missing_intervals import RULE, approximation, mergeable, no_intervals
-from dpglm.postprocessing.priors import prior_scales
+from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import METHOD, interval_facts
 from dpglm.postprocessing.uncertainty import (
     debiased,
     intervals,
     penalised,
-    printed,
+    reported,
     selected,
     standard_errors,
 )
+from dpglm.postprocessing.usefulness import prior_scales
 from dpglm.report.figures import coefficient_figure
 from dpglm.report.interval_figures import forest_figure, variance_figure
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import number, shown
-from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import ABSENT, coefficient, count, factor
 
 MOST_ROWS = 250
 MOST_TERMS = 100
 
 
-def model_and_results(result: FitResult, choices: Mapping[str, str]) -> Section:
+def model_and_results(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """Coefficients, intervals and their method, figures, what "not selected" means."""
     private = result.guarantee.private
-    given = bool(printed(result).any())
+    given = bool(reported(result).any())
     chosen = int(selected(result).sum())
     content = {
         "private": private,
@@ -60,15 +60,15 @@ def model_and_results(result: FitResult, choices: Mapping[str, str]) -> Section:
     return Section("model", "Model and results", content)
 
 
-def _facts(result: FitResult) -> list[tuple[str, str]]:
+def _facts(result: FitRecord) -> list[tuple[str, str]]:
     facts = [
-        ("Formula", shown(result.formula, 1000)),
-        ("Family and link", f"{shown(result.family)}, {shown(result.link)}"),
+        ("Formula", shown(result.specification.formula, 1000)),
+        ("Family and link", f"{shown(result.specification.family.name)}, {shown(result.link)}"),
         ("Penalty", shown(result.penalty)),
     ]
     if result.strength is not None:
         facts.append(("Penalty strength, per row", number(result.strength)))
-    facts += [("Method", shown(result.method)), ("Goal", shown(result.goal))]
+    facts += [("Method", shown(result.specification.method.name)), ("Goal", shown(result.specification.goal))]
     if result.n_rows is not None:
         facts.append(("Rows", count(result.n_rows)))
     for label, words in interval_facts(result):
@@ -76,7 +76,7 @@ def _facts(result: FitResult) -> list[tuple[str, str]]:
     return facts
 
 
-def _coefficients(result: FitResult) -> Rows:
+def _coefficients(result: FitRecord) -> Rows:
     """Estimates, errors and intervals; without a curvature the errors are absent."""
     odds, given = _odds(result), result.contrasts is not None
     apart = given and penalised(result)
@@ -99,16 +99,16 @@ def _coefficients(result: FitResult) -> Rows:
             cells.append(_ratio(value))
         rows.append((*cells, "yes" if kept else "no"))
     caption = (
-        "Coefficients, original scale" if result.stack is None else "Linear approximation, original scale"
+        "Coefficients, original scale" if result.predictor is None else "Linear approximation, original scale"
     )
     caption += "; lower and upper ends of 95 % intervals" if given else ""
     numeric = tuple(range(1, len(headings)))
     return Rows(caption, (*headings, "selected"), tuple(rows), numeric=numeric)
 
 
-def _odds(result: FitResult) -> bool:
+def _odds(result: FitRecord) -> bool:
     """Whether a coefficient has an odds ratio; a stack's odds change by another factor at every row."""
-    return result.link == "logit" and result.stack is None
+    return result.link == "logit" and result.predictor is None
 
 
 def _ratio(value: float) -> str:
@@ -123,7 +123,7 @@ def _ratios(centre: float, low: float, high: float) -> str:
     return f"{_ratio(centre)} ({_ratio(low)} to {_ratio(high)})"
 
 
-def _gaps(result: FitResult) -> Rows | None:
+def _gaps(result: FitRecord) -> Rows | None:
     """Coefficients without an interval, the test that fails, and what repairs it."""
     if result.contrasts is None:
         return None
@@ -140,7 +140,7 @@ def _gaps(result: FitResult) -> Rows | None:
     return Rows(caption, ("coefficient", "why", grown), tuple(rows[:MOST_ROWS]), numeric=(2,))
 
 
-def _priors(result: FitResult) -> Rows | None:
+def _priors(result: FitRecord) -> Rows | None:
     rows = prior_scales(result)
     if not rows:
         return None
@@ -152,7 +152,7 @@ def _priors(result: FitResult) -> Rows | None:
     )
 
 
-def _terms_not_selected(result: FitResult) -> list[str]:
+def _terms_not_selected(result: FitRecord) -> list[str]:
     """Formula terms none of whose coefficients was selected."""
     kept = selected(result)
     return [name for name, places in result.terms if places and not any(kept[j] for j in places)]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figures import icon_array
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import chance, percent, shown
-from dpglm.results.fit_result import FitResult
 
 PRIORS = (0.01, 0.1, 0.5)
 WEAK = 0.95  # from even odds beyond this, the promise is called weak
 
 
-def plain_words(result: FitResult, choices: Mapping[str, str]) -> Section:
+def plain_words(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """Odds text, icon array and the table of priors; without privacy only a warning."""
     guarantee = result.guarantee
     title = "In plain words"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.spending import LedgerState
 from dpglm.report.figures import ledger_figure
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import percent, shown
-from dpglm.results.fit_result import FitResult, LedgerState
 from dpglm.tables.number import ABSENT, balance, budget
 
 MOST_ENTRIES = 60
@@ -16,7 +17,7 @@ MOST_RELEASES = 100
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|\+00:00)")
 
 
-def budget_ledger(result: FitResult, choices: Mapping[str, str]) -> Section | None:
+def budget_ledger(result: FitRecord, choices: Mapping[str, str]) -> Section | None:
     """The fit's own releases, then the ledger as it stood right after the charge; nothing without privacy."""
     if not result.guarantee.private:
         return None
@@ -34,12 +35,12 @@ def budget_ledger(result: FitResult, choices: Mapping[str, str]) -> Section | No
             "entries": _entries(ledger),
             "left_out": max(0, len(ledger.entries) - MOST_ENTRIES),
             "figure": ledger_figure(ledger),
-            "refused": sum(entry["status"] != "charged" for entry in ledger.entries),
+            "refused": sum(entry.status != "charged" for entry in ledger.entries),
         }
     return Section("ledger", "Budget ledger", content)
 
 
-def _releases(result: FitResult) -> Rows:
+def _releases(result: FitRecord) -> Rows:
     return Rows(
         "What this fit released and paid",
         ("release", "ε", "δ", "μ", "share"),
@@ -76,12 +77,12 @@ def _entries(ledger: LedgerState) -> Rows:
     rows = [
         (
             f"{number}",
-            _instant(entry.get("when")),
-            shown(entry["what"]),
-            shown(entry["status"], 40),
-            budget(entry["epsilon"]),
-            budget(entry["delta"]),
-            budget(entry.get("mu")),
+            _instant(entry.when),
+            shown(entry.what),
+            shown(entry.status, 40),
+            budget(entry.epsilon),
+            budget(entry.delta),
+            budget(entry.mu),
         )
         for number, entry in enumerate(ledger.entries[first:], first + 1)
     ]

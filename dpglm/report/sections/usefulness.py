@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpglm.postprocessing.missing_intervals import no_intervals
-from dpglm.postprocessing.uncertainty import penalised, printed, standard_errors
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.uncertainty import penalised, reported, standard_errors
 from dpglm.postprocessing.usefulness import DETECTABLE, FACTORS, against_sampling, detectable, halving, widths
 from dpglm.report.interval_figures import width_figure
 from dpglm.report.section import Rows, Section
 from dpglm.report.wording import number, shown
-from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import ABSENT, coefficient, factor
 from dpglm.typing import FloatVector
 
@@ -21,7 +21,7 @@ MOST_ROWS = 250
 INTERVAL = 2.0 * 1.959964
 
 
-def usefulness(result: FitResult, choices: Mapping[str, str]) -> Section | None:
+def usefulness(result: FitRecord, choices: Mapping[str, str]) -> Section | None:
     """Widths, smallest detectable effects, what would halve the widths, bias and small groups."""
     private = result.guarantee.private
     if result.contrasts is None and not private:
@@ -29,14 +29,14 @@ def usefulness(result: FitResult, choices: Mapping[str, str]) -> Section | None:
     content: dict[str, object] = {
         "private": private,
         "penalised": penalised(result),
-        "intervals": bool(printed(result).any()),
-        "pulled_to": "those of the source" if result.method in ("pst-h", "pphtl") else "zero",
+        "intervals": bool(reported(result).any()),
+        "pulled_to": "those of the source" if "source" in result.specification.method.options else "zero",
         "why_none": no_intervals(result) or "no coefficient passes the rule of the section before",
     }
     if content["intervals"]:
         rows = widths(result, "n")
         price = widths(result, "epsilon") if private else None
-        given = np.flatnonzero(printed(result))
+        given = np.flatnonzero(reported(result))
         ratio = against_sampling(result)[given]
         content |= {
             "table": _table(result, halving(rows), None if price is None else halving(price)),
@@ -51,10 +51,10 @@ def usefulness(result: FitResult, choices: Mapping[str, str]) -> Section | None:
     return Section("usefulness", "Usefulness", content)
 
 
-def _table(result: FitResult, rows: FloatVector, price: FloatVector | None) -> Rows:
+def _table(result: FitRecord, rows: FloatVector, price: FloatVector | None) -> Rows:
     errors, ratio, least = standard_errors(result), against_sampling(result), detectable(result)
     lines = []
-    for j in np.flatnonzero(printed(result))[:MOST_ROWS]:
+    for j in np.flatnonzero(reported(result))[:MOST_ROWS]:
         line = [
             shown(result.names[j], 120),
             coefficient(INTERVAL * errors[j]),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpglm.postprocessing.record import FitRecord
 from dpglm.report.section import Section
 from dpglm.report.wording import neighbours, no_promise, percent, price, shown
-from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import balance, budget
 
 
-def verdict(result: FitResult, choices: Mapping[str, str]) -> Section:
+def verdict(result: FitRecord, choices: Mapping[str, str]) -> Section:
     """The label on top of the page; for a result without privacy, the warning."""
     guarantee = result.guarantee
     if not guarantee.private:
@@ -42,7 +42,7 @@ def verdict(result: FitResult, choices: Mapping[str, str]) -> Section:
     )
 
 
-def _factor(result: FitResult) -> str:
+def _factor(result: FitRecord) -> str:
     guarantee = result.guarantee
     largest = guarantee.posterior(0.5)
     words = f"{coefficient_of_odds(largest)}"
@@ -62,7 +62,7 @@ def coefficient_of_odds(largest: float) -> str:
     return f"a factor of {largest / (1.0 - largest):.3g}"
 
 
-def _budget(result: FitResult) -> tuple[str, str]:
+def _budget(result: FitRecord) -> tuple[str, str]:
     ledger = result.ledger
     if ledger is None:
         return "no ledger was used", "other fits to the same data are not counted here"

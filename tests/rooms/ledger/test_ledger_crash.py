@@ -17,6 +17,7 @@ import pytest
 
 import dpglm
 from dpglm.ledger.ledger import Ledger
+from tests.effort import quick
 
 CHILD = Path(__file__).with_name("ledger_child.py")
 ROOT = Path(dpglm.__file__).parents[1]
@@ -83,7 +84,7 @@ def race(folder: Path, *, rounds: int) -> None:
 
 @pytest.mark.slow
 def test_two_processes_never_overspend_and_lose_no_entry(tmp_path: Path) -> None:
-    race(tmp_path, rounds=8)
+    race(tmp_path, rounds=2)
 
 
 @pytest.mark.audit
@@ -93,7 +94,7 @@ def test_two_processes_never_overspend_and_lose_no_entry_in_a_hundred_runs(tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", quick(STEPS, "_commit"))
 def test_a_kill_at_any_step_of_a_charge_never_leaves_a_release_without_its_charge(
     tmp_path: Path, step: str, moment: str
 ) -> None:
@@ -114,7 +115,7 @@ def test_a_kill_at_any_step_of_a_charge_never_leaves_a_release_without_its_charg
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("step", [*STEPS, "link"])
+@pytest.mark.parametrize("step", quick([*STEPS, "link"], "link"))
 def test_a_kill_while_a_ledger_is_made_leaves_a_whole_one_or_none(
     tmp_path: Path, step: str, moment: str
 ) -> None:

@@ -16,6 +16,7 @@ from dpglm.optim.quadratic import (
     profiled,
     strength_max,
 )
+from tests.effort import quick
 
 NOT_CONVEX = ("l1/2", "lq", "scad", "mcp")
 GROUPS = ((0, 3), (1, 2, 5))
@@ -188,7 +189,7 @@ def least_over_supports(matrix, right, penalty, strength, seed):
 
 
 @pytest.mark.parametrize("name", NOT_CONVEX)
-@pytest.mark.parametrize("condition", [10.0, 1e3])
+@pytest.mark.parametrize("condition", quick([10.0, 1e3], 1e3))
 def test_hardly_a_support_holds_anything_better(name, condition):
     # Local minima that no move of one or two coordinates leaves are rare, not impossible.
     missed = 0

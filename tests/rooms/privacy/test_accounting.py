@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, ga
 from dpglm.privacy.composition import ApproximateEvent, GaussianEvent, PureEvent, basic_composition, compose
 from dpglm.privacy.loss_bound import is_gaussian_at
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile, pure_curve
+from tests.work import calls_of
 
 
 def test_mu_and_epsilon_are_inverse_over_the_whole_range() -> None:
@@ -178,19 +178,9 @@ def test_pure_curve_ends_at_its_epsilon() -> None:
     assert curve[2] == curve[3] == 0.0
 
 
-def test_calibration_on_the_hot_path_is_fast() -> None:
-    """Best of many: about 15 and 25 microseconds; the bars are 0.1 and 0.2 ms."""
-
-    def best(run: object, times: int = 200) -> float:
-        assert callable(run)
-        seconds = []
-        for _ in range(times):
-            start = time.perf_counter()
-            run()
-            seconds.append(time.perf_counter() - start)
-        return min(seconds)
-
+def test_calibration_on_the_hot_path_takes_few_steps() -> None:
+    """One root each, some 130 calls: a plan asks for hundreds of them."""
     ridge = free_ridge(1.0, relation="replace-one")
-    assert best(lambda: gdp_mu(1.0, 1e-6)) < 1e-4
-    assert best(lambda: gdp_epsilon(0.3, 1e-6)) < 1e-4
-    assert best(lambda: gaussian_scale(1.0, 1e-6, ridge, relation="replace-one")) < 2e-4
+    assert calls_of(lambda: gdp_mu(1.0, 1e-6)) < 500
+    assert calls_of(lambda: gdp_epsilon(0.3, 1e-6)) < 500
+    assert calls_of(lambda: gaussian_scale(1.0, 1e-6, ridge, relation="replace-one")) < 500

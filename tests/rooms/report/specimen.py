@@ -11,9 +11,13 @@ import numpy as np
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.papers.stacking.stack import Combine, Stack
+from dpglm.postprocessing.record import ResponseFacts
+from dpglm.postprocessing.specification import Choice
+from dpglm.postprocessing.spending import LedgerLine, LedgerState, SpendLine
+from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.results.fit_result import FitResult, LedgerState, SpendLine
-from tests.golden.examples import interval_fit
+from dpglm.results.fit_result import FitResult
+from tests.golden.examples import described, interval_fit, made
 
 NAMES = (
     "Intercept",
@@ -77,28 +81,19 @@ def fit(**changes: Any) -> FitResult:
             SpendLine("solver residual", 0.01, 0.0, None, 0.01),
         ),
         "schema": schema(),
-        "mechanism": {
-            "algorithm": "objective perturbation",
-            "theorem": "Theorem A1",
-            "released": "the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
-            "sensitivity": 2.0,
-            "noise": "density proportional to exp(-|b| / scale)",
-            "noise_scale": 2.0202020202020203,
-            "ridge": 2.0202020202020203,
-            "row_norm": 1.0,
-            "rows_clipped": "none",
-            "strength_sum": None,
-            "solver_residual": 1e-8,
-            "residual_noise_scale": 9.9e-7,
-            "response": "affair",
-            "response_levels": ["no", "yes"],
-            "random_source": "operating system",
-        },
+        "strength_sum": None,
+        "row_norm": 1.0,
+        "rows_clipped": "none",
+        "norm_factor": None,
+        "residual": None,
+        "response": ResponseFacts("affair", levels=("no", "yes")),
+        "description": described(2.0202020202020203),
+        "random_source": "operating system",
         "n_rows": 6366,
         "ledger": ledger(),
         "version": "0.1.0",
     }
-    return FitResult(**(fields | changes))
+    return made(fields | changes)
 
 
 def pure(**changes: Any) -> Guarantee:
@@ -197,8 +192,7 @@ def ledger(**changes: Any) -> LedgerState:
         "remaining_epsilon": 1.0,
         "remaining_delta": 0.0,
         "entries": tuple(
-            {"when": when, "what": what, "status": status, "epsilon": epsilon, "delta": 0.0, "mu": None}
-            for when, what, status, epsilon in lines
+            LedgerLine(what, status, epsilon, 0.0, None, when) for when, what, status, epsilon in lines
         ),
     }
     return LedgerState(**(fields | changes))
@@ -214,11 +208,7 @@ def plain() -> FitResult:
     return fit(
         guarantee=Guarantee.none("no privacy was asked for"),
         method="nonprivate",
-        mechanism={
-            "algorithm": "exact minimiser without noise",
-            "theorem": "none: NOT PRIVATE",
-            "noise": "none",
-        },
+        description=MethodDescription("exact minimiser without noise", ()),
         spend_lines=(),
         ledger=None,
     )
@@ -226,14 +216,19 @@ def plain() -> FitResult:
 
 def interval(**changes: Any) -> FitResult:
     """The golden fit with a released curvature, on this page's guarantee and ledger."""
-    card = fit().mechanism | {
-        "released_too": "the sum of curvature times x x' at that point, with symmetric noise",
-        "information_sensitivity": 0.3535533905932738,
-        "curvature_noise_scale": 1.625,
-    }
+    information = ReleaseDescription(
+        name="information matrix",
+        released="the sum of curvature times x x' at that point, with symmetric noise",
+        sensitivity=0.3535533905932738,
+        noise="Gaussian, symmetric",
+        scale=1.625,
+        theorem="Gaussian mechanism (information.md)",
+    )
+    card = described(2.0202020202020203)
+    card = replace(card, releases=(*card.releases, information))
     promise = approximate(relation="replace-one")
-    fields: dict[str, Any] = {"guarantee": promise, "ledger": ledger(), "mechanism": card}
-    return interval_fit(**(fields | {"spend_lines": interval_fit().spend_lines} | changes))
+    fields: dict[str, Any] = {"guarantee": promise, "ledger": ledger(), "description": card}
+    return interval_fit(**(fields | {"spend_lines": interval_fit()._record.spend_lines} | changes))
 
 
 def simplex(count: int) -> np.ndarray:
@@ -329,7 +324,7 @@ GROUPS = {
 
 def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "model") -> Stack:
     """Models on groups of terms, whose coefficients are shares of the specimen's."""
-    places = dict(fit().terms)
+    places = dict(fit()._record.terms)
     coefficients = np.zeros((len(groups), len(NAMES)))
     for k, terms in enumerate(groups.values()):
         read = [0, *(place for term in terms or places for place in places.get(term, ()))]
@@ -343,22 +338,24 @@ def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "mo
 def stacked(one: Stack | None = None, **changes: Any) -> FitResult:
     """The fit as a stack at a branch, with importance and a source."""
     one = stack() if one is None else one
-    card = {
-        "importance": {name: 2.0 / (k + 1) for k, name in enumerate(one.names)},
-        "importance_provenance": "three marriage counsellors, asked before the survey was opened",
-        "groups_chosen": "given",
-        "source": "affair ~ age + children + C(occupation)  [pst-f]",
-        "source_privacy": "epsilon 1, delta 0, replace-one, charged at the main hospital",
-        "source_note": "budgets of source and target are separate; a person in both pays both",
-    }
+    weights = tuple(f"{name}: {2.0 / (k + 1):.6g}" for k, name in enumerate(one.names))
+    provenance = "three marriage counsellors, asked before the survey was opened"
+    facts = (
+        Fact("Importance, public weights", weights),
+        Fact("Where the importance comes from", provenance),
+        Fact("Origin of the groups", "given"),
+        Fact("Source of the coefficients that the fit is pulled to", "affair ~ age + children  [pst-f]"),
+        Fact("Price of that source, a budget of its own", "epsilon 1, delta 0, replace-one"),
+        Fact("On that source", "budgets of source and target are separate; a person in both pays both"),
+    )
     fields: dict[str, Any] = {
-        "method": "pst-h",
+        "method": Choice("pst-h", {"source": "main.json"}),
         "penalty": "l2",
-        "stack": one,
+        "part": one,
         "coded": one.linear(),
         "estimates": one.linear(),
         "selected_mask": np.ones(len(NAMES), dtype=bool),
-        "mechanism": fit().mechanism | card,
+        "description": described(2.0202020202020203, facts=facts),
     }
     return fit(**(fields | changes))
 
@@ -385,7 +382,7 @@ PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
         lambda: stacked(
             stack(dict.fromkeys(["part 1", "part 2"], ()), "majority"),
             method="pst-s",
-            mechanism={},
+            description=MethodDescription("stacking", ()),
             guarantee=replace(pure(), private=False, reason="seeded"),
         ),
         {},

@@ -1,0 +1,87 @@
+"""Part of a result: what the method of one paper adds to it, such as a stack of submodels.
+
+The rest of the package knows these classes through the registry alone. A part that the report shows has a
+``section`` too, see :class:`dpglm.report.section.ReportedPart`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dpglm.errors import MethodError
+from dpglm.postprocessing.codec import SelfCoded, decode_fields
+from dpglm.postprocessing.json_values import store_error
+from dpglm.registry import Registry
+from dpglm.typing import FloatMatrix, FloatVector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpglm.postprocessing.record import FitRecord
+    from dpglm.tables.content import Fact
+
+
+class ResultPart(SelfCoded):
+    """A frozen dataclass, registered in `parts`, whose fields are saved by name."""
+
+    name: ClassVar[str]
+    # Whether `link` predicts in place of the coefficients, which are then an approximation.
+    predicts: ClassVar[bool] = False
+
+    def to_fields(self) -> dict[str, Any]:
+        """The name of the part and its fields."""
+        return {"part": self.name} | {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def of_fields(cls, values: Mapping[str, Any], name: str) -> Self:
+        """The registered part that ``values`` name."""
+        word = values.get("part")
+        try:
+            kind = parts[word] if isinstance(word, str) else None
+        except MethodError:
+            kind = None
+        if kind is None or not issubclass(kind, cls):
+            raise store_error(f"{name} of an unknown name", ", ".join(parts))
+        rest = {key: item for key, item in values.items() if key != "part"}
+        return decode_fields(kind, rest, name)
+
+    @property
+    def deals_rows(self) -> bool:
+        """Whether rows are dealt to parts that are paid for once, because no row is in two of them."""
+        return False
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What it is, as in "a stack of 3 models"."""
+
+    def link(self, coded: FloatMatrix) -> FloatVector:
+        """The linear predictor of coded rows, shape (n, p) to (n,), where the part predicts."""
+        raise NotImplementedError
+
+    def check(self, record: FitRecord) -> None:
+        """Refuse a saved record that this part does not belong to.
+
+        Raises
+        ------
+        StoreError
+            Told without content of the file.
+        """
+
+    def facts(self, record: FitRecord) -> tuple[Fact, ...]:
+        """Lines of the summary, as label and text."""
+        return ()
+
+    def no_intervals(self) -> str:
+        """Why there are no standard errors, as a sentence can go on; empty where the part changes nothing."""
+        return ""
+
+    def submodels(self, record: FitRecord) -> pd.DataFrame | None:
+        """One row per model and coefficient, for a part that holds several models."""
+        return None
+
+
+parts: Registry[ResultPart] = Registry("part of a result", "dpglm.papers")
