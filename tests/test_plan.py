@@ -21,7 +21,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.empirical import interval_model
+from dpglm.inference.prior_scales import interval_model
 
 FAIR = (
     "affair ~ rate_marriage + age + yrs_married + children + religious + educ"

@@ -151,7 +151,7 @@ class Point(NamedTuple):
 class Objective:
     """``loss(theta) + linear.theta + sum(ridge * theta^2) / 2 + x.curvature.x / 2 + shape(x)``.
 
-    Here ``theta = mixing @ x``; ``linear`` and ``ridge``, shape (p,), act on theta. ``mixing`` is the identity
+    Here ``theta = mixing @ x``; ``linear`` and ``ridge``, shape (p,), act on theta. ``mixing`` is identity
     or has shape (p, m). ``curvature`` is an extra quadratic in x, shape (m, m), or its diagonal (m,).
     ``to_theta`` maps a subgradient in x to one in theta, by the inverse transpose of ``mixing``, and makes it
     longer by a factor of at most ``stretch``. ``compensated`` asks for gradients with less rounding.

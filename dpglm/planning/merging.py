@@ -14,8 +14,7 @@ from dpglm.data.schema.levels import label_of
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
 from dpglm.errors import DpglmError
-from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.interval_decision import interval_decisions
+from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.planning.study import Study
 from dpglm.tables.number import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector

@@ -21,14 +21,13 @@ from dpglm.data.schema.variables import Numeric
 from dpglm.errors import DpglmError, MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.expected import (
     classical_deviations,
     estimate_parts,
     expected_equations,
     expected_model,
 )
-from dpglm.inference.interval_decision import IntervalDecision, interval_decisions
 from dpglm.inference.linear_model import LinearModel
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.moments import SecondMoments

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.data.coding.expected_rows import OVERLAP
-from dpglm.inference.interval_decision import IntervalDecision
+from dpglm.inference.contrasts import IntervalDecision
 from dpglm.methods.estimate_and_information import MOST
 from dpglm.planning.study import EXPLAINED
 from dpglm.privacy.composition import ApproximateEvent, PerturbedEvent, PureEvent
