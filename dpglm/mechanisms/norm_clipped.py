@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
@@ -166,6 +167,13 @@ class NormClippedMinimiser(Release):
         law = self.minimiser.law
         length: Event = GaussianEvent(price) if law == "gaussian" else PureEvent(price)  # proof: law
         return ("row length", length), *self.minimiser.events(relation)  # proof: order
+
+    def expected_noise(self, rows: ExpectedRows) -> EstimateNoise:
+        """Of the coefficients of rows that were not shortened, on rows as declared."""
+        length = self.margin * math.sqrt(float(np.trace(rows.moments)))
+        factor = min(max(1.0 / length, 1.0), self.most)
+        scaled = replace(rows, information=factor**2 * rows.information)
+        return self.minimiser.expected_noise(scaled).scaled(factor)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Measure, stretch and shorten, minimise; shape (p + 1,): c, and coefficients of shortened rows."""

@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
@@ -99,6 +100,10 @@ class Output(Method):
         (release,) = plan.releases
         scaling = Scaling.of(problem.geometry)
         return estimate(scaling, scaling.scaled(ask(release)))
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
+        (release,) = plan.of_kind(PerturbedOutput)
+        return release.expected_noise(rows)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription("output perturbation", plan.describe(), "inside the objective", plan.why())

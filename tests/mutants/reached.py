@@ -150,7 +150,7 @@ def _files(unit: str) -> list[Path]:
 
 def _is_code(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    if parts[0] in ("dpglm", "benchmarks", "vignettes", "reports"):
+    if parts[0] in ("dpglm", "vignettes", "studies"):
         return True
     return parts[0] == "tests" and parts[1] != "mutants" and not path.name.startswith("test_")
 
