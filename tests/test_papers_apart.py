@@ -1,4 +1,4 @@
-"""The rest of the package works where ``papers/`` is not: they are additions, known through registries alone."""
+"""The package works where ``papers/`` is not: they are additions, known through registries alone."""
 
 from __future__ import annotations
 

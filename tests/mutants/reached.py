@@ -16,8 +16,6 @@ from tests.mutants.running import Child, each
 
 # A fingerprint of the code would see every fault there is; the others read no code or start a browser.
 EXCLUDED = ("tests/test_proofs.py", "tests/browser/", "tests/test_vignettes.py", "tests/mutants/")
-# Tests of speed find what a busy machine does.
-TIMED = ("test_calibration_on_the_hot_path_is_fast",)
 NEAR = ("dpglm/", "tests/laws/", "tests/oracles/", "tests/rooms/privacy/", "tests/rooms/curator/")
 NEAR += ("tests/rooms/mechanisms/", "tests/rooms/ledger/", "tests/rooms/papers/", "tests/attacks/")
 NEAR += ("tests/golden/test_golden_prices.py",)
@@ -126,7 +124,7 @@ def reached(folder: Path, watched: Sequence[str], *, kept: Path, jobs: int, firs
     for unit in units:
         good = set(answers[unit].get("good", ())) - set(answers[unit]["bad"])
         for test, seen in answers[unit].get("tests", {}).items():
-            if test in good and not test.endswith(TIMED):
+            if test in good:
                 lines = {name: frozenset(at) for name, at in seen["lines"].items()}
                 tests[test] = (float(seen["seconds"]), lines)
         spawning |= set(answers[unit].get("spawning", ())) & good
