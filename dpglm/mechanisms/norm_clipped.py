@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
@@ -168,12 +167,9 @@ class NormClippedMinimiser(Release):
         length: Event = GaussianEvent(price) if law == "gaussian" else PureEvent(price)  # proof: law
         return ("row length", length), *self.minimiser.events(relation)  # proof: order
 
-    def expected_noise(self, rows: ExpectedRows) -> EstimateNoise:
-        """Of the coefficients of rows that were not shortened, on rows as declared."""
-        length = self.margin * math.sqrt(float(np.trace(rows.moments)))
-        factor = min(max(1.0 / length, 1.0), self.most)
-        scaled = replace(rows, information=factor**2 * rows.information)
-        return self.minimiser.expected_noise(scaled).scaled(factor)
+    def expected_factor(self, mean_square: float) -> float:
+        """The factor c for rows of this mean squared length, without noise."""
+        return min(max(1.0 / (self.margin * math.sqrt(mean_square)), 1.0), self.most)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Measure, stretch and shorten, minimise; shape (p + 1,): c, and coefficients of shortened rows."""

@@ -11,7 +11,6 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms import why
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.leverage import WithinLeverage
@@ -338,10 +337,6 @@ class PerturbedMinimiser(Release):
                 remedy="Spend a larger epsilon.",
             )
         return laplace_price(self.moved * math.sqrt(size), 1.0, 0) / left
-
-    def expected_noise(self, rows: ExpectedRows) -> EstimateNoise:
-        """Of the released coefficients, on rows as declared."""
-        return noise_of_minimiser(rows.information, self.ridges, self.deviation, rows.dispersion)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Draw the tilt, minimise to the certificate, blur; shape (p,), coded coefficients.

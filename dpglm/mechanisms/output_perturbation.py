@@ -12,7 +12,6 @@ from scipy.special import expit
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms import why
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, LAWS, Release, Rows, WorstCase
 from dpglm.mechanisms.first_rows import FirstRows
@@ -168,13 +167,6 @@ class PerturbedOutput(Release):
 
     def why(self, relation: Relation) -> tuple[str, ...]:
         return (why.OUTPUT,)
-
-    def expected_noise(self, rows: ExpectedRows) -> EstimateNoise:
-        """Of the released coefficients, on rows as declared."""
-        size = len(rows.information)
-        deviation = self.scale * (math.sqrt(size + 1.0) if self.law == "gamma" else 1.0)
-        sampling = noise_of_minimiser(rows.information, self.ridge, 0.0, rows.dispersion).sampling
-        return EstimateNoise(sampling, deviation**2 * np.eye(size))
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Minimise to the certificate and add noise; shape (p,), coded coefficients."""
