@@ -62,7 +62,7 @@ def observed(rows: list[dict[str, Any]], relation: str) -> tuple[str, dict[str, 
         logging.getLogger().removeHandler(handler)
     public = {name: value for name, value in vars(fit).items() if name not in RELEASED}
     public["mechanism"] = {
-        name: value for name, value in fit.mechanism.items() if name not in ("strength_sum", "row_stretch")
+        name: value for name, value in fit.mechanism.items() if name not in ("strength_sum", "norm_factor")
     }
     assert np.isfinite(fit.estimates).all()
     shape = (fit.estimates.shape, fit.coded.shape, fit.selected_mask.shape)

@@ -70,14 +70,14 @@ def test_texts_types_and_asserts_get_no_fault() -> None:
 
 
 def test_every_fault_of_the_package_is_code_that_differs_and_has_its_own_key() -> None:
-    keys = set()
-    for name, mutants in population(ROOMS).items():
+    everything = population(ROOMS)
+    for name, mutants in everything.items():
         source = (ROOT / name).read_bytes()
         whole = ast.dump(ast.parse(source))
-        for mutant in mutants[:: max(1, len(mutants) // 10)]:
+        for mutant in mutants[:: max(1, len(mutants) // 3)]:
             assert ast.dump(ast.parse(mutant.applied(source))) != whole, mutant
-        keys |= {mutant.key for mutant in mutants}
-    assert len(keys) == sum(len(mutants) for mutants in population(ROOMS).values())
+    keys = [mutant.key for mutants in everything.values() for mutant in mutants]
+    assert len(set(keys)) == len(keys)
 
 
 def test_a_key_stays_when_other_code_is_added_above() -> None:
@@ -125,15 +125,15 @@ def test_the_page_counts_and_lists_what_was_not_found() -> None:
             "answers": answers,
         }
     )
-    assert "| noise | 9 | 2 | 1 | 0 | 0 | 0 | 1 |" in shown
+    assert "| mechanisms | 9 | 2 | 1 | 0 | 0 | 0 | 1 |" in shown
     assert "1 of 2, 50.0 %" in shown
     assert "## Not argued yet" in shown
     assert "`1` to `2` (b, last stage full)" in shown
 
 
 def test_the_page_in_the_repository_is_that_of_its_answers() -> None:
-    answers = ROOT / "reports" / "mutants.json"
+    answers = ROOT / "tests" / "mutants" / "mutants.json"
     if not answers.exists():
         pytest.skip("no run was kept")
-    shown = (ROOT / "reports" / "mutants.md").read_text(encoding="utf-8")
+    shown = (ROOT / "tests" / "mutants" / "mutants.md").read_text(encoding="utf-8")
     assert shown == page(json.loads(answers.read_text(encoding="utf-8")))

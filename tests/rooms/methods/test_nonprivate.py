@@ -12,6 +12,7 @@ import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import penalties
 from dpglm.methods.nonprivate import NonPrivate
+from tests.described import facts
 
 FORMULA = "y ~ x1 + x2 + x3 + group"
 
@@ -27,8 +28,8 @@ def test_every_penalty_is_fitted_to_its_certificate(name: str, data: pd.DataFram
     fit = dpglm.fit(FORMULA, data, penalty=name, strength=strength, privacy=None)
     assert fit.mechanism["residual"] <= 1e-6
     assert fit.alarm == "NOT PRIVATE: no privacy was asked for"
-    assert ("optimality" in fit.mechanism) == (not penalties[name].convex)
-    assert fit.mechanism["algorithm"].startswith("exact" if penalties[name].convex else "ADMM")
+    assert ("Optimality" in facts(fit)) == (not penalties[name].convex)
+    assert fit.description.algorithm.startswith("exact" if penalties[name].convex else "ADMM")
     assert fit.bse.isna().all()
     assert "not computed for fits" in str(fit.summary())
 
