@@ -43,8 +43,8 @@ Counted: TypeAlias = tuple[tuple[Event, int], ...]
 _MOST_MU = 20.0
 # Far more than closed forms of single profiles are off, relative.
 _MARGIN = 1e-6
-# Where a curve of delta is sharp.
-_AROUND = (1e-2, 1e-7, 1e-12, 1e-18, 1e-25)
+# Epsilons at which a curve of delta is as sharp as it can be.
+_SHARP = 6
 # Most cells of the range of losses of point events, whose grid is as fine as it can be.
 _POINT_CELLS = 2**18
 
@@ -149,7 +149,7 @@ def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> Floa
     left = np.asarray(epsilons, dtype=np.float64) - math.fsum(event.epsilon for event in points)
     inside = np.maximum(left, 0.0).tolist()
     if any(isinstance(event, SampledGaussianEvent) for event in smooth):
-        deltas = np.array(_deltas(_counted(smooth), tuple(inside), _AROUND))
+        deltas = np.array(_deltas(_counted(smooth), tuple(inside)))
     else:
         perturbed = [event for event in smooth if isinstance(event, PerturbedEvent)]
         if len(perturbed) == 1:
@@ -162,9 +162,9 @@ def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> Floa
     return np.where(left < 0.0, 1.0, np.minimum(1.0, deltas + own))
 
 
-def sampled_delta(event: SampledGaussianEvent, times: int, epsilon: float, goal: float) -> float:
-    """A bound on delta at ``epsilon`` of many equal releases on samples, sharpest where it is ``goal``."""
-    return _deltas(((event, times),), (epsilon,), (goal / (1.0 + 2.0 * _MARGIN),))[0]
+def sampled_delta(event: SampledGaussianEvent, times: int, epsilon: float) -> float:
+    """A bound on delta at ``epsilon`` of many equal releases on samples."""
+    return _deltas(((event, times),), (epsilon,))[0]
 
 
 def _plain(events: Iterable[Event]) -> list[Event]:
@@ -244,8 +244,8 @@ def _log_excess(tail: Tail, goal: float, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _deltas(key: Counted, epsilons: tuple[float, ...], around: tuple[float, ...]) -> tuple[float, ...]:
-    """Bounds on delta at epsilons >= 0, sharpest where it is one of ``around``."""
+def _deltas(key: Counted, epsilons: tuple[float, ...]) -> tuple[float, ...]:
+    """Bounds on delta at epsilons >= 0."""
     mu = _mu_on_all_rows(key)
     most = np.array([1.0 if mu is None else gdp_delta(epsilon, mu) for epsilon in epsilons])
     most = np.minimum(most, _delta_at_zero(key) * (1.0 + _MARGIN))
@@ -255,9 +255,10 @@ def _deltas(key: Counted, epsilons: tuple[float, ...], around: tuple[float, ...]
     sums = _sums(key)
     if not sums:
         return tuple(most.tolist())
-    worst = np.zeros(len(epsilons))
+    worst, points = np.zeros(len(epsilons)), sorted(set(epsilons))
+    sharp = points[:: max(1, math.ceil(len(points) / _SHARP))]
     for total in sums:
-        worst = np.maximum(worst, np.min([total.tail(delta).deltas(epsilons) for delta in around], axis=0))
+        worst = np.maximum(worst, np.min([total.tail_at(e).deltas(epsilons) for e in sharp], axis=0))
     return tuple(np.minimum(most, worst * (1.0 + _MARGIN)).tolist())
 
 

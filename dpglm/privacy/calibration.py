@@ -346,7 +346,7 @@ class NoisySums(Mechanism):
         if noise >= self._on_all_rows(target):
             return 0.0
         event = SampledGaussianEvent(self.sensitivity / noise, self.rate, self.sampling, target.relation)
-        delta = sampled_delta(event, self.steps, target.epsilon, target.delta)
+        delta = sampled_delta(event, self.steps, target.epsilon)
         return log_ratio(delta, target.delta / (1.0 + 2e-6))
 
     def calibration(self, noise: float, target: Target) -> Calibration:

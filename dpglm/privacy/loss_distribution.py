@@ -258,7 +258,13 @@ class LossSum:
 
     def tail(self, delta: float) -> Tail:
         """Delta at any epsilon; sharpest where it is ``delta``, in (0, 1)."""
-        index = int(np.argmin((self._logs - math.log(delta)) / self._tilts))
+        return self._tail(int(np.argmin((self._logs - math.log(delta)) / self._tilts)))
+
+    def tail_at(self, epsilon: float) -> Tail:
+        """The same, sharpest at ``epsilon``."""
+        return self._tail(int(np.argmin(self._logs - self._tilts * epsilon)))
+
+    def _tail(self, index: int) -> Tail:
         tilt = float(self._tilts[index])
         first, weights, error = self._tilted(tilt)
         losses = self._cell * np.arange(first, first + weights.size, dtype=np.float64)

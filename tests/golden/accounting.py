@@ -70,7 +70,7 @@ def lines() -> Iterator[str]:
     for epsilon, ridge, relation in product((0.05, 1.0, 4.0), (0.3, 1.0, 40.0), BOTH):
         name = f"noise of a minimiser, epsilon {epsilon:g}, delta 1e-06, ridge {ridge:g}, {relation}"
         yield _line(
-            name, lambda e=epsilon, r=ridge, n=relation: gaussian_scale(e, 1e-6, r, relation=n).score_scale
+            name, lambda e=epsilon, r=ridge, n=relation: _alone(e, r, n)
         )
     for mu, ridge, relation in product((0.1, 0.4, 2.0), (0.5, 50.0), BOTH):
         name = f"noise of a minimiser, mu {mu:g}, ridge {ridge:g}, {relation}"
@@ -78,6 +78,10 @@ def lines() -> Iterator[str]:
     for scale, share, relation in product((0.5, 5.0), (4.0, 1.99, 0.5), BOTH):
         found = mu_perturbed(scale, share * scale**2, relation=relation)
         yield f"mu of a minimiser, noise {scale:g}, ridge {share * scale**2:g}, {relation}: {found:.9g}"
+
+
+def _alone(epsilon: float, ridge: float, relation: Relation) -> float:
+    return gaussian_scale(epsilon, 1e-6, ridge, relation=relation).score_scale
 
 
 def _line(name: str, value: Callable[[], Any]) -> str:
