@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 import dpglm
-from dpglm.auditing.bounding import bounded
-from dpglm.auditing.claim import words
+from dpglm.auditing.audit import words
+from dpglm.auditing.bounds import bounded
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, release_neighbours
 from dpglm.mechanisms.base import Release
