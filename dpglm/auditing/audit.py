@@ -22,7 +22,6 @@ from dpglm.privacy.composition import Event, PureEvent, basic_composition, compo
 from dpglm.privacy.events import gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.spec.run import counting
-from dpglm.tables.number import budget
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan
@@ -181,17 +180,3 @@ def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
     grid = np.linspace(0.0, 1.5 * epsilon, _POINTS)
     curve = tuple(zip(grid.tolist(), composed_profile(events, grid.tolist()).tolist(), strict=True))
     return Guarantee(epsilon, delta, "approximate", curve=curve, **common)  # type: ignore[arg-type]
-
-
-def words(claim: Guarantee) -> str:
-    """The claim as it stands in a table.
-
-    Examples
-    --------
-    >>> words(Guarantee(1.0, 1e-6, "approximate", "replace-one", "one row"))
-    'epsilon 1, delta 1e-6'
-    """
-    if claim.definition == "pure":
-        return f"epsilon {budget(claim.epsilon)}"
-    pair = f"epsilon {budget(claim.epsilon)}, delta {budget(claim.delta)}"
-    return pair if claim.mu is None else f"mu {budget(claim.mu)} ({pair})"

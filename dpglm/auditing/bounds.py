@@ -13,7 +13,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours
-from dpglm.auditing.statistics import along, flat, learned, log_ratio
+from dpglm.auditing.statistics import Statistic, along, flat, learned, log_ratio
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatMatrix, FloatVector
@@ -123,8 +123,6 @@ def known_statistics(
         found["likelihood ratio"] = ratio
     return found
 
-
-Statistic = Callable[[FloatMatrix], FloatVector]
 
 # Thresholds tried for each statistic: as many quantiles of its values on both tables, tails included.
 _QUANTILES = np.concatenate([np.geomspace(5e-4, 0.02, 10), np.linspace(0.03, 0.97, 60)])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit
 
-from dpglm.auditing.bounds import Statistic
 from dpglm.mechanisms.base import Release, Rows
 from dpglm.typing import FloatMatrix, FloatVector
+
+Statistic: TypeAlias = Callable[[FloatMatrix], FloatVector]
 
 # Outputs of more numbers are looked at where the tables differ most.
 MOST = 40
