@@ -12,11 +12,11 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.mechanisms import why
+from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import CHOSEN, LAWS, SUMS, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.predictor import finite, predictor
-from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.mechanisms.row_views import finite, predictor
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent

@@ -10,12 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.mechanisms.audit_statistics import FAR, noise_log_ratio, one_piece
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, TAIL, Release, Rows, WorstCase
-from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.worst_case_rows import FAR
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent, PureEvent

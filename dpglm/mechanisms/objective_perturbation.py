@@ -12,12 +12,16 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms import why
+from dpglm.mechanisms.audit_statistics import (
+    noise_log_ratio,
+    one_piece,
+    perturbation_and_jacobian,
+    worst_case_rows,
+)
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
-from dpglm.mechanisms.leverage import WithinLeverage
-from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece, perturbation_and_jacobian
 from dpglm.mechanisms.noise.lattice import add_laplace, add_normal, grid_step, laplace_price
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.mechanisms.row_views import WithinLeverage
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss
 from dpglm.privacy.bounded import bounded_shift

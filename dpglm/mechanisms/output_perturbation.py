@@ -13,11 +13,11 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms import why
+from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, LAWS, Release, Rows, WorstCase
-from dpglm.mechanisms.first_rows import FirstRows
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.mechanisms.row_views import FirstRows
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.privacy.budget import Relation
