@@ -49,7 +49,23 @@ def noise_log_ratio(first: FloatMatrix, second: FloatMatrix, law: str, scale: fl
     return np.asarray((norms[1] - norms[0]) / scale)
 
 
-def perturbation_and_jacobian(
+def perturbation_log_ratio(
+    family: Family,
+    ridge: FloatVector,
+    law: str,
+    scale: float,
+    theta: FloatMatrix,
+    tables: tuple[Rows, Rows],
+    factor: FloatVector | None,
+) -> FloatVector:
+    """How much likelier minimisers theta, shape (k, p), are on the first table, shape (k,)."""
+    (first, one), (second, other) = (
+        _perturbation_and_jacobian(family, theta, one_piece(table), ridge, factor) for table in tables
+    )
+    return noise_log_ratio(first, second, law, scale) + one - other
+
+
+def _perturbation_and_jacobian(
     family: Family,
     theta: FloatMatrix,
     rows: ArrayChunk,
