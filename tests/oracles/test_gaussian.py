@@ -11,7 +11,6 @@ import pytest
 import statsmodels.formula.api as smf
 
 import dpglm
-from benchmarks.real_tables import quoted, require
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design
@@ -21,7 +20,7 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.empirical import interval_model
+from dpglm.inference.prior_scales import interval_model
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
 from dpglm.methods.base import Estimate, Method, Problem
@@ -30,6 +29,7 @@ from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.response_scale import to_response_scale
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.accounting import gdp_mu
+from studies.real_tables import quoted, require
 from tests.oracles.reference_adassp import adassp, adassp_exact
 from tests.silence import Silence
 
