@@ -22,14 +22,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class RowEncoder:
-    """Writes the coded rows of cleaned columns.
-
-    Parameters
-    ----------
-    model : Model
-        The formula, read against the schema.
-    coding : Coding
-        Its public coding.
+    """Writes the coded rows of cleaned columns: a model, and its public coding.
 
     Examples
     --------
@@ -58,26 +51,12 @@ class RowEncoder:
         return self.coding.size
 
     def encode(self, columns: Columns) -> tuple[FloatBlock, FloatVector | None, BoolVector]:
-        """Coded rows in float32, variable by variable.
+        """Coded rows in float32 (p, k), sum of the offsets (k,) or None, and the mask of usable rows (k,).
 
-        Parameters
-        ----------
-        columns : mapping of str to ndarray, shape (k,)
-            What ``schema.clean`` gives: float64 with NaN, or codes with -1, where a row cannot be used.
-            A formula that reads no column at all needs ``columns`` to hold one of any name.
-
-        Returns
-        -------
-        rows : ndarray of float32, shape (p, k)
-            Column i is row i of the data: its norm is at most 1, and it is zero where ``usable`` is False.
-        offset : ndarray of float64, shape (k,), or None
-            Sum of the offsets, None where the formula has none.
-        usable : ndarray of bool, shape (k,)
-            Whether all values that the formula needs are there.
-
-        Notes
-        -----
-        Row i of the result depends on row i of ``columns`` only. Nothing is raised or warned for any data.
+        ``columns`` is what ``schema.clean`` gives: float64 with NaN, or codes with -1, where a row cannot be
+        used. A formula that reads no column at all needs ``columns`` to hold one of any name. A coded row has
+        norm at most 1 and is zero where it cannot be used. It depends on the same row of ``columns`` only.
+        Nothing is raised or warned for any data.
         """
         rows, offset, usable = self._rows(columns, np.dtype(np.float32), 0.0)
         return rows, offset, usable

@@ -61,20 +61,9 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Coded columns ``start`` to ``stop`` that belong together.
+    """Coded columns ``start`` to ``stop`` of one product or one term: the sum of ``products``.
 
-    Parameters
-    ----------
-    label : str
-        The factors of the product, or the term.
-    kind : Kind
-        What the columns are to inference.
-    start, stop : int
-        Its coded columns.
-    bound : float
-        The largest squared norm of its part of a row, before the division by ``row_norm``.
-    products : tuple of Product
-        How the columns are made from what a row says; the sum of these.
+    ``bound`` is the largest squared norm of this part of a row, before the division by the row norm.
     """
 
     label: str
@@ -107,16 +96,9 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Coded rows before the maps are made of them.
+    """Coded columns in order, the norm that rows are divided by, and the map of coefficients before that.
 
-    Parameters
-    ----------
-    to_coded : ndarray, shape (p, p)
-        Coded coefficients from the user's, for rows that are not yet divided by their norm.
-    norm : float
-        What rows are divided by.
-    groups : tuple of Group
-        The coded columns in order.
+    ``to_coded``, shape (p, p), gives coded coefficients from the user's.
     """
 
     to_coded: FloatMatrix
@@ -155,17 +137,10 @@ def kind_of(model: Model, subset: Subset) -> Kind:
 class Space:
     """All products that a model uses, one after the other, and its columns as their combinations.
 
-    Parameters
-    ----------
-    factors : tuple of Factor
-        The factors of the model.
-    subsets : tuple of tuple of int
-        Places of the factors of each product; within a product the first factor varies fastest.
-    starts : tuple of int
-        First row of each product in ``columns``, and one past the last row at the end.
-    columns : ndarray, shape (dimension, p)
-        User's columns in the products divided by their public weights: a row of the design is
-        ``columns.T @ z`` with z the products c_S times sqrt(share of S).
+    ``subsets`` holds the positions of each product's factors, of which the first varies fastest.
+    ``starts`` holds its first row in ``columns``, and at the end one past the last row. ``columns``, shape
+    (dimension, p), are the user's columns in the weighed products: a row of the design is ``columns.T @ z``
+    with z the products c_S times sqrt(share of S).
     """
 
     factors: tuple[Factor, ...]

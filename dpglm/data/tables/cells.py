@@ -1,4 +1,4 @@
-"""What a cell of a column holds: a number, a text, nothing, or something else, told from that cell alone.
+"""Cells of a column: a number, a text, nothing, or something else, as that cell alone says.
 
 Every reading here keeps the row-wise promise of the room: what is read in row ``i`` depends on the value
 in row ``i``, never on the type that a library chose for the whole column. The vectorised paths by column
@@ -189,10 +189,10 @@ def cells_of_column(column: Any) -> Cells:
     numbers = numbers_of_column(column)
     if numbers is not None:
         return _number_cells(numbers)
-    if dtype.kind in "OUS" and isinstance(dtype, np.dtype | pd.StringDtype | pd.SparseDtype):
+    if dtype.kind == "c" or (
+        dtype.kind in "OUS" and isinstance(dtype, np.dtype | pd.StringDtype | pd.SparseDtype)
+    ):
         return _object_cells(np.asarray(column).astype(object))
-    if dtype.kind == "c":
-        return _complex_cells(np.asarray(column))
     never = dtype.kind == "V"
     return _blank_cells(np.zeros(len(column), dtype=bool) if never else np.asarray(pd.isna(column)))
 
@@ -211,12 +211,6 @@ def _as_objects(values: Any) -> NDArray[np.object_]:
 def _number_cells(numbers: FloatVector) -> Cells:
     cells: list[Cell] = [number if number == number else Blank.MISSING for number in numbers.tolist()]
     return cells, np.arange(len(cells))
-
-
-def _complex_cells(values: NDArray[np.complexfloating]) -> Cells:
-    with np.errstate(all="ignore"):
-        cells, index = _number_cells(values.real.astype(np.float64))
-    return [*cells, Blank.UNREADABLE], np.where(values.imag == 0, index, len(cells))
 
 
 def _blank_cells(missing: NDArray[np.bool_]) -> Cells:

@@ -80,22 +80,11 @@ def line_chunks(path: Path, rows: int) -> Iterator[bytes]:
 def parse_lines(
     lines: bytes, *, width: int, places: Collection[int], floats: Collection[int]
 ) -> pd.DataFrame:
-    """A frame of some columns of repaired lines, named by their places.
+    """A frame of the columns at ``places`` of repaired lines, named by their places; the file has ``width``.
 
-    Parameters
-    ----------
-    lines : bytes
-        As :func:`line_chunks` gives them.
-    width : int
-        Number of columns of the file.
-    places : collection of int
-        Columns to read: as float64 if among ``floats``, otherwise as text (not as
-        categories, whose type pandas infers from all of them together).
-
-    Raises
-    ------
-    ValueError
-        If a field of ``floats`` is no number. For callers inside the room, which then read it as text.
+    Columns are read as float64 if among ``floats``, otherwise as text (not as categories, whose type pandas
+    infers from all of them together). A field of ``floats`` that is not a number is a ValueError, for callers
+    inside the room, which then read it as text.
     """
     import pandas as pd
 
