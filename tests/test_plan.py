@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 import dpglm
-from benchmarks.real_tables import require
 from dpglm.cli import main
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.encoder import RowEncoder
@@ -22,6 +21,7 @@ from dpglm.data.tables.datasets import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
+from studies.real_tables import require
 from tests.described import noise_scale
 
 FAIR = (

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import dpglm
 
-REPORTS = Path(__file__).parent.parent / "reports"
+FOLDER = Path(__file__).parents[1] / "reports" / "demo"
 
 
-def affairs() -> dpglm.Fitted:
+def affairs() -> dpglm.FitResult:
     """Who had an affair? Estimates with intervals; whether one woman answered at all is hidden.
 
     Levels that most women chose are the references: every comparison shares their error.
@@ -28,7 +28,7 @@ def affairs() -> dpglm.Fitted:
     )
 
 
-def visits() -> dpglm.Fitted:
+def visits() -> dpglm.FitResult:
     """Who saw a doctor at all in a year? A sparse model, and intervals that no penalty shrinks."""
     years = dpglm.load_data("randhie")
     return dpglm.fit(
@@ -41,11 +41,11 @@ def visits() -> dpglm.Fitted:
 
 def main() -> None:
     """Fit both, print both summaries, write both reports."""
-    REPORTS.mkdir(exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     for name, fit in (("fair", affairs()), ("randhie", visits())):
         print(fit.summary())
-        path = fit.report(REPORTS / f"{name}.html")
-        print(f"\nwrote the privacy report to {path.relative_to(REPORTS.parent)}\n")
+        path = fit.report(FOLDER / f"{name}.html")
+        print(f"\nwrote the privacy report to reports/demo/{path.name}\n")
 
 
 if __name__ == "__main__":

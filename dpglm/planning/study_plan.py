@@ -16,7 +16,8 @@ from dpglm.planning.summary import release_lines, summary
 from dpglm.postprocessing.missing_intervals import reason
 from dpglm.postprocessing.uncertainty import quantile
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.report.plots import plot_expected
+from dpglm.report.coefficient_figures import expected_figure
+from dpglm.report.plots import draw
 from dpglm.tables.table import Table
 from dpglm.typing import FloatVector
 
@@ -214,14 +215,14 @@ class StudyPlan:
         """
         curve = self.curve(over, values)
         planned = float(self.study.n if over == "n" else self.study.privacy.epsilon)
-        return plot_expected(
+        figure = expected_figure(
             over,
             curve[over].to_numpy(dtype=np.float64),
             {"worst coefficient": curve["worst"].to_numpy(), "median": curve["median"].to_numpy()},
             planned=planned,
             scale=self.study.family.link,
-            ax=ax,
         )
+        return draw(figure, ax=ax)
 
     def _values(self, over: str, values: Sequence[float] | None) -> Sequence[float]:
         if over not in ("n", "epsilon"):
