@@ -152,11 +152,11 @@ class Space:
         """Public weight a_S of the squared product."""
         if not subset:
             return _INTERCEPT_SHARE
-        return math.prod(self.factors[place].share for place in subset)
+        return math.prod(self.factors[index].share for index in subset)
 
     def bound(self, subset: Subset) -> float:
         """The largest a_S * |c_S|^2 of any row; attained where every factor is at its farthest corner."""
-        return self.share(subset) * math.prod(self.factors[place].bound for place in subset)
+        return self.share(subset) * math.prod(self.factors[index].bound for index in subset)
 
     def rows(self, position: int) -> slice:
         """Rows of the product at ``position``."""
@@ -168,8 +168,8 @@ class Space:
         The squared norm of any linear function of a row is convex in each factor's coordinates, so that
         its largest value is taken at one of these. None where there are more than ``most``.
         """
-        used = sorted({place for position in positions for place in self.subsets[position]})
-        counts = [len(self.factors[place].corners) for place in used]
+        used = sorted({index for position in positions for index in self.subsets[position]})
+        counts = [len(self.factors[index].corners) for index in used]
         if math.prod(counts) > most:
             return None
         listed = list(itertools.product(*map(range, counts)))
@@ -178,8 +178,8 @@ class Space:
         for position in positions:
             subset = self.subsets[position]
             block = np.full((1, len(choices)), math.sqrt(self.share(subset)))
-            for place in subset:
-                corners = self.factors[place].corners[choices[:, used.index(place)]].T
+            for index in subset:
+                corners = self.factors[index].corners[choices[:, used.index(index)]].T
                 block = (corners[:, None, :] * block[None, :, :]).reshape(-1, len(choices))
             blocks.append(block)
         return np.vstack(blocks)
@@ -199,17 +199,17 @@ def span(model: Model) -> Space:
     array([[ 1.,  0.],
            [50., 60.]])
     """
-    places: dict[Subset, int] = {}
+    position_of: dict[Subset, int] = {}
     pieces: list[tuple[int, int, FloatMatrix]] = []
     for term in model.terms:
         start = term.start
         for subterm in term.subterms:
             for subset, block in _expanded(model, subterm):
                 if block.any():
-                    pieces.append((places.setdefault(subset, len(places)), start, block))
+                    pieces.append((position_of.setdefault(subset, len(position_of)), start, block))
             start += subterm.size
-    subsets = tuple(places)
-    sizes = [math.prod(model.factors[place].size for place in subset) for subset in subsets]
+    subsets = tuple(position_of)
+    sizes = [math.prod(model.factors[index].size for index in subset) for subset in subsets]
     starts = (0, *itertools.accumulate(sizes))
     space = Space(model.factors, subsets, starts, np.zeros((starts[-1], model.size)))
     for position, start, block in pieces:

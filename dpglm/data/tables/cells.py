@@ -56,13 +56,13 @@ def numbers_of_texts(texts: Sequence[str]) -> FloatVector:
     """
     numbers = np.full(len(texts), np.nan)
     plain: list[int] = []
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if _PLAIN.fullmatch(text):
-            plain.append(place)
+            plain.append(index)
         else:
-            numbers[place] = _WORDS.get(text.lower(), np.nan)
+            numbers[index] = _WORDS.get(text.lower(), np.nan)
     if plain:
-        numbers[plain] = _parsed([texts[place].strip(" \t\n\r\f\v") for place in plain])
+        numbers[plain] = _parsed([texts[index].strip(" \t\n\r\f\v") for index in plain])
     return numbers
 
 
@@ -121,8 +121,8 @@ def _unusual_cell(value: Any) -> Cell:
     if issubclass(kind, np.datetime64 | np.timedelta64):  # timedelta64 is an np.integer too
         return Blank.MISSING if np.isnat(value) else Blank.UNREADABLE
     if issubclass(kind, complex | np.complexfloating):
-        whole = np.complex128(complex.__complex__(value) if issubclass(kind, complex) else value)
-        return cell_of(float(whole.real)) if whole.imag == 0 else Blank.UNREADABLE
+        number = np.complex128(complex.__complex__(value) if issubclass(kind, complex) else value)
+        return cell_of(float(number.real)) if number.imag == 0 else Blank.UNREADABLE
     if issubclass(kind, Decimal) and Decimal.is_nan(value):
         return Blank.MISSING
     known: Any
@@ -141,14 +141,14 @@ def numbers_of_cells(cells: Sequence[Cell]) -> FloatVector:
     """Numbers that cells hold or spell; NaN where there is none."""
     numbers = np.full(len(cells), np.nan)
     texts: dict[str, list[int]] = {}
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         if isinstance(cell, float):
-            numbers[place] = cell
+            numbers[index] = cell
         elif isinstance(cell, str):
-            texts.setdefault(cell, []).append(place)
+            texts.setdefault(cell, []).append(index)
     if texts:
-        for places, number in zip(texts.values(), numbers_of_texts(list(texts)).tolist(), strict=True):
-            numbers[places] = number
+        for indices, number in zip(texts.values(), numbers_of_texts(list(texts)).tolist(), strict=True):
+            numbers[indices] = number
     return numbers
 
 
