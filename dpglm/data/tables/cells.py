@@ -121,8 +121,8 @@ def _unusual_cell(value: Any) -> Cell:
     if issubclass(kind, np.datetime64 | np.timedelta64):  # timedelta64 is an np.integer too
         return Blank.MISSING if np.isnat(value) else Blank.UNREADABLE
     if issubclass(kind, complex | np.complexfloating):
-        number = np.complex128(complex.__complex__(value) if issubclass(kind, complex) else value)
-        return cell_of(float(number.real)) if number.imag == 0 else Blank.UNREADABLE
+        plane = np.complex128(complex.__complex__(value) if issubclass(kind, complex) else value)
+        return cell_of(float(plane.real)) if plane.imag == 0 else Blank.UNREADABLE
     if issubclass(kind, Decimal) and Decimal.is_nan(value):
         return Blank.MISSING
     known: Any
