@@ -69,9 +69,7 @@ def lines() -> Iterator[str]:
         yield _line(name, lambda e=epsilon, r=ridge, n=relation: gamma_rate(e, r, relation=n))
     for epsilon, ridge, relation in product((0.05, 1.0, 4.0), (0.3, 1.0, 40.0), BOTH):
         name = f"noise of a minimiser, epsilon {epsilon:g}, delta 1e-06, ridge {ridge:g}, {relation}"
-        yield _line(
-            name, lambda e=epsilon, r=ridge, n=relation: _alone(e, r, n)
-        )
+        yield _line(name, lambda e=epsilon, r=ridge, n=relation: _alone(e, r, n))
     for mu, ridge, relation in product((0.1, 0.4, 2.0), (0.5, 50.0), BOTH):
         name = f"noise of a minimiser, mu {mu:g}, ridge {ridge:g}, {relation}"
         yield _line(name, lambda m=mu, r=ridge, n=relation: gaussian_scale_gdp(m, r, relation=n).score_scale)
