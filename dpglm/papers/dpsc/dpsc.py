@@ -112,9 +112,10 @@ class DPSC(Method):
         pure = privacy.delta == 0.0 and privacy.mu is None
         rounds = self.iterations or (ITERATIONS_PURE if pure else ITERATIONS)
         ridge = None if self.c is None else self.c * declared_rows(problem, self.name)
-        mu = None
+        mu, max_leverage = None, None
         if not problem.family.logistic:
             ridge, scales = _bounded(privacy, rounds, ridge)
+            max_leverage = 1.0 / ridge
         elif pure:
             tilt = privacy.epsilon / rounds * (1.0 - RESIDUAL_SHARE) * (1.0 - SAFETY)
             ridge = ridge or PURE_RIDGE * free_ridge(tilt, relation=privacy.relation)
@@ -125,7 +126,6 @@ class DPSC(Method):
             mu = gaussian_total(privacy, self.name)
             ridge, scales = gdp_ridge(Target(privacy.relation, mu=mu), ridge, times=rounds)
         smooth = replace(problem, strength=None)
-        max_leverage = None if problem.family.logistic else 1.0 / ridge
         one = perturbed_objective(smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=max_leverage)
         if one.tolerance < TOLERANCE * ridge:
             one = replace(one, tolerance=TOLERANCE * ridge)
