@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dpglm.errors import BudgetExceeded, DpglmError, LedgerError, PrivacyError
 from dpglm.ledger import log
-from dpglm.ledger import records as book
+from dpglm.ledger import records
 from dpglm.ledger.ledger import Balance, Charge, Ledger
 from dpglm.ledger.log import TABLES, TRIGGERS
 from dpglm.ledger.odometer import PrivacyFilter
@@ -685,7 +685,7 @@ def test_the_frame_holds_every_entry(ledger: Ledger) -> None:
 
 
 def test_the_frame_of_an_empty_ledger_has_its_columns(path: Path) -> None:
-    assert Ledger(path, 1.0).to_frame().shape == (0, 9)
+    assert Ledger(path, 1.0).to_frame().shape == (0, 10)
 
 
 def test_the_state_is_plain_and_can_be_taken_as_of_an_entry(ledger: Ledger) -> None:
@@ -705,7 +705,7 @@ def test_the_state_is_plain_and_can_be_taken_as_of_an_entry(ledger: Ledger) -> N
     assert len(ledger.state()["entries"]) == 4
 
 
-def test_a_book_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(path: Path) -> None:
+def test_the_records_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(path: Path) -> None:
     ledger = Ledger(path, 1.0)
     heads = []
     for _ in range(3):
@@ -720,7 +720,7 @@ def test_a_book_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(path: P
 
 
 def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "_now", lambda: "2024-02-29T12:00:00Z")
+    monkeypatch.setattr(records, "_now", lambda: "2024-02-29T12:00:00Z")
     ledger = Ledger(path, (1.0, 1e-5), dataset="<ward>")
     ledger.charge(approximate(0.5, 1e-6), what="y  ~\n x")
     assert str(ledger) == (
@@ -734,7 +734,7 @@ def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pyte
 
 
 def test_two_ledgers_never_share_a_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "_now", lambda: "2024-02-29T12:00:00Z")
+    monkeypatch.setattr(records, "_now", lambda: "2024-02-29T12:00:00Z")
     heads = [Ledger(tmp_path / str(k), 1.0, dataset="same").head for k in range(3)]
     assert all(one != other for one, other in itertools.combinations(heads, 2))
 
