@@ -12,7 +12,7 @@ import dpglm
 from dpglm.cli import main
 from dpglm.data.schema.declaration import declared
 from dpglm.ledger.ledger import Ledger
-from dpglm.results.fitted import Fitted
+from dpglm.results.fit_result import FitResult
 
 FIT = ("fit", "affair ~ age", "fair.csv", "--privacy", "1", "--penalty", "l2")
 
@@ -73,7 +73,7 @@ def test_the_result_is_saved_and_shown_even_where_the_report_fails(monkeypatch: 
     def broken(*_: object, **__: object) -> Path:
         raise OSError(28, "No space left on device", "out.html")
 
-    monkeypatch.setattr(Fitted, "report", broken)
+    monkeypatch.setattr(FitResult, "report", broken)
     words = told(run(*FIT, "--ledger", "fair.db", "--report", "out.html", "--save", "fit.json"))
     assert "No space left on device: out.html" in words
     assert "age" in words

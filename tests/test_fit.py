@@ -60,7 +60,9 @@ def test_every_penalty_under_every_kind_of_budget(data: pd.DataFrame, penalty: A
     assert fit.privacy.epsilon == budget.epsilon
     assert fit.privacy.mu == budget.mu
     assert (fit.n_rows is None) == (budget.relation == "add-remove")
-    assert sum(line.share for line in fit.spend_lines) == pytest.approx(1.0)  # all of the budget is used
+    assert sum(line.share for line in fit._record.spend_lines) == pytest.approx(
+        1.0
+    )  # all of the budget is used
 
 
 def test_frames_files_and_arrow_tables_give_the_same_fit(data: pd.DataFrame, tmp_path: Path) -> None:
@@ -133,12 +135,12 @@ def test_a_result_holds_no_data(data: pd.DataFrame) -> None:
 
 def test_two_fits_never_share_noise(data: pd.DataFrame) -> None:
     first, second = (dpglm.fit(FORMULA, data, penalty="l2", privacy=1.0) for _ in range(2))
-    assert (first.coded != second.coded).all()
+    assert (first._record.coded != second._record.coded).all()
 
 
 def test_a_seed_repeats_and_marks_the_result(data: pd.DataFrame, tmp_path: Path) -> None:
     first, second = (dpglm.fit(FORMULA, data, penalty="l2", privacy=1.0, seed=9) for _ in range(2))
-    assert (first.coded == second.coded).all()
+    assert (first._record.coded == second._record.coded).all()
     for text in (
         str(first.summary()),
         first.to_html(),
@@ -164,16 +166,16 @@ def test_the_ledger_is_charged_shown_and_kept_within_budget(data: pd.DataFrame, 
 
 def test_reference_coding_clips_rows_and_says_so(data: pd.DataFrame) -> None:
     fit = dpglm.fit(WITH_FACTOR, data, privacy=1.0, method=dpglm.methods.Objective(coding="reference"))
-    assert fit.mechanism["coding"] == "reference"
-    assert fit.mechanism["rows_clipped"] != "none"
+    assert fit.specification.method.options["coding"] == "reference"
+    assert fit._record.rows_clipped != "none"
     with pytest.raises(MethodError):
         dpglm.fit(FORMULA, data, privacy=1.0, method=dpglm.methods.Objective(coding="other"))  # type: ignore[arg-type]
 
 
 def test_cross_validation_is_for_fits_without_privacy(data: pd.DataFrame) -> None:
     fit = dpglm.fit("y ~ x1 + x2 + group", data, penalty="l1", strength="cv", privacy=None)
-    assert fit.strength is not None
-    assert fit.strength > 0
+    assert fit._record.strength is not None
+    assert fit._record.strength > 0
     assert "NOT PRIVATE" in str(fit.summary())
     with pytest.raises(MethodError):
         dpglm.fit(FORMULA, data, strength="cv", privacy=1.0)

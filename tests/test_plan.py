@@ -77,7 +77,7 @@ def ratios(formula: str, frame, schema: Schema, epsilon: float, family: str = "b
             seed=seed,
             progress=False,
         )
-        errors.append(Contrasts(interval_model(fit.released), fit.user_from_coded).deviations)
+        errors.append(Contrasts(interval_model(fit._record.released), fit._record.user_from_coded).deviations)
     return (study.std_error / np.median(errors, axis=0))[1:]
 
 
@@ -155,7 +155,7 @@ def test_the_plan_releases_what_the_fit_releases() -> None:
     assert list(study.releases["release"]) == list(fit.spend["release"])
     assert study.releases["noise_scale"][0] == fit.mechanism["noise_scale"]
     assert study.releases["mu"].to_numpy() == pytest.approx(fit.spend["mu"].to_numpy())
-    assert study.guarantee.epsilon == fit.guarantee.epsilon
+    assert study.guarantee.epsilon == fit.privacy.epsilon
 
 
 def test_rare_levels_are_proposed_for_merging_and_frequent_ones_are_not() -> None:
@@ -323,8 +323,8 @@ def test_a_declared_effect_changes_the_prior_of_the_released_model() -> None:
     words = {"privacy": BUDGET, "penalty": "none", "seed": 1, "progress": False}
     plain = dpglm.fit(formula, frame, **words)
     changed = dpglm.fit(formula, frame, schema=replace(schema, variables=told), **words)
-    before = {block.label: block.prior for block in plain.released.term_columns}
-    after = {block.label: block.prior for block in changed.released.term_columns}
+    before = {block.label: block.prior for block in plain._record.released.term_columns}
+    after = {block.label: block.prior for block in changed._record.released.term_columns}
     factor = {label: float(np.mean(after[label] / before[label])) for label in before}
     assert factor.pop("np.log1p(educ)") == pytest.approx(2.0)
     assert factor.pop("age") == pytest.approx(0.5 / 3.0)

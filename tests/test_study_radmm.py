@@ -177,7 +177,7 @@ def test_the_noise_whose_cost_is_told_is_the_noise_that_is_drawn(eta: float) -> 
     printed = 2.0 / (len(frame) * (1.0 + eta * RHO_PRINTED))
     expected = printed * accounting.printed_multiple(1.0, RHO_PRINTED)
     assert fit.mechanism["noise_scale"] == pytest.approx(expected)
-    assert "NOT PRIVATE" in fit.alarm
+    assert "NOT PRIVATE" in fit._record.alarm
 
 
 def test_jobs_are_distinct_and_so_are_their_seeds() -> None:

@@ -13,7 +13,7 @@ import dpglm
 REPORTS = Path(__file__).parent.parent / "reports"
 
 
-def affairs() -> dpglm.Fitted:
+def affairs() -> dpglm.FitResult:
     """Who had an affair? Estimates with intervals; whether one woman answered at all is hidden.
 
     Levels that most women chose are the references: every comparison shares their error.
@@ -28,7 +28,7 @@ def affairs() -> dpglm.Fitted:
     )
 
 
-def visits() -> dpglm.Fitted:
+def visits() -> dpglm.FitResult:
     """Who saw a doctor at all in a year? A sparse model, and intervals that no penalty shrinks."""
     years = dpglm.load_data("randhie")
     return dpglm.fit(

@@ -177,9 +177,6 @@ def _exact_path(record: FitRecord) -> None:
     path = record.exact_path
     if path is None:
         return
-    # Seeded noise carries no promise either, but its numbers are those of a private method.
-    if record.guarantee.private or math.isfinite(record.guarantee.epsilon):
-        raise store_error("exact_path of a fit with a privacy budget", "a path in fits without privacy only")
     steps, held_out = len(path.strengths), len(path.strengths) if path.folds else 0
     if path.coefficients.shape != (steps, len(record.names)):
         raise store_error("exact_path.coefficients of another length", "one per strength and name")

@@ -5,13 +5,14 @@ The fields and their types are the format of a saved result, see :mod:`dpglm.pos
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from dpglm.errors import StoreError
+from dpglm.errors import PrivacyError, StoreError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
 from dpglm.inference.exact_path import ExactPath
@@ -101,6 +102,13 @@ class FitRecord:
         for item in fields(self):
             if item.compare:
                 object.__setattr__(self, item.name, locked(getattr(self, item.name)))
+        # Seeded noise carries no promise either, but its numbers are those of a private method.
+        if self.exact_path is not None and (self.private or math.isfinite(self.guarantee.epsilon)):
+            raise PrivacyError(
+                "an exact path in a result with a privacy budget",
+                expected="exact numbers in fits with privacy=None only",
+                remedy="Leave exact_path out.",
+            )
         object.__setattr__(self, "names", tuple(self.names))
         if self.released is not None:
             # Half of twice a number is the number: a symmetric matrix stays as it is.

@@ -13,7 +13,7 @@ import numpy as np
 
 import dpglm
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.results.fitted import Fitted
+from dpglm.results.fit_result import FitResult
 from dpglm.typing import FloatVector
 from reports.dpsc.tables import Sample, sample
 from reports.studies.runner import Job, Result, key_of
@@ -70,7 +70,7 @@ def work(job: Job) -> Result:
     return {**found, "seconds": time.process_time() - start}
 
 
-def fitted(rows: Sample, job: Job) -> Fitted:
+def fitted(rows: Sample, job: Job) -> FitResult:
     """The fit that a job asks for; its noise has a seed of its own."""
     kind = str(job["kind"])
     asked: dict[str, Any] = {"penalty": job["penalty"], "progress": False, "schema": rows.schema}
@@ -95,7 +95,7 @@ def fitted(rows: Sample, job: Job) -> Fitted:
     return dpglm.fit(rows.formula, rows.train, privacy=privacy, seed=seed, **asked)
 
 
-def metrics(rows: Sample, fit: Fitted, c: float) -> Result:
+def metrics(rows: Sample, fit: FitResult, c: float) -> Result:
     """What the figures show of a fit.
 
     Returns

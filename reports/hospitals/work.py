@@ -65,7 +65,7 @@ def _judged(job: Job, rows: Network) -> Result:
         "main": _auc(source, main),
         "moved": moved,
     }
-    signs = [fit.stack.weights[1:] < 0.0 for fit in fits.values() if fit.stack is not None]
+    signs = [fit._record.part.weights[1:] < 0.0 for fit in fits.values() if fit._record.part is not None]
     return found if not signs else {**found, "negative": float(np.mean(np.concatenate(signs)))}
 
 

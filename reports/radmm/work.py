@@ -43,7 +43,11 @@ def work(job: Job) -> Result:
     except DpglmError as refusal:
         return {"refused": refusal.found}
     seconds = time.perf_counter() - start
-    return {"seconds": round(seconds, 3), "strength_used": fit.strength, **judged(fit, rows, job["family"])}
+    return {
+        "seconds": round(seconds, 3),
+        "strength_used": fit._record.strength,
+        **judged(fit, rows, job["family"]),
+    }
 
 
 def judged(fit: Any, rows: Split, family: str) -> Result:
@@ -51,13 +55,13 @@ def judged(fit: Any, rows: Split, family: str) -> Result:
     link = np.asarray(fit.predict(rows.test, what="link"), dtype=np.float64)
     loss = family_of(family).loss(link, rows.positive.astype(np.float64))
     slopes = np.array(
-        [value for name, value in zip(fit.names, fit.estimates, strict=True) if name != "Intercept"]
+        [value for name, value in zip(fit.names, fit._record.estimates, strict=True) if name != "Intercept"]
     )
     found: Result = {
         "accuracy": float(np.mean((link > 0.0) == rows.positive)),
         "majority": float(max(rows.positive.mean(), 1.0 - rows.positive.mean())),
         "loss": float(np.mean(loss)),
-        "length": rows.length(fit.estimates),
+        "length": rows.length(fit._record.estimates),
         "nonzero": int(np.count_nonzero(slopes)),
         "columns": len(slopes),
     }

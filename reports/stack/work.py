@@ -46,17 +46,17 @@ def work(job: Job) -> Result:
     except DpglmError as refusal:
         return {"refused": refusal.found}
     found: Result = {"seconds": round(time.perf_counter() - start, 3), "auc": _auc(fit, rows)}
-    if fit.stack is not None and job["combine"] == "model":
-        found["negative"] = float(np.mean(fit.stack.weights[1:] < 0.0))
+    if fit._record.part is not None and job["combine"] == "model":
+        found["negative"] = float(np.mean(fit._record.part.weights[1:] < 0.0))
     alone = (job["epsilon"], job["models"], job["combine"]) == (EPSILON, K, "model")
-    if METHODS[job["method"]].weighs and alone and fit.stack is not None:
+    if METHODS[job["method"]].weighs and alone and fit._record.part is not None:
         found |= parts(fit, rows)
     return found
 
 
 def parts(fit: Any, rows: Sample) -> Result:
     """Areas of the models of a stack alone, and of their votes: post-processing of what was released."""
-    stack = fit.stack
+    stack = fit._record.part
     count = len(stack.names)
     alone = [replace(stack, weights=np.concatenate([[0.0], one])) for one in np.eye(count)]
     weights = [float(share) for share in dict(fit.mechanism["importance"]).values()]

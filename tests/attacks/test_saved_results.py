@@ -11,8 +11,7 @@ import pytest
 import dpglm
 from dpglm.errors import StoreError
 from dpglm.postprocessing import store
-from dpglm.postprocessing.document import MAX_BYTES
-from dpglm.postprocessing.store import from_json, read, to_json
+from dpglm.postprocessing.store import MAX_BYTES, from_json, read, to_json
 from tests.attacks.ledgers import ran
 from tests.golden.examples import private_fit
 from tests.work import counted_work

@@ -64,8 +64,8 @@ def observed(rows: list[dict[str, Any]], relation: str) -> tuple[str, dict[str, 
     public["mechanism"] = {
         name: value for name, value in fit.mechanism.items() if name not in ("strength_sum", "row_stretch")
     }
-    assert np.isfinite(fit.estimates).all()
-    shape = (fit.estimates.shape, fit.coded.shape, fit.selected_mask.shape)
+    assert np.isfinite(fit._record.estimates).all()
+    shape = (fit._record.estimates.shape, fit._record.coded.shape, fit._record.selected_mask.shape)
     return f"{log.getvalue()} {[str(w.message) for w in warned]} {sorted(public.items())} {shape}", public
 
 

@@ -176,10 +176,10 @@ def test_a_private_fit_spends_all_on_the_estimate_and_classifies(name, privacy, 
         privacy=dpglm.Privacy(epsilon, delta, relation),
         seed=3,
     )
-    assert fit.guarantee.theorem == "Theorem C"
-    assert fit.mechanism["loss_width"] == 0.5
-    assert fit.released is None
-    assert not any("curvature" in line.release for line in fit.spend_lines)
+    assert fit.privacy.theorem == "Theorem C"
+    assert fit.specification.family.options.get("width", 0.5) == 0.5
+    assert fit._record.released is None
+    assert not any("curvature" in line.release for line in fit._record.spend_lines)
     assert np.isnan(fit.bse).all()
     assert np.mean(fit.predict(data, what="class") == data["y"]) > 0.8
     fit.save(tmp_path / "fit.json")
@@ -217,7 +217,7 @@ def test_what_needs_a_likelihood_is_refused_or_says_why(name):
 def test_an_audit_of_another_width_rebuilds_the_plan_from_the_result(name):
     data, family = frame(300), families[name](2.0)
     fit = dpglm.fit("y ~ a", data, schema=SCHEMA, family=family, penalty="none", privacy=(1.0, 1e-6), seed=1)
-    assert fit.mechanism["loss_width"] == 2.0
+    assert fit.specification.family.options["width"] == 2.0
     subject = subject_of(fit)
     (release,) = subject.plan.releases
     assert isinstance(release, PerturbedMinimiser)
@@ -233,4 +233,6 @@ def test_an_offset_is_part_of_the_margin(name):
     options = {"schema": schema, "family": name, "penalty": "none", "privacy": None}
     plain = dpglm.fit("y ~ a + b", data, **options)
     moved = dpglm.fit("y ~ a + b + offset(shift)", data, **options)
-    np.testing.assert_allclose(moved.estimates, plain.estimates - np.array([0.0, 0.5, 0.0]), atol=1e-5)
+    np.testing.assert_allclose(
+        moved._record.estimates, plain._record.estimates - np.array([0.0, 0.5, 0.0]), atol=1e-5
+    )

@@ -167,7 +167,7 @@ def everything(fit: Any, *, plots: bool = False) -> dict[str, Any]:
         "page": fit.to_html(),
         "json": dpglm.postprocessing.store.to_json(fit),
         "fields": sorted((name, _plain(value)) for name, value in vars(fit).items() if name != "row_map"),
-        "pickle": pickle.dumps([fit.params, fit.privacy, fit.schema, fit.mechanism]),
+        "pickle": pickle.dumps([fit.params, fit.privacy, fit.specification.schema, fit.mechanism]),
     }
     asked: dict[str, Callable[[], Any]] = {
         "tidy": lambda: fit.tidy().to_csv(),

@@ -96,11 +96,11 @@ def test_a_site_has_a_fit_in_the_order_given() -> None:
     fits = fit(tables("south", "north", "east"))
     assert isinstance(fits, dpglm.SiteFits)
     assert list(fits) == ["south", "north", "east"]
-    assert all(isinstance(one, dpglm.Fitted) and one.formula == FORMULA for one in fits.values())
+    assert all(isinstance(one, dpglm.FitResult) and one.formula == FORMULA for one in fits.values())
     assert list(fits.params.columns) == list(fits)
     assert list(fits.params.index) == ["Intercept", "age", "dose"]
     for site in fits:
-        np.testing.assert_array_equal(fits.params[site], fits[site].estimates)
+        np.testing.assert_array_equal(fits.params[site], fits[site]._record.estimates)
 
 
 def test_without_privacy_a_site_is_fitted_as_if_alone() -> None:
@@ -114,7 +114,7 @@ def test_without_privacy_a_site_is_fitted_as_if_alone() -> None:
 
 
 def test_a_single_table_is_fitted_as_ever() -> None:
-    assert type(fit(table(0))) is dpglm.Fitted
+    assert type(fit(table(0))) is dpglm.FitResult
     assert type(fit({"north": table(0)})) is dpglm.SiteFits
 
 
@@ -156,10 +156,10 @@ def test_the_table_has_a_column_a_site_and_says_what_all_cost() -> None:
 def test_a_seed_gives_every_site_noise_of_its_own() -> None:
     same = table(0)
     fits = fit({"north": same, "south": same})
-    assert (fits["north"].estimates != fits["south"].estimates).all()
+    assert (fits["north"]._record.estimates != fits["south"]._record.estimates).all()
     assert fits == fit({"north": same, "south": same})
     assert fits["north"] != fit({"north": same}, seed=2)["north"]
-    assert fits["north"].estimates[0] != fit(same).estimates[0]
+    assert fits["north"]._record.estimates[0] != fit(same)._record.estimates[0]
     assert fit({"north": same, "east": table(3)})["north"] == fits["north"]  # its place, not the others
     assert not fits.privacy.private
     assert fits.privacy.reason == "seeded"
@@ -410,8 +410,8 @@ def test_sites_may_bring_their_own_schema_where_they_agree() -> None:
         return dpglm.declare(table(place), dpglm.Schema.of(SCHEMA, **settings))
 
     fits = fit({"a": declared(0, rows=60, title="a"), "b": declared(1, rows=70, title="b")}, schema=None)
-    assert [one.schema["title"] for one in fits.values()] == ["a", "b"]
-    assert [one.schema["rows"] for one in fits.values()] == [60, 70]
+    assert [one.specification.schema["title"] for one in fits.values()] == ["a", "b"]
+    assert [one.specification.schema["rows"] for one in fits.values()] == [60, 70]
     for settings, named in (({"unit": "one visit"}, "unit"), ({"sites": "disjoint"}, "sites")):
         with pytest.raises(SchemaError, match=f"'b' declares {named} differently from site 'a'"):
             fit({"a": declared(0), "b": declared(1, **settings)}, schema=None)
@@ -436,7 +436,7 @@ def test_the_declaration_of_sites_goes_round_and_is_shown(tmp_path: Path) -> Non
     one = fit(table(0), schema=DISJOINT)
     assert "disjoint" in one.to_html()
     assert "disjoint" not in fit(table(0)).to_html()
-    assert one.guarantee == fit(table(0)).guarantee  # one table: nothing to compose
+    assert one.privacy == fit(table(0)).guarantee  # one table: nothing to compose
 
 
 @pytest.mark.parametrize("word", ["", "Disjoint", "yes", True, 1, ["disjoint"]])
@@ -469,7 +469,7 @@ def test_disjoint_sites_do_not_share_a_table(kind: str, tmp_path: Path, ledger: 
 def test_budgets_add_unless_disjointness_is_declared() -> None:
     for schema, epsilon in ((SCHEMA, 3.0), (DISJOINT, 1.0)):
         fits = fit(tables("a", "b", "c"), schema=schema, seed=None)
-        assert [one.guarantee.epsilon for one in fits.values()] == [1.0] * 3
+        assert [one.privacy.epsilon for one in fits.values()] == [1.0] * 3
         assert fits.privacy.epsilon == epsilon
         assert fits.privacy.private
     told = fit(tables("a", "b", "c"), seed=None).together

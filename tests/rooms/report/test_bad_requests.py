@@ -10,13 +10,13 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.report.page import render
 from dpglm.report.plots import plot
 from dpglm.report.wording import chance, percent
-from dpglm.results.fitted import Fitted
+from dpglm.results.fit_result import FitResult
 from tests.rooms.report import specimen
 
 
 def fitted():
     made = specimen.fit()
-    return Fitted(**{name: getattr(made, name) for name in FitRecord.__dataclass_fields__})
+    return FitResult(**{name: getattr(made, name) for name in FitRecord.__dataclass_fields__})
 
 
 @pytest.mark.parametrize("choices", [5, "tuning", ["tuning"], {"tuning": 5}, {5: "fixed"}])

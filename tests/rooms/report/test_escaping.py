@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpglm.postprocessing.spending import SpendLine
 from dpglm.report.page import render
-from dpglm.results.fit_result import FitResult, SpendLine
+from dpglm.results.fit_result import FitResult
 from tests.rooms.report.reading import Element, Page
 from tests.rooms.report.specimen import NAMES, approximate, fit, interval, ledger, pure, schema
 
@@ -169,7 +170,7 @@ def test_the_law_would_see_an_unescaped_name() -> None:
 
 @pytest.mark.parametrize("words", ATTACKS)
 def test_labels_of_a_released_model_stay_text(words: str) -> None:
-    model = interval().released
+    model = interval()._record.released
     assert model is not None
     blocks = tuple(replace(block, label=words) for block in model.term_columns)
     names = (words, *(f"{words}{k}" for k in range(1, 6)))

@@ -184,7 +184,7 @@ def test_many_intervals_show_the_clearest_and_say_how_many() -> None:
 
 def test_no_intervals_no_figures_of_them() -> None:
     assert variance_figure(fit()) is None
-    none = interval(released=replace(interval().released, information_scale=1e6))
+    none = interval(released=replace(interval()._record.released, information_scale=1e6))
     assert none.bse.isna().all()
     assert variance_figure(none) is None
     assert "No coefficient has an interval." in Page(render(none)).visible

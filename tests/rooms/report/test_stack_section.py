@@ -7,9 +7,10 @@ from collections import Counter
 import pytest
 
 from dpglm.papers.stacking.figure import MOST_BOXES
+from dpglm.postprocessing.spending import SpendLine
 from dpglm.report.page import render
 from dpglm.report.plots import plot
-from dpglm.results.fit_result import FitResult, SpendLine
+from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import coefficient
 from tests.rooms.report.reading import Element, Page
 from tests.rooms.report.specimen import GROUPS, PAGES, approximate, fit, pure, stack, stacked
@@ -34,15 +35,17 @@ def test_a_fit_that_is_one_model_has_no_such_section() -> None:
 def test_models_are_listed_with_terms_and_weights() -> None:
     result = stacked()
     rows = table(Page(render(result)), MODELS)
-    assert result.stack is not None
+    assert result._record.part is not None
     assert [row[0] for row in rows] == list(GROUPS)
     assert rows[1][1] == "educ, C(occupation)"
-    assert [row[2] for row in rows] == [coefficient(weight) for weight in result.stack.weights[1:]]
+    assert [row[2] for row in rows] == [coefficient(weight) for weight in result._record.part.weights[1:]]
 
 
 def test_models_that_read_every_term_list_them_all() -> None:
     rows = table(Page(render(PAGES["votes_seeded"][0]())), MODELS)
-    assert {row[1] for row in rows} == {", ".join(term for term, _ in fit().terms if term != "Intercept")}
+    assert {row[1] for row in rows} == {
+        ", ".join(term for term, _ in fit()._record.terms if term != "Intercept")
+    }
     assert {row[2] for row in rows} == {"1.000"}
 
 

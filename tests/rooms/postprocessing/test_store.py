@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from dpglm.errors import StoreError
 from dpglm.postprocessing import document
+from dpglm.postprocessing.spending import SpendLine
 from dpglm.postprocessing.store import fingerprint, from_json, read, save, to_json, writable, write_atomically
-from dpglm.results.fit_result import FitResult, SpendLine
+from dpglm.results.fit_result import FitResult
 from tests.golden.examples import RESULTS, interval_fit, private_fit
 
 SCALARS = st.one_of(

@@ -128,8 +128,8 @@ def test_a_stack_reads_back_to_the_last_bit(one, packed):
     result = fit(one)
     again = from_json(to_json(result, packed=packed))
     assert again == result
-    assert again.stack.coefficients.tobytes() == one.coefficients.tobytes()
-    assert again.stack.weights.tobytes() == one.weights.tobytes()
+    assert again._record.part.coefficients.tobytes() == one.coefficients.tobytes()
+    assert again._record.part.weights.tobytes() == one.weights.tobytes()
     assert fingerprint(again) == fingerprint(result)
     assert to_json(again) == to_json(result)
 
@@ -265,7 +265,7 @@ def test_predictions_are_those_of_the_stack(one):
 
 def test_the_linear_approximation_is_not_what_predicts():
     result = fit()
-    linear = ROWS @ result.coded
+    linear = ROWS @ result._record.coded
     assert not np.allclose(result.predict(FRAME, "link"), linear, equal_nan=True)
 
 
@@ -399,7 +399,7 @@ def test_summaries_of_other_fits_say_nothing_of_stacks():
 
 def test_tidy_frames_have_no_intervals_and_the_reason():
     frame = fit().tidy()
-    assert frame["estimate"].tolist() == fit().estimates.tolist()
+    assert frame["estimate"].tolist() == fit()._record.estimates.tolist()
     assert frame[["std_error", "conf_low", "conf_high", "debiased"]].isna().all(axis=None)
     assert frame["reason"].str.contains("stack of 2 models").all()
     assert fit().glance()["method"].item() == "pst-f"
@@ -543,12 +543,16 @@ def test_a_real_fit_with_a_stack_is_saved_loaded_and_predicts_alike(tmp_path):
     )
     size = len(plain.names)
     reads = np.zeros((2, size))
-    reads[0, :6], reads[1, [0, 6, 7]] = plain.coded[:6], plain.coded[[0, 6, 7]]
+    reads[0, :6], reads[1, [0, 6, 7]] = plain._record.coded[:6], plain._record.coded[[0, 6, 7]]
     one = Stack(
         ("job", "person"), (("C(occupation)",), ("age", "religious")), reads, "model", np.array([0.1, 1, 2])
     )
     result = dataclasses.replace(
-        plain, stack=one, method="pst-f", coded=one.linear(), estimates=plain.user_from_coded @ one.linear()
+        plain,
+        stack=one,
+        method="pst-f",
+        coded=one.linear(),
+        estimates=plain._record.user_from_coded @ one.linear(),
     )
     again = dpglm.load(result.save(tmp_path / "fit.json"))
     assert again == result
