@@ -98,7 +98,7 @@ class FitRecord:
             if np.shape(getattr(self, name)) != shape:
                 raise _shape_error(f"{name} of another length than names")
         if any(not 0 <= position < size for _, positions in self.terms for position in positions):
-            raise _shape_error("a term of a coefficient that is not there")
+            raise _shape_error("terms of a coefficient that is not there")
         for item in fields(self):
             if item.compare:
                 object.__setattr__(self, item.name, locked(getattr(self, item.name)))
