@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # No window and no display, whatever the machine.
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test lint audit benchmark golden studies clean
+.PHONY: demo test lint audit benchmark golden reports studies clean
 
 demo: $(VENV)/.package
 	$(BIN)/python -m vignettes.demo
@@ -29,19 +29,22 @@ audit: $(VENV)/.tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --thorough --durations=10 tests
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed
-	$(BIN)/python -m benchmarks.speed --peer-python $(PEERS)/bin/python
-	$(BIN)/python -m benchmarks.accuracy --peer-python $(PEERS)/bin/python
+	$(BIN)/python -m studies speed --peer-python $(PEERS)/bin/python
+	$(BIN)/python -m studies accuracy --peer-python $(PEERS)/bin/python
 
 golden: $(VENV)/.tests
 	$(BIN)/python -m tests.golden.regenerate
 	$(BIN)/python -m tests.golden.report_pages.regenerate
 	$(BIN)/python -m vignettes.pages
 
+# The example privacy reports and the index of reports/; pages of studies come from `make studies`.
+reports: $(VENV)/.package
+	$(BIN)/python -m studies.examples
+	$(BIN)/python -m studies index
+
 studies: $(VENV)/.package
-	$(BIN)/python -m reports.dpsc --jobs 2
-	$(BIN)/python -m reports.radmm --jobs 2
-	$(BIN)/python -m reports.stack --jobs 2
-	$(BIN)/python -m reports.hospitals --jobs 2
+	for name in coverage dpsc radmm stacking hospitals; do $(BIN)/python -m studies run $$name --jobs 2 || exit 1; done
+	$(BIN)/python -m studies index
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -53,7 +56,7 @@ $(VENV)/.tests: $(VENV)/.package
 	$(BIN)/python -m pip install --quiet --editable ".[test]" --config-settings editable_mode=compat
 	touch $@
 
-$(PEERS)/.installed: benchmarks/requirements-peers.txt
+$(PEERS)/.installed: studies/requirements-peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --requirement $<
 	touch $@

@@ -15,25 +15,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpglm import errors as errors
     from dpglm import methods as methods
-    from dpglm.api import compare as compare
+    from dpglm.api import audit as audit
     from dpglm.api import fit as fit
     from dpglm.api import load as load
     from dpglm.api import load_data as load_data
+    from dpglm.api import plan as plan
     from dpglm.auditing.result import Audit as Audit
-    from dpglm.auditing.verb import audit as audit
-    from dpglm.data.schema.declaration import declare as declare
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
+    from dpglm.data.tables.datasets import declare as declare
     from dpglm.glm import families as families
     from dpglm.glm import penalties as penalties
     from dpglm.ledger.ledger import Ledger as Ledger
-    from dpglm.planning.study_plan import StudyPlan as StudyPlan
-    from dpglm.planning.verb import plan as plan
+    from dpglm.planning.expectation import Expectation as Expectation
     from dpglm.privacy.budget import Privacy as Privacy
     from dpglm.privacy.guarantee import Guarantee as Guarantee
+    from dpglm.results.compare import compare as compare
     from dpglm.results.fit_result import FitResult as FitResult
     from dpglm.results.site_fits import SiteFits as SiteFits
+    from dpglm.spec.model_spec import ModelSpec as ModelSpec
+    from dpglm.spec.plan import Plan as Plan
 
 __version__ = "0.1.0"
 
@@ -41,17 +43,19 @@ __version__ = "0.1.0"
 _HOMES = {
     "Audit": "dpglm.auditing.result",
     "Categorical": "dpglm.data.schema.variables",
+    "Expectation": "dpglm.planning.expectation",
     "FitResult": "dpglm.results.fit_result",
     "Guarantee": "dpglm.privacy.guarantee",
     "Ledger": "dpglm.ledger.ledger",
+    "ModelSpec": "dpglm.spec.model_spec",
     "Numeric": "dpglm.data.schema.variables",
+    "Plan": "dpglm.spec.plan",
     "Privacy": "dpglm.privacy.budget",
     "Schema": "dpglm.data.schema.schema",
     "SiteFits": "dpglm.results.site_fits",
-    "StudyPlan": "dpglm.planning.study_plan",
-    "audit": "dpglm.auditing.verb",
-    "compare": "dpglm.api",
-    "declare": "dpglm.data.schema.declaration",
+    "audit": "dpglm.api",
+    "compare": "dpglm.results.compare",
+    "declare": "dpglm.data.tables.datasets",
     "errors": "dpglm.errors",
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",
@@ -59,7 +63,7 @@ _HOMES = {
     "load_data": "dpglm.api",
     "methods": "dpglm.methods",
     "penalties": "dpglm.glm.penalties",
-    "plan": "dpglm.planning.verb",
+    "plan": "dpglm.api",
 }
 
 _MODULES = {"errors", "families", "methods", "penalties"}

@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from dpglm.auditing.verb import audit
-from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.formula.parse import parse
-from dpglm.data.schema.declaration import find_schema
+from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.datasets import load_table
-from dpglm.errors import StoreError
+from dpglm.data.tables.datasets import find_schema, load_table
+from dpglm.errors import MethodError, PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
-from dpglm.methods.base import Method, methods
+from dpglm.methods.base import Method
 from dpglm.postprocessing.specification import Goal
 from dpglm.postprocessing.store import read
-from dpglm.privacy.budget import Privacy
-from dpglm.registry import with_options
-from dpglm.results.compare import compare
+from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
-from dpglm.spec.fitting import STEPS, Asked, Modelled, RowMap, charge, steps
-from dpglm.spec.sites import fit_sites, is_sites
+from dpglm.spec.model_spec import ModelSpec, plan_of
+from dpglm.spec.plan import Plan
+from dpglm.spec.sites import fit_sites, is_sites, site_schemas, site_tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["audit", "compare", "fit", "load", "load_data"]
-
 
 @overload
 def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
-    formula: str,
+    formula: str | Plan,
     data: Mapping[str, object],
     *,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
@@ -55,7 +47,7 @@ def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
 ) -> SiteFits: ...
 @overload
 def fit(
-    formula: str,
+    formula: str | Plan,
     data: object,
     *,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
@@ -70,7 +62,7 @@ def fit(
     progress: bool | None = None,
 ) -> FitResult: ...
 def fit(
-    formula: str,
+    formula: str | Plan,
     data: object,
     *,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
@@ -88,8 +80,9 @@ def fit(
 
     Parameters
     ----------
-    formula : str
-        A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``.
+    formula : str or Plan
+        A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan,
+        which says all but data, ledger, seed and progress.
     data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
         Private rows. Files are read in row blocks. ``{"north": frame, "south": "south.csv"}`` fits the same
         model once a site, each under the whole budget. Unless the schema says ``sites: disjoint``, that is,
@@ -155,50 +148,199 @@ def fit(
     >>> result.names
     ('Intercept', 'x1', 'x2')
     """
-    budget = privacy_of(privacy)
-    noise = noise_of(seed)
+    if isinstance(formula, Plan):
+        _refuse_options(schema, family, penalty, strength, goal, method, privacy)
+        return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
+
+    def specified(declared: Schema) -> ModelSpec:
+        return ModelSpec.of(
+            formula,
+            declared,
+            family=family,
+            penalty=penalty,
+            strength=strength,
+            goal=goal,
+            method=method,
+            privacy=privacy,
+        )
+
+    privacy_of(privacy)  # refused before a table is looked for
+    noise_of(seed)
     book = ledger_of(ledger)
-    asked = Asked.of(
-        formula, family=family, penalty=penalty, strength=strength, goal=goal, method=method, budget=budget
+    if not is_sites(data):
+        plan = specified(find_schema(data, schema)).plan()
+        return plan.fit(data, ledger=book, seed=seed, progress=progress)
+    tables = site_tables(data)
+    schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
+    spec = specified(next(iter(schemas.values())))
+    return fit_sites(spec, tables, ledger=book, seed=seed, progress=progress, schemas=schemas)
+
+
+def plan(
+    formula: str,
+    schema: Schema | Mapping[str, Any] | str | PathLike[str],
+    *,
+    n: int | None = None,
+    family: str | Family = "binomial",
+    penalty: str | Penalty = "l1",
+    strength: float | None = None,
+    privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
+    goal: Goal = "explain",
+    method: str | Method = "auto",
+) -> Plan:
+    """The plan of a fit, before any data are touched: its releases, their price and expected precision.
+
+    ``plan.fit(data)`` runs it: the plan that was approved is the plan that is charged, and its fingerprint
+    stands in the ledger, in the result and in the report. Planning costs no privacy.
+
+    Parameters
+    ----------
+    formula : str
+        As for `dpglm.fit`.
+    schema : Schema, dict, path, or a table that carries one
+        Public bounds and levels. ``shares`` of levels, and ``mean`` and ``sd`` of numbers, make what is
+        expected better; without them levels are taken to be equally frequent, and numbers to lie in the
+        middle of their bounds with a sixth of their range as standard deviation.
+    n : int, optional
+        Expected number of rows; None is what the schema declares.
+    family, penalty, strength, goal, method
+        As for `dpglm.fit`.
+    privacy : float, (epsilon, delta) or Privacy
+        The budget, required.
+
+    Returns
+    -------
+    Plan
+        With ``fit(data)``, ``audit()``, ``expected(n=...)``, ``summary()`` and ``fingerprint``.
+
+    Raises
+    ------
+    PrivacyError, FormulaError, SchemaError, MethodError
+        As `dpglm.fit`; also for a number of rows out of range.
+
+    Notes
+    -----
+    What is expected is an orientation: columns are taken to overlap like normal scores with correlation .5,
+    and to explain a fifth of the response. The fit decides by ``Schema(rows=...)``, not by ``n``, whether a
+    penalty that selects is worth releasing the information matrix for.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> schema = dpglm.Schema.of(
+    ...     {
+    ...         "ill": ["no", "yes"],
+    ...         "age": {"bounds": (18, 90), "mean": 50, "sd": 15},
+    ...         "job": {"levels": ["office", "care", "mine", "sea"], "shares": [0.6, 0.37, 0.02, 0.01]},
+    ...     }
+    ... )
+    >>> plan = dpglm.plan("ill ~ age + job", schema, n=4000, privacy=(1.0, 1e-6), penalty="none")
+    >>> plan.expected().printed
+    (True, True, False, False, True)
+    >>> [merger.levels for merger in plan.expected().mergers]
+    [('sea', 'mine')]
+    """
+    if privacy is None:
+        raise PrivacyError(
+            "privacy=None for a plan", expected="the budget that the fit will have", remedy=REMEDY
+        )
+    declared = schema if isinstance(schema, Schema | Mapping | str | PathLike) else find_schema(schema)
+    spec = ModelSpec.of(
+        formula,
+        declared,
+        family=family,
+        penalty=penalty,
+        strength=strength,
+        goal=goal,
+        method=method,
+        privacy=privacy,
     )
-    if is_sites(data):
-        return fit_sites(asked, data, schema=schema, ledger=book, seed=seed, progress=progress)
-    with steps(STEPS, progress) as step:
-        step(0)
-        modelled = Modelled.of(asked, find_schema(data, schema))
-        planned = modelled.plan(modelled.design(data), seeded=not noise.private)
-        step(1)
-        # Charge before reading: an interrupt from here on loses budget, never privacy.
-        state = charge(book, planned.guarantee, planned.what)
-        step(2)
-        estimate = planned.solve(noise)
-        step(3)
-        return planned.write_up(estimate, noise, state)
+    return spec.plan(n=n)
+
+
+def audit(
+    what: FitResult | Plan,
+    *,
+    trials: int = 10_000,
+    confidence: float = 0.9999,
+    progress: bool | None = True,
+    seed: int | None = None,
+) -> Audit:
+    """A lower bound on what a fit gives away, from draws on neighbouring tables made of its schema.
+
+    The plan is made again from the specification that a fit keeps, and its releases are drawn as a fit draws
+    them, on pairs of tables that differ in one row. No private table is read, so an audit costs no privacy.
+    Half of the draws choose the pair, a statistic of the outputs (a likelihood ratio, or one that is learned)
+    and events; the other half counts these, with exact binomial bounds.
+
+    Parameters
+    ----------
+    what : FitResult or Plan
+        What `dpglm.fit`, `dpglm.load` or `dpglm.plan` gave back.
+    trials : int
+        Draws on each table, for each release and for the whole method.
+    confidence : float
+        All bounds hold together with at least this probability, between 0 and 1.
+    progress : bool or None
+        A bar over the draws, whose number is public; None shows it in a terminal only.
+    seed : int, optional
+        Repeatable draws; by default noise comes from the operating system, as in a fit.
+
+    Returns
+    -------
+    Audit
+        With ``summary()``, ``tidy()``, ``plot()`` and ``passed``.
+
+    Raises
+    ------
+    MethodError
+        Something that is neither fit nor plan, a fit without a promise, a fit that was made by another
+        version whose plan was another one, or numbers out of range.
+
+    Notes
+    -----
+    A bound below the claim does not prove the claim; a bound above it refutes it. With few draws the bound on
+    epsilon at a small delta stays far below any claim: verdicts also use the other points of a claim, its
+    curve and its mu.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang and Kifer (2018), "Detecting violations of differential privacy", CCS; Gilbert and
+    McMillan (2018), "Property testing for differential privacy"; Jagielski, Ullman and Oprea (2020),
+    "Auditing differentially private machine learning", NeurIPS, for bounds from counts of events.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> schema = {"y": (0, 1), "x": (0, 9)}
+    >>> plan = dpglm.plan("y ~ x", schema, n=99, privacy=(1.0, 0.05), family="gaussian")
+    >>> found = dpglm.audit(plan, trials=1000, seed=1, progress=False)
+    >>> found.passed, found.rows[-1].epsilon < 1.0
+    (True, True)
+    """
+    subject = what if isinstance(what, Plan) else plan_of(what)
+    return subject.audit(trials=trials, confidence=confidence, progress=progress, seed=seed)
 
 
 def load(path: str | PathLike[str]) -> FitResult:
-    """Read a result written by ``save``; it predicts again, from its own schema and formula.
+    """Read a result written by ``save``; it predicts again, from its own specification.
 
     Raises
     ------
     StoreError
         Not a saved result, or one of another version.
-    SchemaError, FormulaError
-        A file whose schema or formula was tampered with.
+    SchemaError, FormulaError, MethodError
+        A file whose specification was tampered with.
     """
     record = read(path)
-    asked = record.specification
-    declared = Schema.from_dict(asked.schema)
-    model = parse(asked.formula, declared)
-    method = with_options(methods[asked.method.name], json.dumps(asked.method.options))
-    coding = Coding.of(model, kind=method.coding)
-    if coding.names != record.names:
+    model = ModelSpec.of_document(record.specification).coded_model
+    if model.coding.names != record.names:
         raise StoreError(
             "coefficients that do not belong to the saved formula and schema",
             expected="a file as written by save()",
             remedy="Save the result again from the fit itself.",
         )
-    return FitResult(replace(record, row_map=RowMap(declared, RowEncoder(model, coding))))
+    return FitResult(replace(record, row_map=model))
 
 
 def load_data(name: str) -> pd.DataFrame:
@@ -211,3 +353,16 @@ def load_data(name: str) -> pd.DataFrame:
     6366
     """
     return load_table(name)
+
+
+def _refuse_options(schema: object, *options: object) -> None:
+    """A plan says all of these itself."""
+    defaults = ("binomial", "l1", None, "explain", "auto", REQUIRED)
+    if schema is not None or any(
+        one is not two and one != two for one, two in zip(options, defaults, strict=True)
+    ):
+        raise MethodError(
+            "a schema, model or budget beside a plan",
+            expected="a plan alone, which says all of it",
+            remedy="Plan again with these arguments, or leave them out.",
+        )

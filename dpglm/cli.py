@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from dpglm.api import fit as fit_model
+from dpglm.api import plan as plan_fit
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
-from dpglm.planning.verb import plan as plan_fit
 from dpglm.postprocessing.specification import Goal
 from dpglm.postprocessing.store import writable
 from dpglm.privacy.budget import Privacy
@@ -132,13 +132,13 @@ def plan(
     unit: str | None,
     family: str,
     penalty: str,
-    goal: str,
+    goal: Goal,  # click checks the choice
     method: str,
     rate: float | None,
     level: float,
 ) -> None:
     """Print what a fit of FORMULA can be expected to give; reads no data."""
-    study = plan_fit(
+    planned = plan_fit(
         formula,
         schema,
         n=n,
@@ -147,10 +147,8 @@ def plan(
         penalty=penalty,
         goal=goal,
         method=method,
-        rate=rate,
-        level=level,
     )
-    click.echo(str(study.summary()))
+    click.echo(str(planned.expected(rate=rate, level=level).summary()))
 
 
 @main.group()

@@ -7,16 +7,16 @@ import importlib
 import importlib.util
 import json
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from dpglm.errors import MethodError
 
-ArrayChunk = TypeVar("ArrayChunk")
+Piece = TypeVar("Piece")
 Concrete = TypeVar("Concrete")
 
 
-class Registry(Generic[ArrayChunk]):
+class Registry(Generic[Piece]):
     """Names of classes of one concept.
 
     Parameters
@@ -38,7 +38,7 @@ class Registry(Generic[ArrayChunk]):
 
     def __init__(self, concept: str, *homes: str) -> None:
         self._concept, self._homes = concept, list(homes)
-        self._pieces: dict[str, type[ArrayChunk]] = {}
+        self._pieces: dict[str, type[Piece]] = {}
         self._names: list[str] = []
 
     def discover(self) -> None:
@@ -64,7 +64,7 @@ class Registry(Generic[ArrayChunk]):
 
         return file_away
 
-    def __getitem__(self, name: str) -> type[ArrayChunk]:
+    def __getitem__(self, name: str) -> type[Piece]:
         if name not in self._pieces:
             self.discover()
         try:
@@ -76,7 +76,7 @@ class Registry(Generic[ArrayChunk]):
                 remedy=f"Choose a {self._concept} from this list, or pass an object of your own.",
             ) from None
 
-    def classes(self) -> dict[str, type[ArrayChunk]]:
+    def classes(self) -> dict[str, type[Piece]]:
         """Registered classes by class name."""
         self.discover()
         return {self._pieces[name].__name__: self._pieces[name] for name in self._names}
@@ -86,45 +86,45 @@ class Registry(Generic[ArrayChunk]):
         return iter(sorted(self._names))
 
 
-def options_text(piece: object, *, without: Iterable[str] = ()) -> str:
-    """Options of a dataclass that differ from their defaults, as JSON: ``{}`` where none does.
+def options_of(piece: object, *, without: Iterable[str] = ()) -> dict[str, object]:
+    """Options of a dataclass that differ from their defaults, as values that JSON keeps.
 
     Examples
     --------
     >>> from dpglm.glm.penalties.elastic_net import ElasticNet
-    >>> options_text(ElasticNet(strength=0.1, l1_ratio=0.9), without=["strength"])
-    '{"l1_ratio": 0.9}'
+    >>> options_of(ElasticNet(strength=0.1, l1_ratio=0.9), without=["strength"])
+    {'l1_ratio': 0.9}
     """
-    found = {}
+    options = {}
     for field in dataclasses.fields(piece) if dataclasses.is_dataclass(piece) else ():
         value = getattr(piece, field.name)
         value = value.tolist() if hasattr(value, "tolist") else value
-        own = field.init and not field.name.startswith("_")
-        if own and field.name not in without and value != field.default:
-            found[field.name] = value
-    return json.dumps(found, default=str)
+        public = field.init and not field.name.startswith("_")
+        if public and field.name not in without and value != field.default:
+            options[field.name] = value
+    plain: dict[str, object] = json.loads(json.dumps(options, default=str))
+    return plain
 
 
-def with_options(kind: type[ArrayChunk], text: str, *, without: Iterable[str] = ()) -> ArrayChunk:
-    """The piece of a class that ``options_text`` describes; the class checks each value.
+def with_options(kind: type[Piece], options: Mapping[str, object], *, without: Iterable[str] = ()) -> Piece:
+    """The piece of a class that options, as `options_of` gave them, describe; the class checks each value.
 
     Raises
     ------
     MethodError
-        Not such a text, or options that the class does not have.
+        Options that the class does not have.
 
     Examples
     --------
     >>> from dpglm.glm.penalties.elastic_net import ElasticNet
-    >>> with_options(ElasticNet, '{"l1_ratio": 0.9}').l1_ratio
+    >>> with_options(ElasticNet, {"l1_ratio": 0.9}).l1_ratio
     0.9
     """
     names = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
     try:
-        given = json.loads(text)
-        if isinstance(given, dict) and set(given) <= names - set(without):
-            return kind(**{name: _tuples(value) for name, value in given.items()})
-    except (TypeError, ValueError, RecursionError):
+        if set(options) <= names - set(without):
+            return kind(**{name: _tuples(value) for name, value in options.items()})
+    except (TypeError, ValueError):
         pass
     raise MethodError(
         f"options of {kind.__name__} that it does not have",
@@ -134,4 +134,4 @@ def with_options(kind: type[ArrayChunk], text: str, *, without: Iterable[str] = 
 
 
 def _tuples(value: object) -> object:
-    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -13,7 +13,7 @@ import polars
 import pytest
 
 import dpglm
-from dpglm.data.schema.declaration import declared
+from dpglm.data.tables.datasets import declared
 from dpglm.errors import BudgetExceeded, MethodError, PrivacyError, SchemaError
 
 FORMULA = "y ~ x1 + x2"
@@ -35,7 +35,7 @@ def test_the_call_of_the_readme_works_as_it_stands(data: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("goal", ["explain", "predict", "select"])
 def test_every_goal_is_accepted(data: pd.DataFrame, goal: Any) -> None:
-    assert dpglm.fit(FORMULA, data, privacy=1.0, goal=goal, seed=0).goal == goal
+    assert dpglm.fit(FORMULA, data, privacy=1.0, goal=goal, seed=0).specification.goal == goal
 
 
 @pytest.mark.parametrize("penalty", [*dpglm.penalties.penalties, dpglm.penalties.ElasticNet(0.01)])
@@ -73,7 +73,7 @@ def test_frames_files_and_arrow_tables_give_the_same_fit(data: pd.DataFrame, tmp
     plain.to_csv(csv, index=False)
     plain.to_parquet(parquet)
     fits = [
-        dpglm.fit(WITH_FACTOR, source, schema=schema, privacy=1.0, seed=5).estimates
+        dpglm.fit(WITH_FACTOR, source, schema=schema, privacy=1.0, seed=5).params.to_numpy()
         for source in (data, csv, str(parquet), polars.from_pandas(plain))
     ]
     for other in fits[1:]:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import json
 import math
 import re
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks import real_tables
-from reports.dpsc import __main__ as command
-from reports.dpsc import claims, fits, study, tables
-from reports.dpsc.findings import bars
-from reports.dpsc.grids import FULL, QUICK
-from reports.dpsc.summary import Found, value
-from reports.studies.runner import Job, Result, key_of
+from dpglm.privacy.description import ReleaseDescription
+from studies import __main__ as command
+from studies import real_tables
+from studies.dpsc import claims, fits, tables
+from studies.dpsc.findings import bars
+from studies.dpsc.grid import FULL, QUICK, strengths
+from studies.dpsc.study import STUDY
+from studies.dpsc.summary import Fits, value
+from studies.jobs import Job, Result, key_of
 
 SIMULATED = ("simulation by epsilon", "simulation by rows")
 
@@ -29,7 +28,7 @@ SIMULATED = ("simulation by epsilon", "simulation by rows")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a finished quick run."""
     out = tmp_path_factory.mktemp("dpsc")
-    assert command.main(["--quick", "--out", str(out)]) == 0
+    assert command.main(["run", "dpsc", "--quick", "--out", str(out)]) == 0
     return out
 
 
@@ -52,10 +51,12 @@ def test_quick_run_writes_every_figure_and_fit(quick: Path) -> None:
 @pytest.mark.audit
 def test_quick_results_are_those_of_the_jobs(quick: Path) -> None:
     """Metrics are within their ranges, and a fit without noise beats the printed one at this size."""
-    found = study.so_far(QUICK, quick)
+    findings = STUDY.findings(quick, quick=True)
+    assert findings.missing == 0
+    found = Fits.of(QUICK, findings.results)
     for name in SIMULATED:
-        results, zeros = found.fits[name], QUICK.grids[name].columns - len(tables.SIGNALS)
-        assert len(results) == len(QUICK.grids[name].jobs(study.strengths(found.tuned)))
+        results, zeros = found.by[name], QUICK.experiments[name].columns - len(tables.SIGNALS)
+        assert len(results) == len(QUICK.experiments[name].jobs(strengths(found.tuned)))
         for one in results:
             assert 0.0 <= one["error"] <= 1.0
             assert 0.0 <= one["mse"] <= 1.0
@@ -67,46 +68,24 @@ def test_quick_results_are_those_of_the_jobs(quick: Path) -> None:
         assert exact < printed
 
 
-@pytest.mark.audit
-def test_a_stopped_run_goes_on_and_ends_with_the_same_page(
-    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = (quick / study.FILE).read_text(encoding="utf-8").splitlines(keepends=True)
-    lost = [json.loads(line)["job"] for line in lines[-3:]]
-    (tmp_path / study.FILE).write_text("".join(lines[:-3]) + lines[-3][:40] + "\n", encoding="utf-8")
-    ran: list[str] = []
-
-    def counted(job: Job) -> Result:
-        ran.append(key_of(job))
-        return fits.work(job)
-
-    before = tmp_path / "before.html"
-    assert command.main(["--quick", "--so-far", "--out", str(tmp_path), "--page", str(before)]) == 0
-    assert "INCOMPLETE: 3 fits" in before.read_text(encoding="utf-8")
-    monkeypatch.setattr(study, "work", counted)
-    assert command.main(["--quick", "--out", str(tmp_path)]) == 0
-    assert sorted(ran) == sorted(map(key_of, lost))
-    assert _page(tmp_path) == _page(quick)
-    ran.clear()
-    study.run(QUICK, tmp_path)
-    assert not ran
+def _stand_in(job: Job) -> Result:
+    """Numbers as a fit gives them: errors fall with epsilon."""
+    if job["kind"] == fits.STRENGTH:
+        return {"loss": job["strength"], "seconds": 1.0}
+    found = dict.fromkeys(("error", "mse", "kept", "noise", "can", "ican", "distance"), 0.1)
+    return {**found, "error": 0.3 / (1.0 + (job.get("epsilon") or 9.0)), "seconds": 1.0}
 
 
-@pytest.mark.audit
 def test_absent_kdd_is_skipped_with_a_note(
-    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     empty = tmp_path / "no data"
     empty.mkdir()
-    own = [
-        line
-        for line in (quick / study.FILE).read_text(encoding="utf-8").splitlines()
-        if json.loads(line)["job"]["table"] == tables.SIMULATION
-    ]
-    (tmp_path / study.FILE).write_text("\n".join(own) + "\n", encoding="utf-8")
     monkeypatch.setenv(real_tables.VARIABLE, str(empty))
-    assert command.main(["--quick", "--out", str(tmp_path)]) == 0
-    assert "skipped: real table 'kddcup99' not found" in capsys.readouterr().err
+    study = replace(STUDY, work=_stand_in)
+    assert study.run(tmp_path, quick=True) == []
+    study.write(tmp_path / "dpsc.html", study.findings(tmp_path, quick=True))
+    assert "skipped: kddcup99: real table 'kddcup99' not found" in capsys.readouterr().err
     page = (tmp_path / "dpsc.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 6
     assert page.count("Not run: real table") == 2
@@ -117,16 +96,16 @@ def test_absent_kdd_is_skipped_with_a_note(
 def test_printed_fits_are_marked_and_corrected_ones_spend_what_was_asked() -> None:
     rows = tables.sample(tables.SIMULATION, 500, 0, 20)
     grid, given = (
-        QUICK.grids["simulation by epsilon"],
+        QUICK.experiments["simulation by epsilon"],
         {(tables.SIMULATION, one): 0.01 for one in fits.PENALTIES},
     )
     for kind in fits.KINDS:
         fit = fits.fitted(rows, grid.job(kind, "l1", 500, 0, 1.0, 0, given))
         if kind in (fits.EXACT, fits.PRINTED):
-            assert fit.mechanism["theorem"].startswith("none: NOT PRIVATE"), kind
+            assert fits.minimiser(fit).theorem.startswith("none: NOT PRIVATE"), kind
             assert math.isinf(fit.privacy.epsilon), kind
             continue
-        assert fit.mechanism["theorem"].startswith("Theorem"), kind
+        assert fits.minimiser(fit).theorem.startswith("objective perturbation"), kind
         assert fit.privacy.epsilon == 1.0, kind
         assert fit.privacy.delta == (0.0 if kind == fits.PURE else fits.DELTA), kind
 
@@ -134,7 +113,7 @@ def test_printed_fits_are_marked_and_corrected_ones_spend_what_was_asked() -> No
 def test_metrics_are_those_of_the_coefficients() -> None:
     """Recomputed by hand for a fit whose rows are not shortened."""
     rows = tables.sample(tables.SIMULATION, 500, 0, 20)
-    job = QUICK.grids["simulation by epsilon"].job(
+    job = QUICK.experiments["simulation by epsilon"].job(
         fits.EXACT, "l1", 500, 0, None, 0, {(tables.SIMULATION, "l1"): 0.003}
     )
     fit = fits.fitted(rows, job)
@@ -159,13 +138,15 @@ def test_noise_norm_is_that_of_the_design_table() -> None:
     """At n = 10,000, p = 100, c = 2.5 and K = 100 the printed formula gives 2.01 at epsilon 1, .50 at 4."""
     for epsilon, norm in ((1.0, 2.01), (4.0, 0.50)):
         gamma = (4.0 * 2.5 * 10_000 * epsilon / 100 - 2.8) / 8.0
-        card = {"noise": "as printed", "noise_scale": 1.0 / gamma}
-        assert fits.noise_norm(card, 100, 10_000, 2.5) == pytest.approx(norm, abs=0.005)
+        release = ReleaseDescription("printed DPSC", "", 1.0, "as printed", 1.0 / gamma, "")
+        assert fits.noise_norm(release, 100, 10_000, 2.5) == pytest.approx(norm, abs=0.005)
     random = np.random.default_rng(5)
     lengths = np.linalg.norm(random.normal(scale=3.0, size=(2_000, 100)), axis=1)
-    card = {"noise": "Gaussian, N(0, scale^2 I)", "noise_scale": 3.0}
-    assert fits.noise_norm(card, 100, 10, 0.0) == pytest.approx(lengths.mean() / 10, rel=0.01)
-    assert fits.noise_norm({"noise": "none"}, 100, 10, 0.0) is None
+    release = ReleaseDescription("minimiser", "", 1.0, "Gaussian, N(0, scale^2 I)", 3.0, "")
+    assert fits.noise_norm(release, 100, 10, 0.0) == pytest.approx(lengths.mean() / 10, rel=0.01)
+    assert (
+        fits.noise_norm(ReleaseDescription("exact minimiser", "", 0.0, "none", 0.0, ""), 100, 10, 0.0) is None
+    )
 
 
 def test_simulation_is_the_paper_s() -> None:
@@ -202,7 +183,7 @@ def test_bars_are_missed_when_accuracy_or_sparsity_is() -> None:
 
 def test_sayings_follow_the_numbers() -> None:
     """The same sayings with errors that fall and that rise with epsilon."""
-    interval_decisions = {}
+    verdicts = {}
     for direction in (1.0, -1.0):
         results = [
             {**_fit(0.2 + direction * 0.01 * place, 9, penalty), "kind": kind, "epsilon": epsilon}
@@ -210,17 +191,17 @@ def test_sayings_follow_the_numbers() -> None:
             for penalty in fits.PENALTIES
             for place, epsilon in enumerate((1.0, 2.0, 3.0))
         ]
-        table = claims.table(Found({"simulation by epsilon": results}, (), {}, 0.0))
+        table = claims.table(Fits({"simulation by epsilon": results}, ()))
         assert table is not None
         (row,) = (
             row for row in table.rows if row[0] == "Simulation: classification error falls with epsilon"
         )
-        interval_decisions[direction] = {cell.split(":")[0] for cell in row[1:]}
-    assert interval_decisions == {1.0: {"no"}, -1.0: {"yes"}}
+        verdicts[direction] = {cell.split(":")[0] for cell in row[1:]}
+    assert verdicts == {1.0: {"no"}, -1.0: {"yes"}}
 
 
 def test_full_study_is_the_paper_s_design() -> None:
-    epsilon, rows = FULL.grids["simulation by epsilon"], FULL.grids["simulation by rows"]
+    epsilon, rows = FULL.experiments["simulation by epsilon"], FULL.experiments["simulation by rows"]
     assert (epsilon.columns, epsilon.rows, epsilon.iterations, epsilon.c, epsilon.alpha) == (
         100,
         (10_000,),
@@ -230,17 +211,10 @@ def test_full_study_is_the_paper_s_design() -> None:
     )
     assert rows.iterations == 150
     assert rows.epsilons == (0.5, 1.5)
-    for grid in FULL.grids.values():
+    for grid in FULL.experiments.values():
         given = {(grid.table, penalty): 0.01 for penalty in fits.PENALTIES}
         keys = [key_of(job) for job in grid.jobs(given)]
         assert len(set(keys)) == len(keys)
-
-
-@pytest.mark.parametrize(
-    "name", ["claims", "figures", "findings", "fits", "grids", "study", "summary", "tables"]
-)
-def test_examples_run(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"reports.dpsc.{name}")).failed == 0
 
 
 def _fit(error: float, kept: int, penalty: str) -> dict[str, Any]:
@@ -257,9 +231,3 @@ def _fit(error: float, kept: int, penalty: str) -> dict[str, Any]:
         "can": 100 - kept,
         "ican": 0,
     }
-
-
-def _page(out: Path) -> Sequence[str]:
-    """The page without the processor time, which no two runs share."""
-    text = (out / "dpsc.html").read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if "processor time" not in line]

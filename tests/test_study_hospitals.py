@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 import dpglm
-from benchmarks import real_tables
-from reports.hospitals import __main__ as study
-from reports.hospitals import claims
-from reports.hospitals.cells import ALONE, METHODS, QUICK, WHOLE, jobs, seed_of
-from reports.hospitals.summary import Areas
-from reports.hospitals.tables import GUSTO_CHI_SQUARES, SOURCES, missing, network, sizes
-from reports.hospitals.work import work
-from reports.studies.runner import Result, key_of, read
+from studies import __main__ as command
+from studies import real_tables
+from studies.hospitals import claims
+from studies.hospitals.grid import ALONE, FULL, METHODS, QUICK, jobs, seed_of
+from studies.hospitals.study import STUDY
+from studies.hospitals.summary import Areas
+from studies.hospitals.tables import GUSTO_CHI_SQUARES, SOURCES, missing, network, sizes
+from studies.jobs import Result, key_of
+from studies.study import Findings
 
 everywhere = pytest.mark.parametrize("name", list(SOURCES))
 
@@ -26,12 +27,8 @@ everywhere = pytest.mark.parametrize("name", list(SOURCES))
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("hospitals")
-    assert study.main(["--quick", "--out", str(out)]) == 0
+    assert command.main(["run", "hospitals", "--quick", "--out", str(out)]) == 0
     return out
-
-
-def results(out: Path) -> list[Result]:
-    return [{**json.loads(job), **found} for job, found in read(out / "results.jsonl").items()]
 
 
 @pytest.mark.audit
@@ -50,7 +47,7 @@ def test_a_quick_run_makes_the_papers_table_for_every_network(quick: Path) -> No
 
 @pytest.mark.audit
 def test_every_fit_of_a_quick_run_ran(quick: Path) -> None:
-    found = results(quick)
+    found = STUDY.findings(quick, quick=True).results
     here = [name for name in QUICK.tables if missing(name) is None]
     assert len(found) == len(jobs(QUICK, here))
     assert [one for one in found if "refused" in one] == []
@@ -64,32 +61,14 @@ def test_every_fit_of_a_quick_run_ran(quick: Path) -> None:
             assert one["moved"] == by[table, law, repeat, "plr-main"]["auc"]
 
 
-@pytest.mark.audit
-def test_a_run_goes_on_where_it_stopped(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = (quick / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
-    (tmp_path / "results.jsonl").write_text("".join(lines[:-2]) + lines[-2][:40], encoding="utf-8")
-    again: list[str] = []
-
-    def counted(job: Any) -> Result:
-        again.append(key_of(job))
-        return work(job)
-
-    monkeypatch.setattr(study, "work", counted)
-    assert study.main(["--quick", "--out", str(tmp_path)]) == 0
-    assert sorted(again) == sorted(key_of(json.loads(line)["job"]) for line in lines[-2:])
-    areas = [
-        {key: one["auc"] for key, one in read(out / "results.jsonl").items()} for out in (tmp_path, quick)
-    ]
-    assert areas[0] == areas[1]
-
-
 def test_networks_that_are_not_here_are_left_out_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(real_tables.VARIABLE, str(tmp_path))
-    monkeypatch.setattr(study, "work", _stand_in)
-    assert study.main(["--quick", "--out", str(tmp_path / "out")]) == 0
-    text = (tmp_path / "out" / "hospitals.html").read_text(encoding="utf-8")
+    study = replace(STUDY, work=_stand_in)
+    assert study.run(tmp_path / "out", quick=True) == []
+    study.write(tmp_path / "hospitals.html", study.findings(tmp_path / "out", quick=True))
+    text = (tmp_path / "hospitals.html").read_text(encoding="utf-8")
     assert "real table 'heart_disease' not found" in capsys.readouterr().err
     assert "heart_disease&#39; not found" in text
     assert "<h2>Simulated cohort</h2>" in text
@@ -149,10 +128,10 @@ def test_the_five_characteristics_of_the_literature_have_nine_tenths() -> None:
 
 
 def test_jobs_are_distinct_and_transfers_start_from_one_main_model() -> None:
-    found = jobs(WHOLE, list(WHOLE.tables))
+    found = jobs(FULL, list(FULL.tables))
     assert len({key_of(job) for job in found}) == len(found)
     seeds = {seed_of(job, "source") for job in found if job["method"] in ALONE}
-    assert len(seeds) == 2 * len(WHOLE.tables) * WHOLE.repeats
+    assert len(seeds) == 2 * len(FULL.tables) * FULL.repeats
     assert len({seed_of(job, "branch") for job in found}) == len(found)
 
 
@@ -170,28 +149,25 @@ def _stand_in(job: Any) -> Result:
 
 
 def test_verdicts_and_stars_follow_from_the_intervals() -> None:
-    areas = Areas([{**job, **_stand_in(job)} for job in jobs(WHOLE, ["cohort"])])
-    interval_decisions = {
-        claim.said: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))
-    }
-    assert interval_decisions["PST-H(W) is better than PST-H(U)"] == "holds"
-    assert interval_decisions["PPHTL is no better than PLR(target)"] == "not seen"
-    assert (
-        interval_decisions["PLR of all rows together, which nobody may run, is better than PST-H(W)"]
-        == "fails"
-    )
+    areas = Areas([{**job, **_stand_in(job)} for job in jobs(FULL, ["cohort"])])
+    verdicts = {claim.said: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))}
+    assert verdicts["PST-H(W) is better than PST-H(U)"] == "holds"
+    assert verdicts["PPHTL is no better than PLR(target)"] == "not seen"
+    assert verdicts["PLR of all rows together, which nobody may run, is better than PST-H(W)"] == "fails"
     assert areas.best("cohort", "pure", ["pst-h-w", "pphtl", "plr-target"]) == {"pst-h-w"}
     assert areas.best("cohort", "pure", ["pphtl", "plr-target"]) == {"pphtl", "plr-target"}
     assert claims.branches(areas, "pst-h-w", "pphtl", "cohort", "pure") == "2 / 0 / 0"
     without = areas.mean("cohort", "Gaussian", "nonprivate")
     assert without is not None
-    assert without.count == WHOLE.repeats
+    assert without.count == FULL.repeats
 
 
 def test_a_refusal_is_told_and_has_no_area() -> None:
     job = jobs(QUICK, ["cohort"])[0]
-    areas = Areas([{**job, "refused": "a budget of no size"}])
-    assert areas.refusals() == {(METHODS[job["method"]], "a budget of no size"): 1}
+    results = [{**job, "refused": "a budget of no size"}]
+    areas, label = Areas(results), METHODS[job["method"]]
+    refusals = Findings(QUICK, True, results, {}).refusals(lambda result: METHODS[result["method"]])
+    assert refusals == [(label, "a budget of no size", "1")]
     assert areas.mean("cohort", job["law"], job["method"]) is None
 
 

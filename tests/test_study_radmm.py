@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +11,24 @@ import numpy as np
 import pytest
 
 import dpglm
-from benchmarks import real_tables
 from dpglm.papers.radmm.mpadmm import MPADMM
-from reports.radmm import __main__ as study
-from reports.radmm import accounting, findings, page
-from reports.radmm.cells import METHODS, QUICK, RHO_PRINTED, ROUNDS_PRINTED, WHOLE, jobs, seed_of
-from reports.radmm.designs import REAL, RELEVANT, TITLES, missing, split
-from reports.radmm.summary import Cell, Fits, Share
-from reports.radmm.work import TOPS, work, xi
-from reports.studies.runner import Result, key_of, read
+from studies import __main__ as command
+from studies import real_tables
+from studies.jobs import Result, key_of
+from studies.radmm import accounting, claims
+from studies.radmm.fits import TOPS, xi
+from studies.radmm.grid import FULL, METHODS, QUICK, RHO_PRINTED, ROUNDS_PRINTED, jobs, seed_of
+from studies.radmm.study import STUDY
+from studies.radmm.summary import Cell, Fits, Share
+from studies.radmm.tables import REAL, RELEVANT, TITLES, missing, split
+from studies.study import Findings
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("radmm")
-    assert study.main(["--quick", "--out", str(out)]) == 0
+    assert command.main(["run", "radmm", "--quick", "--out", str(out)]) == 0
     return out
-
-
-def results(out: Path) -> list[Result]:
-    return [{**json.loads(job), **found} for job, found in read(out / "results.jsonl").items()]
 
 
 @pytest.mark.audit
@@ -54,7 +52,7 @@ def test_a_quick_run_makes_a_page_with_all_its_figures(quick: Path) -> None:
 
 @pytest.mark.audit
 def test_every_fit_of_a_quick_run_ran_and_knows_what_it_measured(quick: Path) -> None:
-    fits = [one for one in results(quick) if one["study"] == "fit"]
+    fits = [one for one in STUDY.findings(quick, quick=True).results if one["study"] == "fit"]
     here = [name for name in TITLES if missing(name) is None]
     assert len(fits) == len(jobs(QUICK, here)) - 1
     assert [one for one in fits if "refused" in one] == []
@@ -70,41 +68,13 @@ def test_every_fit_of_a_quick_run_ran_and_knows_what_it_measured(quick: Path) ->
             assert found[0] * RELEVANT <= one["nonzero"]
 
 
-@pytest.mark.audit
-def test_a_run_goes_on_where_it_stopped(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = (quick / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if json.loads(line)["job"].get("table") != "simulated"]
-    cut = [line for line in lines if line not in kept]
-    (tmp_path / "results.jsonl").write_text("".join(kept + cut[:-3]) + cut[-3][:40], encoding="utf-8")
-    again: list[str] = []
-
-    def counted(job: Any) -> Result:
-        again.append(key_of(job))
-        return work(job)
-
-    monkeypatch.setattr(study, "work", counted)
-    assert study.main(["--quick", "--out", str(tmp_path)]) == 0
-    assert sorted(again) == sorted(key_of(json.loads(line)["job"]) for line in cut[-3:])
-
-    # Seeds are the job's own: the numbers are those of the run that did not stop, times aside.
-    def numbers(out: Path) -> dict[str, str]:
-        return {
-            key_of({name: one.get(name) for name in ("table", "family", "method", "strength")}): str(
-                [one["accuracy"], one["loss"], one["length"], one["nonzero"]]
-            )
-            for one in results(out)
-            if one["study"] == "fit"
-        }
-
-    assert numbers(tmp_path) == numbers(quick)
-
-
 def test_tables_that_are_not_here_are_left_out_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(real_tables.VARIABLE, str(tmp_path))
-    monkeypatch.setattr(study, "work", _stand_in)
-    assert study.main(["--quick", "--out", str(tmp_path / "out"), "--page", str(tmp_path / "page.html")]) == 0
+    study = replace(STUDY, work=_stand_in)
+    assert study.run(tmp_path / "out", quick=True) == []
+    study.write(tmp_path / "page.html", study.findings(tmp_path / "out", quick=True))
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     captions = re.findall(r"<figcaption>(Figure \d)", text)
     assert captions == ["Figure 3", "Figure 4"]
@@ -176,12 +146,12 @@ def test_the_noise_whose_cost_is_told_is_the_noise_that_is_drawn(eta: float) -> 
     fit = dpglm.fit("y ~ x1 + x2", frame, method=method, strength=0.01, privacy=(1.0, 1e-8), seed=1)
     printed = 2.0 / (len(frame) * (1.0 + eta * RHO_PRINTED))
     expected = printed * accounting.printed_multiple(1.0, RHO_PRINTED)
-    assert fit.mechanism["noise_scale"] == pytest.approx(expected)
+    assert fit.description.releases[0].scale == pytest.approx(expected)
     assert "NOT PRIVATE" in fit._record.alarm
 
 
 def test_jobs_are_distinct_and_so_are_their_seeds() -> None:
-    found = jobs(WHOLE, list(TITLES))
+    found = jobs(FULL, list(TITLES))
     assert len({key_of(job) for job in found}) == len(found)
     fits = [job for job in found if job["study"] == "fit"]
     assert len({seed_of(job) for job in fits}) == len(fits)
@@ -199,17 +169,15 @@ def _stand_in(job: Any) -> Result:
 
 
 def test_verdicts_and_bars_follow_from_the_numbers() -> None:
-    planned = jobs(WHOLE, list(TITLES))
+    planned = jobs(FULL, list(TITLES))
     made: list[Result] = [{**job, **_stand_in(job)} for job in planned if job["study"] == "fit"]
     fits = Fits(made)
-    said = {
-        claim.said: claim.verdict for claim in findings.on_real_tables(fits) + findings.on_simulation(fits)
-    }
+    said = {claim.said: claim.verdict for claim in claims.on_real_tables(fits) + claims.on_simulation(fits)}
     assert said["ssADMM has the best accuracy of all private methods in most cases"] == "reproduces"
     assert said["DP-ADMM and ADMM-objP are behind the best of ssADMM, mpADMM and DP-SGD"] == "reproduces"
     assert said["mpADMM finds more relevant columns, at low epsilon above all"] == "reproduces"
     assert said["ssADMM, mpADMM and DP-SGD have similar accuracy on the simulation"] == "does not"
-    (bar, *_) = findings.bars(fits)
+    (bar, *_) = claims.bars(fits)
     assert bar.setting == "default"
     assert (bar.method, bar.xi.value) == ("mpadmm", 1.0)
     assert bar.xi_met
@@ -221,18 +189,20 @@ def test_verdicts_and_bars_follow_from_the_numbers() -> None:
     assert objective.value == pytest.approx(0.1 + 1e-3 * 10.0)
     accuracy = fits.mean("ssadmm", Cell("simulated", "binomial", None, 1.0), "accuracy")
     assert accuracy is not None
-    draws = WHOLE.simulated[0]
+    draws = FULL.simulated[0]
     assert accuracy.count == draws
     values = 0.9 + 0.001 * (np.arange(draws) % 2)
     assert (accuracy.value, accuracy.error) == pytest.approx((values.mean(), values.std(ddof=1) / draws**0.5))
     assert Share(1, 2).most is False
-    assert findings.share(0.95) == ".950"
-    assert findings.share(-0.25) == "-.250"
+    assert claims.share(0.95) == ".950"
+    assert claims.share(-0.25) == "-.250"
 
 
 def test_a_refusal_is_on_the_page(tmp_path: Path) -> None:
     job = next(one for one in jobs(QUICK, ["simulated"]) if one.get("method") == "dpsc")
-    page.write_page(tmp_path / "radmm.html", [{**job, "refused": "a budget of no size"}], QUICK, {})
+    STUDY.write(
+        tmp_path / "radmm.html", Findings(QUICK, True, [{**job, "refused": "a budget of no size"}], {})
+    )
     text = (tmp_path / "radmm.html").read_text(encoding="utf-8")
     assert "Fits that dpglm refused" in text
     assert "a budget of no size" in text

@@ -17,12 +17,12 @@ README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8"
 def test_the_demo_prints_intervals_and_writes_both_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "REPORTS", tmp_path / "reports")
+    monkeypatch.setattr(demo, "FOLDER", tmp_path / "demo")
     demo.main()
     printed = capsys.readouterr().out
     for name in ("fair", "randhie"):
-        assert f"wrote the privacy report to reports/{name}.html" in printed
-        page = (tmp_path / "reports" / f"{name}.html").read_text(encoding="utf-8")
+        assert f"wrote the privacy report to reports/demo/{name}.html" in printed
+        page = (tmp_path / "demo" / f"{name}.html").read_text(encoding="utf-8")
         assert "Privacy report" in page
         assert "NOT PRIVATE" not in page
     assert printed.count("[0.025") == 2

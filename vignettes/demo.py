@@ -10,7 +10,7 @@ from pathlib import Path
 
 import dpglm
 
-REPORTS = Path(__file__).parent.parent / "reports"
+FOLDER = Path(__file__).parents[1] / "reports" / "demo"
 
 
 def affairs() -> dpglm.FitResult:
@@ -41,11 +41,11 @@ def visits() -> dpglm.FitResult:
 
 def main() -> None:
     """Fit both, print both summaries, write both reports."""
-    REPORTS.mkdir(exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     for name, fit in (("fair", affairs()), ("randhie", visits())):
         print(fit.summary())
-        path = fit.report(REPORTS / f"{name}.html")
-        print(f"\nwrote the privacy report to {path.relative_to(REPORTS.parent)}\n")
+        path = fit.report(FOLDER / f"{name}.html")
+        print(f"\nwrote the privacy report to reports/demo/{path.name}\n")
 
 
 if __name__ == "__main__":

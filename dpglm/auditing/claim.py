@@ -30,8 +30,8 @@ def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
     Examples
     --------
     >>> import dpglm
-    >>> study = dpglm.plan("y ~ x", {"y": (0, 1), "x": (0, 9)}, n=99, privacy=1.0, family="gaussian").study
-    >>> release_claim(study.plan, study.plan.releases[0]).epsilon
+    >>> plan = dpglm.plan("y ~ x", {"y": (0, 1), "x": (0, 9)}, privacy=1.0, family="gaussian")
+    >>> release_claim(plan.releases, plan.releases.releases[0]).epsilon
     1.0
     """
     whole = whole_claim(plan)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from dpglm.auditing.claim import words
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.report.plots import plot_bounds
+from dpglm.report.guarantee_figures import bounds_figure
+from dpglm.report.plots import draw
 from dpglm.tables.content import Column
 from dpglm.tables.number import balance, budget, count
 from dpglm.tables.table import Table
@@ -172,10 +173,10 @@ class Audit:
         MethodError
             ``ax`` is not one of matplotlib's.
         """
-        return plot_bounds(
+        figure = bounds_figure(
             [row.name for row in self.rows],
             [row.epsilon for row in self.rows],
             [row.claim.epsilon for row in self.rows],
             refuted=[row.refuted for row in self.rows],
-            ax=ax,
         )
+        return draw(figure, ax=ax)

@@ -167,6 +167,10 @@ class NormClippedMinimiser(Release):
         length: Event = GaussianEvent(price) if law == "gaussian" else PureEvent(price)  # proof: law
         return ("row length", length), *self.minimiser.events(relation)  # proof: order
 
+    def expected_factor(self, mean_square: float) -> float:
+        """The factor c for rows of this mean squared length, without noise."""
+        return min(max(1.0 / (self.margin * math.sqrt(mean_square)), 1.0), self.most)
+
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Measure, stretch and shorten, minimise; shape (p + 1,): c, and coefficients of shortened rows."""
         assert at is None, "a minimiser is not evaluated at a point"

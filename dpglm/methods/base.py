@@ -14,6 +14,8 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.exact_path import ExactPath
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
+from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
 from dpglm.postprocessing.parts import ResultPart
@@ -164,6 +166,16 @@ class Method(ABC):
     @abstractmethod
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         """Ask for the planned releases and make an estimate of them."""
+
+    def expected(
+        self, problem: Problem, plan: PricedReleases, rows: ExpectedRows
+    ) -> LinearModel | EstimateNoise | None:
+        """What the releases are expected to tell of the coefficients, before any row is read.
+
+        The linear model that they make on average, where standard errors follow; the noise of the estimate
+        otherwise; None where neither is known.
+        """
+        return None
 
     @abstractmethod
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:

@@ -14,6 +14,8 @@ from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import fitted_scales, interval_model
+from dpglm.inference.expectation import ExpectedRows
+from dpglm.inference.expected import expected_equations
 from dpglm.inference.interval_decision import interval_decisions
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.scaling import Scaling
@@ -129,6 +131,23 @@ class Moments(Method):
         if self.learn_scale:
             exact = fitted_scales(LinearModel(exact))
         return LinearModel(exact).mean
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> LinearModel:
+        """No estimate is released: all of theta multiplies the noise of X'X."""
+        (release,) = plan.of_kind(SecondMoments)
+        scale, mean = math.sqrt(rows.response_variance) / LATENT, rows.response_mean
+        terms = tuple(replace(term, prior=_prior(term, scale)) for term in problem.geometry.term_columns)
+        size = [
+            np.full(1, mean / term.table[0, 0]) if term.kind == "intercept" else term.prior for term in terms
+        ]
+        return expected_equations(
+            terms,
+            rows.information,
+            products=np.diag(np.concatenate(size) ** 2),
+            score_scale=release.deviation / release.cross_weight,
+            information_scale=release.deviation / release.gram_weight,
+            dispersion=rows.dispersion,
+        )
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         prior = "fitted to the release" if self.learn_scale else "declared"

@@ -16,7 +16,11 @@ from dpglm.glm.penalties.none import NoPenalty
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.empirical import interval_model
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
+from dpglm.inference.expected import expected_model
+from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.scaling import Scaling
+from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
@@ -181,6 +185,31 @@ class Objective(Method):
             scaled != 0.0,
             strength_sum=minimiser.penalty.weight if minimiser.penalty_rows == 1.0 else None,
             norm_factor=factor if clipped else None,
+        )
+
+    def expected(
+        self, problem: Problem, plan: PricedReleases, rows: ExpectedRows
+    ) -> LinearModel | EstimateNoise:
+        clipped = plan.of_kind(NormClippedMinimiser)
+        if clipped:
+            release, minimiser = clipped[0], clipped[0].minimiser
+            factor = release.expected_factor(float(np.trace(rows.moments)))
+            scaled = factor**2 * rows.information
+            noise = noise_of_minimiser(scaled, minimiser.ridges, minimiser.deviation, rows.dispersion)
+            return noise.scaled(factor)
+        (minimiser,), information = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
+        if not information:
+            return noise_of_minimiser(
+                rows.information, minimiser.ridges, minimiser.deviation, rows.dispersion
+            )
+        return expected_model(
+            problem.geometry.term_columns,
+            rows.information,
+            ridge=minimiser.ridges,
+            score_scale=minimiser.deviation,
+            information_scale=information[0].deviation,
+            dispersion=rows.dispersion,
+            third_derivative_bound=problem.family.third_derivative_bound,
         )
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpglm.data.coding.expected_rows import expected_shares
 from dpglm.data.formula.model import LevelFactor
 from dpglm.data.schema.levels import label_of
-from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
 from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.interval_decision import interval_decisions
-from dpglm.planning.study import Study
+from dpglm.inference.linear_model import LinearModel
+from dpglm.planning.expected_rows import expected_shares
 from dpglm.tables.number import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+if TYPE_CHECKING:
+    from dpglm.planning.expectation import Expectation
 
 # Pools that turn out too small once their levels are merged grow by one level, this many times.
 _ROUNDS: Final = 3
@@ -66,34 +68,35 @@ class _Main:
     rows: FloatMatrix
 
 
-def proposals(study: Study) -> tuple[Merger, ...]:
+def proposals(expected: Expectation) -> tuple[Merger, ...]:
     """Mergers of the rarest declared levels of each factor that has levels without an interval.
 
-    Pools are found on the study's own linear model, as weighted means of levels, and then computed again with
+    Pools are found on the linear model to expect, as weighted means of levels, and then computed again with
     the levels merged. Factors without declared shares, with two levels or in an interaction are left alone,
     and so are reference levels.
     """
-    if study.equations is None:
+    if not expected.has_intervals:
         return ()
-    pools = {main.variable: _pools(study, main) for main in _mains(study) if _worth(study, main.variable)}
+    worth = [main for main in _mains(expected) if _worth(expected, main.variable)]
+    pools = {main.variable: _pools(expected, main) for main in worth}
     pools = {name: found for name, found in pools.items() if found}
     if not pools:
         return ()
     for _ in range(_ROUNDS):
-        merged = _merged(study, pools)
+        merged = _merged(expected, pools)
         if merged is None:
             return ()
-        found = tuple(_mergers(study, merged, pools))
-        grown = {name: _grown(study, name, lists, found) for name, lists in pools.items()}
+        found = tuple(_mergers(expected, merged, pools))
+        grown = {name: _grown(expected, name, lists, found) for name, lists in pools.items()}
         if grown == pools:
             break
         pools = grown
     return tuple(merger for merger in found if merger.after < merger.before)
 
 
-def without_shares(study: Study) -> tuple[str, ...]:
+def without_shares(expected: Expectation) -> tuple[str, ...]:
     """Columns with three levels or more of which no shares are declared."""
-    variables = ((name, study.schema.variables[name]) for name in study.model.columns)
+    variables = ((name, expected.model.schema.variables[name]) for name in expected.model.model.columns)
     return tuple(
         name
         for name, variable in variables
@@ -101,20 +104,20 @@ def without_shares(study: Study) -> tuple[str, ...]:
     )
 
 
-def _worth(study: Study, name: str) -> bool:
-    variable = study.schema.variables[name]
+def _worth(expected: Expectation, name: str) -> bool:
+    variable = expected.model.schema.variables[name]
     return isinstance(variable, Categorical) and variable.shares is not None and len(variable.levels) > 2
 
 
-def _mains(study: Study) -> Iterator[_Main]:
+def _mains(expected: Expectation) -> Iterator[_Main]:
     """Main effects of columns that no other term uses."""
-    model = study.model
+    model = expected.model.model
     uses = [
         {
             name
             for subterm in term.subterms
             for usage in subterm.usages
-            for name in _columns(study, usage.factor)
+            for name in _columns(expected, usage.factor)
         }
         for term in model.terms
     ]
@@ -127,27 +130,29 @@ def _mains(study: Study) -> Iterator[_Main]:
         if not isinstance(factor, LevelFactor) or factor.expression.op != "column" or not alone:
             continue
         against = usages[0].table - usages[0].table[0]
-        yield _Main(factor.expression.name, against @ study.coding.user_from_coded[term.start : term.stop])
+        yield _Main(
+            factor.expression.name, against @ expected.model.coding.user_from_coded[term.start : term.stop]
+        )
 
 
-def _columns(study: Study, factor: int) -> tuple[str, ...]:
-    return study.model.factors[factor].columns
+def _columns(expected: Expectation, factor: int) -> tuple[str, ...]:
+    return expected.model.model.factors[factor].columns
 
 
-def _precision(study: Study, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:
+def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:
     """Standard errors of linear functions, and whether they will probably have an interval."""
-    assert study.equations is not None
-    found = Contrasts(study.equations, rows)
-    printed = np.array([verdict.reported for verdict in interval_decisions(found)], dtype=np.bool_)
-    return study.response.unit * found.deviations, printed
+    assert isinstance(expected.found, LinearModel)
+    found = Contrasts(expected.found, rows)
+    printed = np.array([decision.reported for decision in interval_decisions(found)], dtype=np.bool_)
+    return expected.model.response.unit * found.deviations, printed
 
 
-def _pools(study: Study, main: _Main) -> list[list[int]]:
+def _pools(expected: Expectation, main: _Main) -> list[list[int]]:
     """Levels to merge, rarest first: each pool is the smallest that will probably have an interval."""
-    variable = study.schema.variables[main.variable]
+    variable = expected.model.schema.variables[main.variable]
     assert isinstance(variable, Categorical)
     shares = expected_shares(variable)
-    _, alone = _precision(study, main.rows[1:])
+    _, alone = _precision(expected, main.rows[1:])
     printed = np.concatenate([[True], alone])
     order = [int(level) for level in np.argsort(shares, kind="stable") if level > 0]
     # A frequent level that needs no merging is not spoilt by rare ones.
@@ -159,7 +164,7 @@ def _pools(study: Study, main: _Main) -> list[list[int]]:
             continue
         weighted = np.cumsum(shares[order, None] * main.rows[order], axis=0)
         means = weighted / np.cumsum(shares[order])[:, None]
-        _, passed = _precision(study, means)
+        _, passed = _precision(expected, means)
         long_enough = np.flatnonzero(passed & (np.arange(len(order)) > 0))
         count = int(long_enough[0]) + 1 if len(long_enough) else len(order)
         if count == 1 or (not len(long_enough) and pools):
@@ -170,9 +175,9 @@ def _pools(study: Study, main: _Main) -> list[list[int]]:
     return [pool for pool in pools if len(pool) > 1]
 
 
-def _merged(study: Study, pools: dict[str, list[list[int]]]) -> Study | None:
-    """The study with these levels merged; None where its formula names one of them."""
-    variables = dict(study.schema.variables)
+def _merged(expected: Expectation, pools: dict[str, list[list[int]]]) -> Expectation | None:
+    """The same with these levels merged; None where its formula names one of them."""
+    variables = dict(expected.model.schema.variables)
     for name, lists in pools.items():
         variable = variables[name]
         assert isinstance(variable, Categorical)
@@ -188,10 +193,10 @@ def _merged(study: Study, pools: dict[str, list[list[int]]]) -> Study | None:
         variables[name] = Categorical(
             tuple(new.values()), effect=variable.effect, shares=tuple(total.values())
         )
-    schema = Schema(variables, rows=study.schema.rows)
-    merged = replace(study, schema=schema)
+    spec = replace(expected.plan.specification, schema=replace(expected.model.schema, variables=variables))
     try:
-        merged.forecast  # noqa: B018  # computed here, where a formula that names a level can be told
+        merged = replace(expected, plan=spec.plan(n=expected.n))
+        merged.parts  # noqa: B018  # computed here, where a formula that names a level is refused
     except DpglmError:
         return None
     return merged
@@ -202,24 +207,29 @@ def _joined(variable: Categorical, lists: Sequence[Sequence[int]], level: int) -
     return " or ".join(label_of(variable.levels[one]) for one in pool)
 
 
-def _mergers(study: Study, merged: Study, pools: dict[str, list[list[int]]]) -> Iterator[Merger]:
+def _mergers(
+    expected: Expectation, merged: Expectation, pools: dict[str, list[list[int]]]
+) -> Iterator[Merger]:
     """What the mergers bring, by the two linear models."""
-    before = {main.variable: main for main in _mains(study)}
+    before = {main.variable: main for main in _mains(expected)}
     for main in _mains(merged):
-        old, new = study.schema.variables[main.variable], merged.schema.variables[main.variable]
+        old = expected.model.schema.variables[main.variable]
+        new = merged.model.schema.variables[main.variable]
         assert isinstance(old, Categorical)
         assert isinstance(new, Categorical)
         for pool in pools.get(main.variable, ()):
             place = new.labels.index(_joined(old, [pool], pool[0]))
             errors, printed = _precision(merged, main.rows[place : place + 1])
-            single, _ = _precision(study, before[main.variable].rows[pool])
+            single, _ = _precision(expected, before[main.variable].rows[pool])
             names = tuple(old.labels[level] for level in pool)
             yield Merger(main.variable, names, float(single.max()), float(errors[0]), bool(printed[0]))
 
 
-def _grown(study: Study, name: str, lists: list[list[int]], found: Sequence[Merger]) -> list[list[int]]:
+def _grown(
+    expected: Expectation, name: str, lists: list[list[int]], found: Sequence[Merger]
+) -> list[list[int]]:
     """The pools of one variable; those without an interval take up the next rarest level that is free."""
-    variable = study.schema.variables[name]
+    variable = expected.model.schema.variables[name]
     assert isinstance(variable, Categorical)
     taken = {0, *(level for pool in lists for level in pool)}
     order = np.argsort(expected_shares(variable), kind="stable")

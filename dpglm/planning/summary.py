@@ -1,21 +1,21 @@
-"""The table that ``print(dpglm.plan(...).summary())`` shows."""
+"""Tables of a plan: what it releases, what that costs, and the precision to expect of its fit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from dpglm.curator.priced_releases import PricedReleases
-from dpglm.data.coding.expected_rows import OVERLAP
 from dpglm.inference.interval_decision import IntervalDecision
 from dpglm.methods.estimate_and_information import MOST
-from dpglm.planning.study import EXPLAINED
-from dpglm.privacy.composition import ApproximateEvent, PerturbedEvent, PureEvent
+from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
+from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.tables.content import Column, Fact
 from dpglm.tables.number import ABSENT, budget, coefficient, count, factor, share
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
-    from dpglm.planning.study_plan import StudyPlan
+    from dpglm.planning.expectation import Expectation
+    from dpglm.spec.plan import Plan
 
 MOST_NAMES = 6
 HEADINGS = (
@@ -25,7 +25,7 @@ HEADINGS = (
     "x non-private",
     "sampl.",
     "estim.",
-    "curv.",
+    "inf.",
     "adj.",
     "interval",
 )
@@ -35,38 +35,67 @@ ORIENTATION = (
     f"scores with correlation {OVERLAP:g}, and to explain {share(EXPLAINED)} of the response. Columns that "
     "nearly repeat each other have larger standard errors."
 )
+NOTHING = (
+    "This method combines several models: the precision of single coefficients is not known before the fit."
+)
 
 
-def summary(found: StudyPlan) -> Table:
-    """Facts, expected precision, and what would improve it; see :meth:`StudyPlan.summary`."""
-    study, expected = found.study, found.expected
-    total = expected.parts.sum(axis=1)
+def summary(expected: Expectation) -> Table:
+    """Facts, expected precision, and what would improve it; see :meth:`Expectation.summary`."""
+    parts, total = expected.parts, expected.parts.sum(axis=1)
     rows = tuple(
         (
             name,
-            coefficient(found.std_error[j]),
-            coefficient(found.half_width[j]),
-            coefficient(found.detectable[j]),
-            f"{found.relative_width[j]:.2f}",
-            *(share(float(part / total[j])) for part in expected.parts[j]),
+            coefficient(expected.std_error[j]),
+            coefficient(expected.half_width[j]),
+            coefficient(expected.detectable[j]),
+            ABSENT if expected.found is None else f"{expected.relative_width[j]:.2f}",
+            *(ABSENT if expected.found is None else share(float(part / total[j])) for part in parts[j]),
             "yes" if expected.printed[j] else "no",
         )
-        for j, name in enumerate(found.names)
+        for j, name in enumerate(expected.names)
     )
-    headings = (heading.format(level=f"{100 * found.level:g} %") for heading in HEADINGS)
-    guarantee = found.guarantee
+    headings = (heading.format(level=f"{100 * expected.level:g} %") for heading in HEADINGS)
+    rate = f"{expected.rate:g}" if expected.model.family.binary else ABSENT
+    facts = (("Rows", f"{count(expected.n)} expected"), ("Rate", rate))
+    notes = (*_notes(expected), expected.plan.guarantee.statement())
+    columns = (Column("term", "left"), *map(Column, headings))
+    return _table(expected.plan, columns, rows, facts, notes)
+
+
+def price_table(plan: Plan) -> Table:
+    """The releases of a plan for which no number of rows is known, and their price."""
+    lines = release_lines(plan.releases)
+    rows = tuple(
+        (name, coefficient(scale), budget(epsilon), budget(mu)) for name, scale, epsilon, mu in lines
+    )
+    columns = (Column("release", "left"), Column("noise scale"), Column("epsilon"), Column("mu"))
+    notes = (
+        "plan.expected(n=10_000) tells which precision to expect of that many rows.",
+        plan.guarantee.statement(),
+    )
+    return _table(plan, columns, rows, (), notes)
+
+
+def _table(
+    plan: Plan,
+    columns: tuple[Column, ...],
+    rows: tuple[tuple[str, ...], ...],
+    facts: tuple[Fact, ...],
+    notes: tuple[str, ...],
+) -> Table:
+    spec, guarantee = plan.specification, plan.guarantee
     return Table(
-        title=f"PricedReleases of a differentially private {study.family.name} regression",
-        columns=(Column("term", "left"), *map(Column, headings)),
+        title=f"Plan of a differentially private {spec.family.name} regression",
+        columns=columns,
         rows=rows,
-        wide=(("Formula", study.formula), *_releases(study.plan)),
+        wide=(("Formula", spec.formula), *_releases(plan.releases), ("Fingerprint", plan.fingerprint)),
         left=(
-            ("Family", f"{study.family.name} ({study.family.link} link)"),
-            ("Penalty", study.penalty.name),
-            ("Method", study.method.name),
-            ("Goal", study.goal),
-            ("Rows", f"{count(study.n)} expected"),
-            ("Rate", f"{study.rate:g}" if study.family.binary else ABSENT),
+            ("Family", f"{spec.family.name} ({spec.family.link} link)"),
+            ("Penalty", plan.problem.penalty.name),
+            ("Method", spec.method.name),
+            ("Goal", spec.goal),
+            *facts,
         ),
         right=(
             ("epsilon", budget(guarantee.epsilon)),
@@ -74,18 +103,18 @@ def summary(found: StudyPlan) -> Table:
             ("mu", budget(guarantee.mu)),
             ("relation", guarantee.relation),
             ("unit", guarantee.unit),
-            ("theorem", guarantee.theorem or ABSENT),
         ),
-        notes=(*_notes(found), guarantee.statement()),
+        notes=notes,
     )
 
 
-def release_lines(plan: PricedReleases) -> list[tuple[str, float, float | None, float | None]]:
+def release_lines(releases: PricedReleases) -> list[tuple[str, float, float | None, float | None]]:
     """Name, noise scale, epsilon and mu of each priced step; equal ones once."""
     lines: list[tuple[str, float, float | None, float | None]] = []
-    assert plan.privacy is not None
-    for release in plan.releases:
-        costs = release.events(plan.privacy.relation)
+    if releases.privacy is None:
+        return lines
+    for release in releases.releases:
+        costs = release.events(releases.privacy.relation)
         for (name, event), scale in zip(costs, release.noise_scales, strict=True):
             if isinstance(event, PureEvent | ApproximateEvent):
                 lines.append((name, float(scale), event.epsilon, None))
@@ -95,49 +124,52 @@ def release_lines(plan: PricedReleases) -> list[tuple[str, float, float | None, 
     return list(dict.fromkeys(lines))
 
 
-def _releases(plan: PricedReleases) -> tuple[Fact, ...]:
+def _releases(releases: PricedReleases) -> tuple[Fact, ...]:
     lines = []
-    for place, (name, scale, epsilon, mu) in enumerate(release_lines(plan)):
+    for place, (name, scale, epsilon, mu) in enumerate(release_lines(releases)[:MOST_NAMES]):
         price = f"mu {budget(mu)}" if epsilon is None else f"epsilon {budget(epsilon)}"
         lines.append(("Releases" if not place else "and", f"{name}, noise {coefficient(scale)}, {price}"))
     return tuple(lines)
 
 
-def _notes(found: StudyPlan) -> tuple[str, ...]:
+def _notes(expected: Expectation) -> tuple[str, ...]:
     notes = []
-    if not found.has_intervals:
+    if expected.found is None:
+        return (NOTHING,)
+    if not expected.has_intervals:
         notes.append(
-            "No intervals: the whole budget goes to the estimate, and std err is the expected spread of the "
-            "estimates before their penalty. penalty='none' with an (epsilon, delta) budget and "
-            f"goal='explain' pays for intervals of up to {MOST} coefficients."
+            "No intervals: the whole budget goes to the estimate. std err is the expected spread of the "
+            "estimates before their penalty; an effect below detectable will not be told from zero. "
+            f"penalty='none' with an (epsilon, delta) budget and goal='explain' pays for intervals of "
+            f"up to {MOST} coefficients."
         )
     else:
         notes.append(
             "detectable: the effect that a test at 5 % finds with power 80 %. x non-private: std err in "
             "units of that without privacy. Shares of the variance: sampling, noise of the estimate, noise "
-            "of the curvature, adjustment for the other coefficients."
+            "of the information matrix, adjustment for the other coefficients."
         )
-        notes += _gaps(found)
-    if found.has_intervals and found.mergers:
-        words = "; ".join(map(str, found.mergers))
+        notes += _gaps(expected)
+    if expected.has_intervals and expected.mergers:
+        words = "; ".join(map(str, expected.mergers))
         notes.append(f"{words[0].upper()}{words[1:]}.")
-    if found.assumed_equal:
+    if expected.assumed_equal:
         notes.append(
-            f"Equal shares of levels are assumed for {_listed(found.assumed_equal)}: declare shares= in the "
-            "schema to see what rare levels cost, and which to merge."
+            f"Equal shares of levels are assumed for {_listed(expected.assumed_equal)}: declare shares= in "
+            "the schema to see what rare levels cost, and which to merge."
         )
     return (*notes, ORIENTATION)
 
 
-def _gaps(found: StudyPlan) -> list[str]:
+def _gaps(expected: Expectation) -> list[str]:
     """A sentence for each reason why coefficients will probably have no interval."""
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
-    for name, verdict in zip(found.names, found.expected.interval_decisions, strict=True):
-        if not verdict.reported:
-            groups.setdefault(verdict.reason, []).append((name, verdict))
+    for name, decision in zip(expected.names, expected.decisions, strict=True):
+        if not decision.reported:
+            groups.setdefault(decision.reason, []).append((name, decision))
     return [
         f"Probably no interval, {why}: "
-        + _listed([f"{name} (n or epsilon x {factor(verdict.factor)})" for name, verdict in group])
+        + _listed([f"{name} (n or epsilon x {factor(decision.factor)})" for name, decision in group])
         + "."
         for why, group in groups.items()
     ]

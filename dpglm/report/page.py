@@ -5,22 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.section import Section
-from dpglm.report.sections import SECTIONS, verdict
-from dpglm.report.wording import no_promise, shown
+from dpglm.report.colours import css, css_rules
+from dpglm.report.guarantee_sections import at_a_glance, budget_ledger, full_guarantee, plain_words
+from dpglm.report.method_sections import (
+    choices_outside,
+    declared_data,
+    mechanism,
+    saved_result,
+    trust_and_limits,
+)
+from dpglm.report.result_sections import model_and_results, usefulness
+from dpglm.report.section import ReportedPart, Section, neighbours, no_promise, price, shown
 from dpglm.tables.content import one_line
+from dpglm.tables.number import balance, budget, chance, count, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MOST_BYTES = 300_000
+MOST_BYTES: Final = 300_000
+WORDS: Final = (shown, price, neighbours, no_promise, balance, budget, chance, count, percent)
 
 
-def render(result: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
+def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
     """The privacy report of a fit, as a page that needs nothing but a browser.
 
     No script, no network, no date: the same result gives the same bytes. A result without privacy gives a
@@ -28,8 +38,8 @@ def render(result: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
 
     Parameters
     ----------
-    result : FitRecord
-        What a fit gave back.
+    record : FitRecord
+        The record of a fit.
     choices : mapping of str to str, optional
         The analyst's answers for "Choices outside the software": keys ``bounds``, ``exploration``,
         ``formula``, ``tuning``, ``search``, ``repeats``, ``unit``; any other key is shown
@@ -51,30 +61,39 @@ def render(result: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
     >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)
     >>> page = render(fit, choices={"tuning": "fixed before the data were seen"})
     """
-    answers = _answers(choices)
-    made = [make(result, answers) for make in SECTIONS]
-    sections = [section for section in made if section is not None]
-    page = _drawn(result, answers, sections)
+    drafts = (
+        plain_words(record),
+        full_guarantee(record),
+        model_and_results(record),
+        record.part.section(record) if isinstance(record.part, ReportedPart) else None,
+        usefulness(record),
+        declared_data(record),
+        budget_ledger(record),
+        choices_outside(_answers(choices)),
+        mechanism(record),
+        trust_and_limits(),
+        saved_result(record),
+    )
+    sections = [section for section in drafts if section is not None]
+    page = _page(record, sections)
     if len(page.encode()) > MOST_BYTES:
-        short = [
-            replace(one, content={**one.content, "json": None}) for one in sections if one.slug == "annex"
-        ]
-        page = _drawn(result, answers, [one for one in sections if one.slug != "annex"] + short)
+        annex = sections.pop()
+        page = _page(record, [*sections, replace(annex, content={**annex.content, "json": None})])
     return page
 
 
-def _drawn(result: FitRecord, answers: Mapping[str, str], sections: list[Section]) -> str:
-    template = _environment().get_template("page.html")
-    return template.render(
-        heading="Privacy report" if result.guarantee.private else "Report without privacy",
-        formula=shown(result.specification.formula, 1000),
-        family=shown(result.specification.family.name),
-        link=shown(result.link),
-        version=shown(result.version, 40),
-        private=result.guarantee.private,
-        reason=no_promise(result.guarantee),
-        verdict=verdict(result, answers),
-        sections=sections,
+def _page(record: FitRecord, sections: list[Section]) -> str:
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            record=record,
+            guarantee=record.guarantee,
+            private=record.guarantee.private,
+            ledger=record.ledger,
+            verdict=at_a_glance(record),
+            sections=sections,
+        )
     )
 
 
@@ -97,7 +116,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     # Autoescape is set for every template, not by file ending: an unescaped name would be a hole.
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("dpglm.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -105,6 +124,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update({function.__name__: function for function in WORDS})
+    environment.globals.update(css=css, css_rules=css_rules)
+    return environment
 
 
 def _one_line(value: object) -> object:

@@ -1,40 +1,24 @@
-"""What a section and a figure of the report are: words and numbers, before anybody decides how they look."""
+"""Sections of the report, and the words for guarantees and public facts that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.svg import Drawing
+from dpglm.privacy.description import FactValue
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.tables.content import one_line
+from dpglm.tables.number import ABSENT, budget, plain_number
 
-
-@dataclass(frozen=True)
-class Rows:
-    """A table of formatted cells: a caption, column headings, rows. A row's first cell is its heading.
-
-    ``numeric`` names the right-aligned columns.
-    """
-
-    caption: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawing, the sentence below it, and every number in it as a table for those who cannot see it."""
-
-    drawing: Drawing
-    caption: str
-    twin: Rows
+LONGEST: Final = 240  # characters of a user's text that the page shows at one place
+LONGEST_FACT: Final = 3000  # a guarantee in words, whose end may say that there is none
 
 
 @dataclass(frozen=True)
 class Section:
-    """A numbered part of the page, drawn by ``templates/<slug>.html``."""
+    """A numbered part of the page, drawn by ``templates/<slug>.html`` with its ``content``."""
 
     slug: str
     title: str
@@ -47,3 +31,57 @@ class ReportedPart(Protocol):
 
     def section(self, record: FitRecord) -> Section:
         """The section."""
+
+
+def shown(text: object, most: int = LONGEST) -> str:
+    """A user's text on one line, cut where it would fill the page."""
+    words = one_line(str(text))
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def price(guarantee: Guarantee) -> str:
+    """Epsilon and what goes with it, short.
+
+    Examples
+    --------
+    ``"ε = 1"``, ``"ε = 1, δ = 1e-6"``, ``"μ = 0.5 (ε = 2.314 at δ = 1e-6)"``.
+    """
+    pair = f"ε = {budget(guarantee.epsilon)}"
+    if guarantee.delta > 0:
+        pair += f", δ = {budget(guarantee.delta)}"
+    for definition, symbol, value in (("gdp", "μ", guarantee.mu), ("zcdp", "ρ", guarantee.rho)):
+        if guarantee.definition == definition and value is not None:
+            return f"{symbol} = {budget(value)} ({pair.replace(', ', ' at ')})"
+    return pair
+
+
+def neighbours(guarantee: Guarantee) -> str:
+    """Which two tables the guarantee makes hard to tell apart."""
+    unit = shown(guarantee.unit)
+    if guarantee.relation == "add-remove":
+        return f"tables that differ by {unit} more or less (the number of rows stays private)"
+    return f"tables of the same public number of rows in which {unit} is exchanged for another"
+
+
+def no_promise(guarantee: Guarantee) -> str:
+    """Why a result is not private, as a sentence can go on."""
+    if guarantee.reason == "seeded":
+        return "the noise came from a known seed, and whoever knows the seed can subtract it"
+    return shown(guarantee.reason)
+
+
+def fact_words(value: FactValue) -> str:
+    """The value of a public fact as it is read.
+
+    Examples
+    --------
+    >>> fact_words(("lipids: 2", "history: 1")), fact_words(12000)
+    ('lipids: 2, history: 1', '12,000')
+    """
+    if isinstance(value, tuple):
+        return shown(", ".join(map(fact_words, value)) or ABSENT, 600)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return plain_number(value) if isinstance(value, float) else shown(value, LONGEST_FACT)

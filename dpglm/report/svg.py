@@ -1,78 +1,35 @@
-"""Inline SVG: shapes, text, linear and logarithmic axes; every text escaped, colours left to the page."""
+"""Inline SVG: draws a `Figure` for the page; every text escaped, colours left to the page's style."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from html import escape
 
+from dpglm.report.figure import (
+    Axis,
+    Band,
+    Bars,
+    Curve,
+    Figure,
+    Intervals,
+    Mark,
+    Names,
+    Note,
+    Points,
+    Rows,
+    Rule,
+    shortened,
+)
 from dpglm.tables.content import one_line
 
-
-@dataclass(frozen=True)
-class Axis:
-    """A map from values to places on the drawing.
-
-    Parameters
-    ----------
-    low, high : float
-        Values at the two ends, low < high; both > 0 where ``log``.
-    start, stop : float
-        Places of the two ends; ``start > stop`` for an axis that runs upwards.
-    log : bool
-        Whether equal factors take equal room.
-
-    Examples
-    --------
-    >>> Axis(0.0, 2.0, start=100.0, stop=0.0)(0.5)
-    75.0
-    >>> Axis(1e-6, 1.0, start=0.0, stop=60.0, log=True)(1e-3)
-    30.0
-    """
-
-    low: float
-    high: float
-    start: float
-    stop: float
-    log: bool = False
-
-    def __call__(self, value: float) -> float:
-        """The place of ``value``; values beyond an end are put at that end."""
-        value = min(max(value, self.low), self.high)
-        if self.log:
-            share = math.log(value / self.low) / math.log(self.high / self.low)
-        else:
-            share = (value - self.low) / (self.high - self.low)
-        return self.start + share * (self.stop - self.start)
-
-    def ticks(self, most: int = 6) -> tuple[float, ...]:
-        """Round values to mark, at most ``most`` of them, ends included where they are round.
-
-        Examples
-        --------
-        >>> Axis(0.0, 2.3, start=0.0, stop=1.0).ticks()
-        (0.0, 0.5, 1.0, 1.5, 2.0)
-        >>> Axis(1e-7, 1.0, start=0.0, stop=1.0, log=True).ticks(4)
-        (1e-06, 0.0001, 0.01, 1.0)
-        """
-        if self.log:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            step = max(1, math.ceil((last - first + 1) / most))
-            return tuple(float(f"1e{power}") for power in range(last, first - 1, -step))[::-1]
-        rough = (self.high - self.low) / most
-        if rough < 1e-290:  # too near the end of the doubles for round steps
-            return (self.low, self.high)
-        unit = 10.0 ** math.floor(math.log10(rough))
-        width = next(unit * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0) if unit * factor >= rough)
-        first, last = math.ceil(self.low / width - 1e-9), math.floor(self.high / width + 1e-9)
-        return tuple(float(f"{k * width:.10g}") for k in range(first, last + 1))
+ROW = 21.0  # height of a line of names
+LETTER = 6.5  # width of a letter of a label
+MOST_LETTERS = 30  # of a name
 
 
 @dataclass
 class Drawing:
-    """Shapes in the order in which they were drawn.
-
-    Classes name roles (``line``, ``point``, ``value``); the page's style gives them colours, light and dark.
+    """Shapes in the order in which they were drawn, each with a role of `colours.ROLES` as its class.
 
     Examples
     --------
@@ -106,6 +63,16 @@ class Drawing:
         """A dot."""
         self.shapes.append(f'<circle class="{role}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>')
 
+    def bar(self, left: float, right: float, middle: float, half: float, role: str) -> None:
+        """A level bar, ``half`` of its height on each side of ``middle``."""
+        corners = [
+            (left, middle - half),
+            (right, middle - half),
+            (right, middle + half),
+            (left, middle + half),
+        ]
+        self.path(corners, role, closed=True)
+
     def person(self, x: float, y: float, role: str) -> None:
         """A head and shoulders, 12 by 15, upper left corner at (x, y)."""
         self.shapes.append(
@@ -131,19 +98,146 @@ class Drawing:
         return "\n".join([head, title, description, *self.shapes, "</svg>"])
 
 
-def shortened(words: str, most: int) -> str:
-    """``words`` with its middle left out where it is longer than ``most``.
+@dataclass(frozen=True)
+class Illustration:
+    """A drawing on the page, the sentences below it, and every number in it as a table."""
+
+    drawing: Drawing
+    caption: str
+    twin: Rows
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A map from the values of an axis to places on the drawing; ``start > stop`` runs upwards.
 
     Examples
     --------
-    >>> shortened("C(occupation)[T.professional]", 16)
-    'C(occupa…sional]'
+    >>> Scale(Axis("", 0.0, 2.0), start=100.0, stop=0.0)(0.5)
+    75.0
     """
-    words = one_line(words)
-    if len(words) <= most:
-        return words
-    tail = (most - 1) // 2
-    return f"{words[: most - 1 - tail]}…{words[-tail:]}"
+
+    axis: Axis
+    start: float
+    stop: float
+
+    def __call__(self, value: float) -> float:
+        """The place of ``value``; values beyond an end are put at that end."""
+        return self.start + self.axis.share(value) * (self.stop - self.start)
+
+
+def illustrated(figure: Figure | None) -> Illustration | None:
+    """A figure as the page shows it."""
+    return None if figure is None else Illustration(drawn(figure), figure.caption, figure.twin)
+
+
+def drawn(figure: Figure) -> Drawing:
+    """A figure as a drawing."""
+    names = figure.y.names if isinstance(figure.y, Names) else ()
+    width = 420.0 if names or figure.wide else 312.0
+    left = 14 + LETTER * max(len(shortened(name, MOST_LETTERS)) for name in names) if names else 44.0
+    bottom = ROW * len(names) + 8 if names else 152.0 if figure.wide else 222.0
+    below = 32 if names else 40
+    drawing = Drawing(figure.slug, width, bottom + below, title=figure.title, description=figure.description)
+    x = Scale(figure.x, left, width - 8 - (46 if figure.right else 0))
+    if isinstance(figure.y, Names):
+        rows = Axis("", 0.0, float(max(1, len(names) - 1)))
+        y = Scale(rows, 16.0, 16.0 + ROW * rows.high)
+        for value, text in figure.x.labelled(5):
+            drawing.line(x(value), 6, x(value), bottom, "zero" if value == 0 else "grid")
+            drawing.text(x(value), bottom + 14, text, "tick middle")
+        drawing.text((x.start + x.stop) / 2, bottom + 29, figure.x.label, "label middle")
+        for k, name in enumerate(names):
+            role = "label end faint" if k in figure.y.faint else "label end"
+            drawing.text(left - 10, y(k) + 4, shortened(name, MOST_LETTERS), role)
+        _marks(drawing, figure.marks, x, y, (6.0, bottom))
+    else:
+        y = Scale(figure.y, bottom, 12.0)
+        _frame(drawing, x, y)
+        _marks(drawing, figure.marks, x, y, (bottom, 12.0))
+        drawing.line(x.start, bottom, x.stop, bottom, "axis")
+        drawing.line(x.start, bottom, x.start, 12.0, "axis")
+        if figure.right:
+            axis, marks = figure.right
+            scale = Scale(axis, bottom, 12.0)
+            for value, text in axis.labelled(5):
+                drawing.text(x.stop + 6, scale(value) + 4, text, "tick")
+            drawing.text(width - 2, (bottom + 12) / 2, axis.label, "label middle", turned=True)
+            _marks(drawing, marks, x, scale, (bottom, 12.0))
+    series = [mark for mark in figure.legend if not isinstance(mark, Points)]  # the caption explains dots
+    if len(series) > 1:
+        _legend(drawing, series)
+    return drawing
+
+
+def _frame(drawing: Drawing, x: Scale, y: Scale) -> None:
+    """Grid, ticks and labels of two scales."""
+    for value, text in y.axis.labelled(5):
+        drawing.line(x.start, y(value), x.stop, y(value), "grid")
+        drawing.text(x.start - 6, y(value) + 4, text, "tick end")
+    for value, text in x.axis.labelled(5):
+        drawing.line(x(value), y.start, x(value), y.start + 4, "axis")
+        drawing.text(x(value), y.start + 17, text, "tick middle")
+    drawing.text((x.start + x.stop) / 2, y.start + 34, x.axis.label, "label middle")
+    drawing.text(9, (y.start + y.stop) / 2, y.axis.label, "label middle", turned=True)
+
+
+def _marks(drawing: Drawing, marks: tuple[Mark, ...], x: Scale, y: Scale, ends: tuple[float, float]) -> None:
+    """The marks of a figure; ``ends`` are the lower and upper ends of a vertical rule."""
+    for mark in marks:
+        match mark:
+            case Curve():
+                places = [(x(a), y(b)) for a, b in zip(mark.x, mark.y, strict=True)]
+                drawing.path(places, mark.role)
+                for place in places if mark.dots else ():
+                    drawing.circle(*place, 3, mark.dots)
+            case Band():
+                upper = [(x(a), y(b)) for a, b in zip(mark.x, mark.high, strict=True)]
+                lower = [(x(a), y(b)) for a, b in zip(mark.x, mark.low, strict=True)]
+                drawing.path([*upper, *lower[::-1]], mark.role, closed=True)
+            case Points():
+                for a, b in zip(mark.x, mark.y, strict=True):
+                    drawing.circle(x(a), y(b), mark.radius, mark.role)
+            case Intervals():
+                _intervals(drawing, mark, x, y)
+            case Bars():
+                for k, start, stop in zip(mark.at, mark.start, mark.stop, strict=True):
+                    if x(stop) - x(start) >= 0.1:  # a tenth of a unit is not seen
+                        drawing.bar(x(start), x(stop), y(k), 6.5, mark.role)
+            case Rule():
+                if mark.across == "x":
+                    drawing.line(x(mark.value), ends[0], x(mark.value), ends[1], mark.role)
+                else:
+                    drawing.line(x.start, y(mark.value), x.stop, y(mark.value), mark.role)
+            case Note():
+                role = f"label{' end' if mark.anchor == 'end' else ''}{' faint' if mark.faint else ''}"
+                drawing.text(x(mark.x) + mark.move[0], y(mark.y) + mark.move[1], mark.text, role)
+
+
+def _intervals(drawing: Drawing, mark: Intervals, x: Scale, y: Scale) -> None:
+    for at, low, high in zip(mark.at, mark.low, mark.high, strict=True):
+        if mark.upright:
+            drawing.line(x(at), y(low), x(at), y(high), mark.role)
+            continue
+        drawing.line(x(low), y(at), x(high), y(at), mark.role)
+        for end in (x(low), x(high)) if mark.caps else ():
+            drawing.line(end, y(at) - 3, end, y(at) + 3, mark.role)
+
+
+def _legend(drawing: Drawing, series: list[Curve | Bars | Rule]) -> None:
+    """A swatch and a label per series, in lines below the figure."""
+    left, middle = 8.0, drawing.height + 8
+    for mark in series:
+        room = 30 + 6.0 * len(mark.label)
+        if left > 8.0 and left + room > drawing.width:
+            left, middle = 8.0, middle + 16
+        if isinstance(mark, Bars):
+            drawing.bar(left, left + 12, middle, 5, mark.role)
+        else:
+            drawing.line(left, middle, left + 12, middle, mark.role)
+        drawing.text(left + 17, middle + 4, mark.label, "label")
+        left += room
+    drawing.height = middle + 10
 
 
 def _n(value: float) -> str:

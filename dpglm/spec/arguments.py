@@ -1,22 +1,21 @@
-"""What the verbs accept, checked before anything is read: words, numbers and objects become our pieces."""
+"""Arguments of the verbs, checked before anything is read: words and numbers become our objects."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.glm.families import Family, families
-from dpglm.glm.penalties import Penalty, penalties
+from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise.source import NoiseSource, OsNoise, SeededNoise
-from dpglm.methods.auto import auto
-from dpglm.methods.base import Method, methods
 from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.registry import Registry
+
+Piece = TypeVar("Piece")
 
 
 class Required:
@@ -36,13 +35,6 @@ def privacy_of(value: object) -> Privacy | None:
     return None if value is None else Privacy.of(value)
 
 
-def naming_unit(budget: Privacy | None, schema: Schema) -> Privacy | None:
-    """The budget, protecting the unit that the schema names unless it names one itself."""
-    if budget is None or schema.unit is None or budget.unit != "one row":
-        return budget
-    return replace(budget, unit=schema.unit)
-
-
 def noise_of(seed: object) -> NoiseSource:
     """The operating system's noise, or its repeatable twin."""
     if seed is None:
@@ -54,57 +46,50 @@ def noise_of(seed: object) -> NoiseSource:
     return SeededNoise(int(seed))
 
 
-def family_of(family: object) -> Family:
-    """A family by name, or the object itself."""
-    chosen = families[family]() if isinstance(family, str) else family
-    if not isinstance(chosen, Family):
-        raise _stranger("family", chosen, "family='binomial'")
+def piece_of(registry: Registry[Piece], kind: Any, value: object, example: str) -> Piece:
+    """The registered piece of a name with its default options, or an object of a registered class."""
+    if isinstance(value, str):
+        return registry[value]()
+    if not isinstance(value, kind):
+        shown = f"the class {value.__name__}" if isinstance(value, type) else f"type {type(value).__name__}"
+        raise MethodError(
+            f"{kind.__name__.lower()} of {shown}",
+            expected="a name, or an object of the right kind",
+            remedy=f"Use {example}.",
+        )
+    if type(value) not in registry.classes().values():
+        raise MethodError(
+            f"a {kind.__name__.lower()} of the class {type(value).__name__}, which is not registered",
+            expected="a class that a saved specification can name",
+            remedy=f"Decorate the class with the registry's register({type(value).__name__.lower()!r}).",
+        )
+    chosen: Piece = value
     return chosen
 
 
-def penalty_of(penalty: object, strength: object) -> Penalty:
-    """A penalty by name, or the object itself; its strength is said once."""
-    chosen = penalties[penalty]() if isinstance(penalty, str) else penalty
-    if not isinstance(chosen, Penalty):
-        raise _stranger("penalty", chosen, "penalty='none' for none, or penalty='l1'")
-    if strength is not None and chosen.strength is not None:
+def strength_of(strength: object, penalty: Penalty) -> float | Literal["cv"] | None:
+    """The penalty strength per row, "cv", or None for the method's default; said once."""
+    if strength is not None and penalty.strength is not None:
         raise MethodError(
             "a strength in the penalty object and in strength=",
             expected="one of the two",
             remedy="Leave strength= out.",
         )
-    return chosen
-
-
-def strength_of(strength: object, penalty: Penalty) -> float | str | None:
-    """The penalty strength per row, "cv", or None for the method's default."""
     value = strength if penalty.strength is None else penalty.strength
-    if value is None or (isinstance(value, str) and value == "cv"):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "cv":
+        return "cv"
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     # Beyond 1e100 per row nothing is left of the data, and sums over rows would overflow.
     if not number or not 0.0 <= value <= 1e100:  # type: ignore[operator]  # a number, as just checked
+        shown = repr(value) if isinstance(value, float | str) else f"something of type {type(value).__name__}"
         raise MethodError(
-            f"strength={_short(value)}",
+            f"strength={shown}",
             expected="a number from 0 to 1e100, 'cv' (with privacy=None) or None",
             remedy="Leave strength out for a default that does not look at the data.",
         )
-    assert isinstance(value, int | float | np.integer | np.floating)
-    return float(value)
-
-
-def _short(value: object) -> str:
-    """A number or word as it may stand in a message, other things by type."""
-    return repr(value) if isinstance(value, float | str) else f"something of type {type(value).__name__}"
-
-
-def method_of(method: object, budget: Privacy | None, family: Family | None = None) -> Method:
-    """A method by name, or the object itself."""
-    if isinstance(method, str):
-        return auto(budget, family) if method == "auto" else methods[method]()
-    if not isinstance(method, Method):
-        raise _stranger("method", method, "method='auto'")
-    return method
+    return float(value)  # type: ignore[arg-type]  # a number, as just checked
 
 
 def ledger_of(ledger: object) -> Ledger | None:
@@ -113,7 +98,11 @@ def ledger_of(ledger: object) -> Ledger | None:
         return ledger
     if isinstance(ledger, str | PathLike):
         return Ledger(ledger)
-    raise _stranger("ledger", ledger, "ledger=dpglm.Ledger('ward-7.db', budget=(3.0, 1e-5))")
+    raise MethodError(
+        f"ledger of type {type(ledger).__name__}",
+        expected="a ledger, or the path of one",
+        remedy="Use ledger=dpglm.Ledger('ward-7.db', budget=(3.0, 1e-5)).",
+    )
 
 
 def require_choice(name: str, value: object, choices: Sequence[str]) -> None:
@@ -126,10 +115,25 @@ def require_choice(name: str, value: object, choices: Sequence[str]) -> None:
         )
 
 
-def _stranger(name: str, value: object, example: str) -> MethodError:
-    shown = f"the class {value.__name__}" if isinstance(value, type) else f"type {type(value).__name__}"
-    return MethodError(
-        f"{name} of {shown}",
-        expected="a name, or an object of the right kind",
-        remedy=f"Use {example}.",
-    )
+def row_count_of(n: object) -> int:
+    """A number of rows to expect."""
+    whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
+    if not whole or not 1 <= n <= 10**12:  # type: ignore[operator]  # a whole number, as just checked
+        raise MethodError(
+            f"n={n!r}" if isinstance(n, int | float) else f"n of type {type(n).__name__}",
+            expected="the expected number of rows, a whole number of at least 1",
+            remedy="Use n=10_000.",
+        )
+    return int(n)  # type: ignore[call-overload, no-any-return]  # a whole number, as just checked
+
+
+def rate_of(rate: object) -> float:
+    """A share of successes to expect."""
+    number = isinstance(rate, int | float | np.integer | np.floating) and not isinstance(rate, bool)
+    if not number or not 0.0 < rate < 1.0:  # type: ignore[operator]  # a number, as just checked
+        raise MethodError(
+            f"rate={rate!r}" if isinstance(rate, int | float) else f"rate of type {type(rate).__name__}",
+            expected="the expected share of the response's second level, between 0 and 1",
+            remedy="Use rate=0.2, or leave it out.",
+        )
+    return float(rate)  # type: ignore[arg-type]  # a number, as just checked

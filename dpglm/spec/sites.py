@@ -5,24 +5,29 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeGuard
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 import numpy as np
 
-from dpglm.data.schema.declaration import find_schema
 from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.datasets import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
-from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.postprocessing.spending import LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.site_composition import disjoint, overlapping
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import noise_of
-from dpglm.spec.fitting import Asked, Modelled, Planned, ledger_state, steps
+from dpglm.spec.progress import steps
+from dpglm.spec.running import Run, ledger_state
 
+if TYPE_CHECKING:
+    from dpglm.spec.model_spec import ModelSpec
+
+Result = TypeVar("Result")
 MOST_SITES: Final = 200
 LONGEST_NAME: Final = 100
 _FILES: Final = (".csv", ".csv.gz", ".parquet", ".pq")
@@ -35,61 +40,67 @@ def is_sites(data: object) -> TypeGuard[Mapping[Any, object]]:
 
 
 def fit_sites(
-    asked: Asked,
+    specification: ModelSpec,
     data: Mapping[Any, object],
     *,
-    schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None,
     ledger: Ledger | None,
     seed: int | None,
     progress: bool | None,
+    schemas: Mapping[str, Schema] | None = None,
 ) -> SiteFits:
-    """Fit one model at every site, under the same budget.
+    """Run one specification on a table for each site, under the same budget.
 
     A site with its own generator of noise is told nothing about another: the fits differ from single ones in
     when they are charged, and in what they promise together (:mod:`dpglm.privacy.site_composition`).
 
     Parameters
     ----------
-    asked : Asked
+    specification : ModelSpec
         Formula, model, method and budget of every site.
     data : mapping of str to table
         Frames, Arrow tables or paths, by site.
-    schema, ledger, seed, progress
+    ledger, seed, progress
         As :func:`dpglm.fit` takes them; the seed of a site is made of ``seed`` and its place.
+    schemas : mapping of str to Schema, optional
+        Where sites declare different numbers of rows; of the same columns, from `site_schemas`.
 
     Raises
     ------
     SchemaError
-        Names or tables that are none, tables without a column, schemas that differ, or one table given at
-        two sites that are declared to be disjoint. Nothing was charged.
+        Names or tables that are none, tables without a column, or one table given at two sites that are
+        declared to be disjoint. Nothing was charged.
     FormulaError, MethodError, PrivacyError
         As for one table. Nothing was charged.
     BudgetExceeded
         The ledger does not cover all sites. Nothing was charged or read.
     """
-    tables = _tables(data)
+    tables = site_tables(data)
     sites = tuple(tables)
     labels = ["plan", "charge", *(f"site {place} of {len(sites)}" for place in range(1, len(sites) + 1))]
     with steps(labels, progress) as step:
         step(0)
-        noises = [noise_of(one) for one in site_seeds(seed, len(sites))]
-        schemas = _schemas(tables, schema)
-        if schemas[0].sites == "disjoint":
+        noises = [noise_of(site_seed) for site_seed in site_seeds(seed, len(sites))]
+        once = specification.schema.sites == "disjoint"
+        if once:
             _refuse_twins(tables)
-        shared = Modelled.of(asked, schemas[0])
-        planned = deque(
-            _planned(shared.under(declared), site, tables[site], seeded=not noises[0].private)
-            for site, declared in zip(sites, schemas, strict=True)
+        plans = {
+            site: specification.under(specification.schema if schemas is None else schemas[site]).plan()
+            for site in sites
+        }
+        runs = deque(
+            at_site(site, partial(Run.of, plans[site], tables[site], seeded=not noise.private))
+            for site, noise in zip(sites, noises, strict=True)
         )
-        guarantees = [one.guarantee for one in planned]
-        whole = disjoint(guarantees) if schemas[0].sites == "disjoint" else overlapping(guarantees)
+        guarantees = [run.guarantee for run in runs]
+        whole = disjoint(guarantees) if once else overlapping(guarantees)
         step(1)
         # Charge before reading: an interrupt from here on loses budget, never privacy.
-        state = _charge(ledger, planned, sites, whole, once=schemas[0].sites == "disjoint")
+        state = _charge(ledger, runs, sites, whole, once=once)
         fits: dict[str, FitResult] = {}
         for place, (site, noise) in enumerate(zip(sites, noises, strict=True)):
             step(2 + place)
-            fits[site] = _solved(planned.popleft(), noise, state)  # its rows are let go of with the plan
+            run = runs.popleft()  # its rows are let go of with the run
+            fits[site] = run.write_up(run.solve(noise), noise, state)
         return SiteFits(fits, whole)
 
 
@@ -108,7 +119,7 @@ def site_seeds(seed: int | None, count: int) -> list[int | None]:
     return [int.from_bytes(stream.generate_state(4).astype("<u4").tobytes(), "little") for stream in streams]
 
 
-def _tables(data: Mapping[Any, object]) -> dict[str, object]:
+def site_tables(data: Mapping[Any, object]) -> dict[str, object]:
     """The tables by site, names and kinds checked; no table is opened."""
     if not 1 <= len(data) <= MOST_SITES:
         raise SchemaError(
@@ -157,15 +168,17 @@ def _is_table(value: object) -> bool:
     return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in _FRAMES)
 
 
-def _schemas(
-    tables: Mapping[str, object], schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None
-) -> list[Schema]:
-    """The schema of every site: the one that was given, or what each table brings, where they agree."""
-    if schema is not None:
-        return [Schema.of(schema)] * len(tables)
-    found = {site: _at(site, lambda table=table: find_schema(table)) for site, table in tables.items()}
-    first, declared = next(iter(found.items()))
-    for site, other in found.items():
+def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:
+    """What the table of each site declares.
+
+    Raises
+    ------
+    SchemaError
+        A table without a schema, or sites that disagree on the columns, the unit or ``sites``.
+    """
+    schemas = {site: at_site(site, partial(find_schema, table)) for site, table in tables.items()}
+    first, declared = next(iter(schemas.items()))
+    for site, other in schemas.items():
         differing = [
             name
             for name in (*declared.variables, *other.variables)
@@ -179,7 +192,7 @@ def _schemas(
                 expected="the same columns, unit and sites declared at every site; rows and title may differ",
                 remedy="Pass one schema= for all sites.",
             )
-    return list(found.values())
+    return schemas
 
 
 def _refuse_twins(tables: Mapping[str, object]) -> None:
@@ -199,11 +212,7 @@ def _refuse_twins(tables: Mapping[str, object]) -> None:
         marks[mark] = site
 
 
-def _planned(modelled: Modelled, site: str, table: object, *, seeded: bool) -> Planned:
-    return modelled.plan(_at(site, lambda: modelled.design(table)), seeded=seeded)
-
-
-def _at(site: str, action: Any) -> Any:
+def at_site(site: str, action: Callable[[], Result]) -> Result:
     """Run ``action``, naming the site where it finds fault with a table."""
     try:
         return action()
@@ -214,19 +223,17 @@ def _at(site: str, action: Any) -> Any:
 
 
 def _charge(
-    ledger: Ledger | None, planned: Sequence[Planned], sites: Sequence[str], whole: Guarantee, *, once: bool
+    ledger: Ledger | None, runs: Sequence[Run], sites: Sequence[str], whole: Guarantee, *, once: bool
 ) -> LedgerState | None:
-    """Charge all sites or none, a line a site; one line for all where everybody is at one site only."""
+    """Charge all sites or none: a line for each site, or one where everybody is at one site only."""
     if ledger is None:
         return None
     if once and len(sites) > 1:
-        charges = [(whole, f"{planned[0].what} at {len(sites)} sites, one a person")]
+        plan = runs[0].plan
+        charges = [(whole, f"{plan.what} at {len(sites)} sites, one per person")]
     else:
         charges = [
-            (one.guarantee, f"{one.what} at site {site!r}") for one, site in zip(planned, sites, strict=True)
+            (run.guarantee, f"{run.plan.what} at site {site!r}")
+            for run, site in zip(runs, sites, strict=True)
         ]
     return ledger_state(ledger, ledger.charge_all(charges)[-1])
-
-
-def _solved(planned: Planned, noise: NoiseSource, state: LedgerState | None) -> FitResult:
-    return planned.write_up(planned.solve(noise), noise, state)

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 ABSENT = "-"
 AS_DECLARED_DIGITS = 8  # nobody declares more; longer numbers were computed
+TINIEST = 2.0**-60  # chances below are not told apart: their reciprocals may not even be finite
 
 
 def coefficient(value: float | None) -> str:
@@ -32,6 +33,19 @@ def coefficient(value: float | None) -> str:
     if value == 0.0:
         return "0"
     return _short_exponent(f"{value:#.4g}").removesuffix(".")
+
+
+def plain_number(value: float) -> str:
+    """A public quantity with at most four significant digits, without trailing zeros.
+
+    Examples
+    --------
+    >>> [plain_number(v) for v in (2.0, 2.2101, 1e-8, 0.0031)]
+    ['2', '2.21', '1e-8', '0.0031']
+    """
+    mantissa, e, exponent = coefficient(value).partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    return f"{mantissa}{e}{exponent}"
 
 
 def statistic(value: float | None) -> str:
@@ -79,9 +93,18 @@ def balance(value: float | None) -> str:
     >>> balance(3.0 - 2.9), balance(0.4), balance(9e-06)
     ('0.1', '0.4', '9e-6')
     """
-    # 3.0 - 2.9 is 0.10000000000000009: the last two of sixteen digits are the subtraction's rounding.
-    cleaned = value if value is None or not math.isfinite(value) else float(f"{value:.14g}")
-    return _declared(cleaned, ROUND_FLOOR)
+    return _declared(None if value is None else computed(value), ROUND_FLOOR)
+
+
+def computed(value: float) -> float:
+    """A sum or product without the last two of sixteen digits, which are its rounding.
+
+    Examples
+    --------
+    >>> computed(3.0 - 2.9)
+    0.1
+    """
+    return float(f"{value:.14g}")
 
 
 def count(value: int | None) -> str:
@@ -118,6 +141,38 @@ def share(value: float) -> str:
     ('50 %', '<1 %')
     """
     return "<1 %" if 0.0 < value < 0.005 else f"{100.0 * value:.0f} %"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage with three significant digits, or as many as keep it apart from 100.
+
+    Examples
+    --------
+    >>> [percent(v) for v in (0.731059, 0.0267, 0.99995, 0.0002, 0.0, 1.0)]
+    ['73.1 %', '2.67 %', '99.995 %', '0.0200 %', '0 %', '100 %']
+    """
+    if not math.isfinite(share):
+        return ABSENT
+    if share < 1e-12 or share > 1.0 - 1e-12:
+        return f"{100 * round(share)} %"
+    wanted = 2 - math.floor(math.log10(100.0 * share)) if share < 0.1 else 1
+    apart = math.ceil(-math.log10(100.0 * (1.0 - share)))
+    return f"{100.0 * share:.{max(wanted, apart)}f} %"
+
+
+def chance(probability: float) -> str:
+    """A small probability as one in so many, rounded so that it is not made smaller.
+
+    Examples
+    --------
+    >>> chance(1e-6), chance(2e-5), chance(0.3)
+    ('1 in 1,000,000', '1 in 50,000', '30.0 %')
+    """
+    if probability >= 0.1:
+        return percent(probability)
+    if probability < TINIEST:
+        return f"less than 1 in {1.0 / TINIEST:,.0f}"
+    return f"1 in {math.floor(1.0 / probability * (1.0 + 1e-9)):,}"
 
 
 def _declared(value: float | None, rounding: str) -> str:

@@ -20,7 +20,6 @@ from dpglm.auditing.bounding import bounded
 from dpglm.auditing.claim import words
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, release_neighbours
-from dpglm.auditing.rebuild import subject_of
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
@@ -29,8 +28,9 @@ from dpglm.methods.base import Method
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
-from dpglm.planning.study_plan import StudyPlan
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.spec.model_spec import plan_of
+from dpglm.spec.plan import Plan
 
 FAILURE = 1e-4
 LESS = 0.8  # the twin's share of the honest noise: 20 % less
@@ -141,9 +141,9 @@ def of_releases(
     return Case(subject, f"{title} {privacy.relation}", claim, trials, run, part)
 
 
-def of_study(
+def of_plan(
     title: str,
-    study: StudyPlan,
+    plan: Plan,
     *,
     trials: int,
     part: float | None = LESS,
@@ -153,7 +153,7 @@ def of_study(
 
     def run(share: float, seed: int) -> Outcome:
         found = dpglm.audit(
-            study if share == 1.0 else with_less_noise(study, share, twin),
+            plan if share == 1.0 else with_less_noise(plan, share, twin),
             trials=trials,
             confidence=1.0 - FAILURE,
             seed=seed,
@@ -161,8 +161,8 @@ def of_study(
         )
         return Outcome(found.rows[-1].epsilon, not found.passed)
 
-    title = f"{title} {study.guarantee.relation}"
-    return Case(type(study.study.method), title, study.guarantee, trials, run, part)
+    title = f"{title} {plan.guarantee.relation}"
+    return Case(type(plan.specification.method), title, plan.guarantee, trials, run, part)
 
 
 def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int) -> Case:
@@ -185,27 +185,22 @@ def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int
             seed=1,
             progress=False,
         )
-        subject = subject_of(fit)
-        plan, pair = subject.plan, release_neighbours(subject.plan.releases[0], privacy.relation, 1)
+        plan = plan_of(fit)
+        releases = plan.releases.releases
+        pair = release_neighbours(releases[0], privacy.relation, 1)
         if share != 1.0:
-            releases = tuple(broken(one, quieter(one, share)) for one in plan.releases)
-            plan = replace(plan, releases=releases)
-        act = Act(plan, subject.problem, subject.method)
+            releases = tuple(broken(release, quieter(release, share)) for release in releases)
+        act = Act(replace(plan.releases, releases=releases), plan.problem, plan.specification.method)
         found = bounded(act, [pair], claim, SeededNoise(seed), trials=trials, failure=FAILURE)
         return Outcome(found.bound.epsilon, found.bound.refuted)
 
     return Case(type(method), f"{title} {privacy.relation}", claim, trials, run)
 
 
-def with_less_noise(
-    study: StudyPlan, part: float, twin: Callable[[Release, float], Release] = quieter
-) -> StudyPlan:
-    """A study whose releases claim what they claimed and run with this share of the noise."""
-    plan = study.study.plan
-    quiet = replace(plan, releases=tuple(broken(one, twin(one, part)) for one in plan.releases))
-    other = copy.copy(study.study)
-    other.__dict__["plan"] = quiet
-    return replace(study, study=other)
+def with_less_noise(plan: Plan, part: float, twin: Callable[[Release, float], Release] = quieter) -> Plan:
+    """A plan whose releases claim what they claimed and run with this share of the noise."""
+    quiet = tuple(broken(release, twin(release, part)) for release in plan.releases.releases)
+    return replace(plan, releases=replace(plan.releases, releases=quiet))
 
 
 def broken(release: Release, runs: Release) -> Release:

@@ -12,14 +12,14 @@ from collections.abc import Callable
 import pytest
 
 import dpglm
-from dpglm.planning.study_plan import StudyPlan
-from tests.audits.harness import Case, check, of_study
+from dpglm.spec.plan import Plan
+from tests.audits.harness import Case, check, of_plan
 
 BINARY = {"y": ["no", "yes"], "x": (0, 1)}
 NUMBER = {"y": (0, 1), "x": (0, 1)}
 
 
-def study(schema: dict[str, object], privacy: dpglm.Privacy, family: str, goal: str) -> StudyPlan:
+def study(schema: dict[str, object], privacy: dpglm.Privacy, family: str, goal: str) -> Plan:
     formula = "y ~ x" if family == "gaussian" else "y ~ x - 1"
     return dpglm.plan(formula, schema, n=1000, privacy=privacy, family=family, goal=goal, penalty="none")
 
@@ -31,13 +31,13 @@ def cases() -> list[Case]:
         pure = dpglm.Privacy(2.0, relation=relation)
         mu = dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation)
         found += [
-            of_study("pure", study(BINARY, pure, "binomial", "predict"), trials=8000),
-            of_study("approximate", study(BINARY, large, "binomial", "predict"), trials=8000),
-            of_study("with a curvature", study(BINARY, large, "binomial", "explain"), trials=6000),
-            of_study("approximate", study(NUMBER, large, "gaussian", "explain"), trials=12_000),
+            of_plan("pure", study(BINARY, pure, "binomial", "predict"), trials=8000),
+            of_plan("approximate", study(BINARY, large, "binomial", "predict"), trials=8000),
+            of_plan("with a curvature", study(BINARY, large, "binomial", "explain"), trials=6000),
+            of_plan("approximate", study(NUMBER, large, "gaussian", "explain"), trials=12_000),
         ]
         if relation == "add-remove":
-            found.append(of_study("Gaussian", study(BINARY, mu, "binomial", "predict"), trials=8000))
+            found.append(of_plan("Gaussian", study(BINARY, mu, "binomial", "predict"), trials=8000))
     return found
 
 

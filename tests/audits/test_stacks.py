@@ -20,7 +20,6 @@ import dpglm
 from dpglm.auditing.bounding import bounded
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import release_neighbours
-from dpglm.auditing.rebuild import subject_of
 from dpglm.glm.families import families
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import SeededNoise
@@ -33,6 +32,7 @@ from dpglm.papers.stacking.pst_s import PSTS
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.privacy.budget import Relation
+from dpglm.spec.model_spec import plan_of
 from tests.audits.harness import (
     FAILURE,
     LESS,
@@ -122,12 +122,12 @@ def of_stack(title: str, make: Callable[[dpglm.Privacy], Method], privacy: dpglm
 
     def run(share: float, seed: int) -> Outcome:
         with contextlib.chdir(source(privacy).parent):  # a result keeps the name of its source, not the path
-            subject = subject_of(fitted(make(privacy), privacy))
-        plan, pair = subject.plan, release_neighbours(subject.plan.releases[0], "replace-one", 2)
+            plan = plan_of(fitted(make(privacy), privacy))
+        releases = plan.releases.releases
+        pair = release_neighbours(releases[0], "replace-one", 2)
         if share != 1.0:
-            runs = tuple(broken(one, quieter(one, share)) for one in plan.releases)
-            plan = replace(plan, releases=runs)
-        act = Act(plan, subject.problem, subject.method)
+            releases = tuple(broken(release, quieter(release, share)) for release in releases)
+        act = Act(replace(plan.releases, releases=releases), plan.problem, plan.specification.method)
         found = bounded(act, [pair], claim, SeededNoise(seed), trials=trials, failure=FAILURE)
         return Outcome(found.bound.epsilon, found.bound.refuted)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpglm.report.page import render
-from tests.rooms.report.specimen import PAGES
+from tests.rooms.report.specimen import PAGES, render
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 NO_BROWSER = "no chromium or google-chrome on this machine"

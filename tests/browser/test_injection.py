@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from dpglm.ledger.ledger import Ledger
-from dpglm.report.page import render
 from dpglm.tables.content import Column, one_line
 from dpglm.tables.table import Table
 from tests.attacks.ledgers import pure
 from tests.browser.test_chromium import BROWSER, NO_BROWSER, browse, requests
+from tests.rooms.report.specimen import render
 from tests.rooms.report.test_escaping import FIELDS, hostile
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason=NO_BROWSER)]

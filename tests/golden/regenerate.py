@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.golden import numbers
+from tests.golden import prices
 from tests.golden.examples import outputs
 
 if __name__ == "__main__":
-    for name, text in {**outputs(), numbers.KEPT.name: numbers.written()}.items():
+    for name, text in {**outputs(), prices.KEPT.name: prices.written()}.items():
         path = Path(__file__).with_name(name)
         path.write_text(text, encoding="utf-8", newline="\n")
         print(path.name)

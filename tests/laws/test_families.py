@@ -151,13 +151,6 @@ def test_a_logistic_family_ties_its_curvature_to_its_slope(name, eta):
 
 
 @every_family
-@pytest.mark.parametrize("facts", [{}, {"loss_width": 2.0, "ridge": 1.0}])
-def test_a_family_is_made_again_from_the_facts_that_a_result_keeps(name, facts):
-    family = families[name]().with_facts(facts)
-    assert families[name]().with_facts(family.facts) == family
-
-
-@every_family
 def test_a_loss_that_is_no_likelihood_refuses_an_expected_response(name):
     family = families[name]()
     if family.likelihood:

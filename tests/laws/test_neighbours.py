@@ -60,10 +60,7 @@ def observed(rows: list[dict[str, Any]], relation: str) -> tuple[str, dict[str, 
                 return f"{type(error).__name__}: {error}", {}
     finally:
         logging.getLogger().removeHandler(handler)
-    public = {name: value for name, value in vars(fit).items() if name not in RELEASED}
-    public["mechanism"] = {
-        name: value for name, value in fit.mechanism.items() if name not in ("strength_sum", "row_stretch")
-    }
+    public = {name: value for name, value in vars(fit._record).items() if name not in RELEASED}
     assert np.isfinite(fit._record.estimates).all()
     shape = (fit._record.estimates.shape, fit._record.coded.shape, fit._record.selected_mask.shape)
     return f"{log.getvalue()} {[str(w.message) for w in warned]} {sorted(public.items())} {shape}", public

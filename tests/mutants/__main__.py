@@ -104,8 +104,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--tests", choices=STAGES, default="full", help="up to this stage")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of tests a fault, second stage")
     parser.add_argument("--again", action="store_true", help="judge survivors again, after adding tests")
-    parser.add_argument("--out", type=Path, default=ROOT / "reports" / "mutants.json")
-    parser.add_argument("--page", type=Path, default=ROOT / "reports" / "mutants.md")
+    parser.add_argument("--out", type=Path, default=ROOT / "tests" / "mutants" / "mutants.json")
+    parser.add_argument("--page", type=Path, default=ROOT / "tests" / "mutants" / "mutants.md")
     parser.add_argument(
         "--reached",
         type=Path,

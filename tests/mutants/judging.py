@@ -14,7 +14,7 @@ from tests.mutants.mutations import Mutant, mutants_of
 from tests.mutants.reached import Reached
 from tests.mutants.running import Child, each
 
-ROOMS = ("privacy", "noise", "releases", "curator")
+ROOMS = ("privacy", "mechanisms", "curator", "ledger", "papers")
 LEAST = 6  # faults a file, where it has so many
 # Seconds on the clock, for tests that wait for something; those that compute have less (`running.py`).
 START, PATIENCE, LONGEST = 120.0, 10.0, 1800.0

@@ -1,4 +1,4 @@
-"""``reports/mutants.md``: how many faults were found, and why the others were not."""
+"""``tests/mutants/mutants.md``: how many faults were found, and why the others were not."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ HEAD = """\
 # Small faults put into the code, and what finds them
 
 A number changed, a comparison turned, a sum made a difference, a check or a raise taken out, a word
-swapped: one such fault at a time is put into a copy of `dpglm/privacy/`, `dpglm/noise/`, `dpglm/releases/`
-and `dpglm/curator/`, and the tests are run until one of them fails. `tests/mutants/mutations.py` is the
-catalogue.
+swapped: one such fault at a time is put into a copy of the rooms that privacy rests on, and the tests are run
+until one of them fails. `tests/mutants/mutations.py` is the catalogue. The answers kept here are of the code
+before its files moved, under the names that the files have now.
 
     python -m tests.mutants                          # goes on where it stopped; about 5 s a fault
     python -m tests.mutants --rooms privacy --sample 500 --seed 2

@@ -20,7 +20,7 @@ EXCLUDED = ("tests/test_proofs.py", "tests/browser/", "tests/test_vignettes.py",
 TIMED = ("test_calibration_on_the_hot_path_is_fast",)
 NEAR = ("dpglm/", "tests/laws/", "tests/oracles/", "tests/rooms/privacy/", "tests/rooms/curator/")
 NEAR += ("tests/rooms/mechanisms/noise/", "tests/rooms/mechanisms/", "tests/attacks/")
-NEAR += ("tests/golden/test_golden_numbers.py",)
+NEAR += ("tests/golden/test_golden_prices.py",)
 # What runs first; all else only for faults that these do not find.
 FIRST = (
     "dpglm/privacy",
@@ -29,7 +29,7 @@ FIRST = (
     "dpglm/curator",
     "tests/oracles/",
     "tests/attacks/",
-    "tests/golden/test_golden_numbers.py",
+    "tests/golden/test_golden_prices.py",
     "tests/test_fit.py",
     "tests/rooms/test_sites.py",
 )
@@ -148,7 +148,7 @@ def _files(unit: str) -> list[Path]:
 
 def _is_code(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    if parts[0] in ("dpglm", "benchmarks", "vignettes", "reports"):
+    if parts[0] in ("dpglm", "vignettes", "studies"):
         return True
     return parts[0] == "tests" and parts[1] != "mutants" and not path.name.startswith("test_")
 

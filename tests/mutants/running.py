@@ -45,7 +45,7 @@ HEAVY = (
 )
 MEMORY = 8 * 2**30
 PATIENCE, AWAY = 10.0, 5.0
-OWN = ("dpglm", "tests", "benchmarks", "reports", "vignettes", "conftest")
+OWN = ("dpglm", "tests", "studies", "vignettes", "conftest")
 
 
 def warm_up() -> None:

@@ -125,15 +125,15 @@ def test_the_page_counts_and_lists_what_was_not_found() -> None:
             "answers": answers,
         }
     )
-    assert "| noise | 9 | 2 | 1 | 0 | 0 | 0 | 1 |" in shown
+    assert "| mechanisms | 9 | 2 | 1 | 0 | 0 | 0 | 1 |" in shown
     assert "1 of 2, 50.0 %" in shown
     assert "## Not argued yet" in shown
     assert "`1` to `2` (b, last stage full)" in shown
 
 
 def test_the_page_in_the_repository_is_that_of_its_answers() -> None:
-    answers = ROOT / "reports" / "mutants.json"
+    answers = ROOT / "tests" / "mutants" / "mutants.json"
     if not answers.exists():
         pytest.skip("no run was kept")
-    shown = (ROOT / "reports" / "mutants.md").read_text(encoding="utf-8")
+    shown = (ROOT / "tests" / "mutants" / "mutants.md").read_text(encoding="utf-8")
     assert shown == page(json.loads(answers.read_text(encoding="utf-8")))

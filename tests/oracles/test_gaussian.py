@@ -11,7 +11,6 @@ import pytest
 import statsmodels.formula.api as smf
 
 import dpglm
-from benchmarks.real_tables import quoted, require
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design
@@ -30,6 +29,7 @@ from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.response_scale import to_response_scale
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.accounting import gdp_mu
+from studies.real_tables import quoted, require
 from tests.oracles.reference_adassp import adassp, adassp_exact
 from tests.silence import Silence
 

@@ -38,6 +38,7 @@ from dpglm.papers.stacking.pst_s import PSTS
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.typing import FloatMatrix, FloatVector
+from tests.described import facts
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 FORMULA = "y ~ " + " + ".join(NAMES)
@@ -257,7 +258,8 @@ def test_any_mapping_of_groups_is_kept_as_a_plain_copy() -> None:
         groups=MappingProxyType(given), importance=MappingProxyType({"x": 1, "z": 2}), provenance="x"
     )
     given["x"] = ()
-    assert fit(method=method).mechanism["method_options"].startswith('{"groups": {"x": ["a", "b", "c"]')
+    kept = fit(method=method).specification.method.options["groups"]
+    assert kept["x"] == ["a", "b", "c"]
 
 
 def test_groups_of_weight_zero_are_left_out_and_shares_add_up() -> None:
@@ -267,7 +269,7 @@ def test_groups_of_weight_zero_are_left_out_and_shares_add_up() -> None:
     assert found.params[["d", "e", "f"]].tolist() == [0.0, 0.0, 0.0]
     weighed = {name: float(place + 1) for place, name in enumerate(NAMES)}
     found = fit(method=PSTF(groups=GROUPS, importance=weighed, provenance="expert"))
-    assert found.mechanism["group_epsilon"] == pytest.approx([6 / 21, 15 / 21])
+    assert facts(found)["Epsilon of each group"] == pytest.approx([6 / 21, 15 / 21])
     assert [line.part for line in found._record.spend_lines] == [1, 1, 1, 1, 2, 2]
     assert sum(line.epsilon or 0.0 for line in found._record.spend_lines if line.part == 1) == pytest.approx(
         1.0
@@ -397,7 +399,7 @@ def test_two_organisations_share_a_file_and_nothing_else(tmp_path: Path) -> None
     assert found.specification.method.name == "pst-h"
     assert found.ledger is not None
     assert (found.ledger.dataset, found.ledger.spent_epsilon) == ("own", 1.0)
-    assert "epsilon = 1" in found.mechanism["source_privacy"]
+    assert "epsilon = 1" in facts(found)["Price of that source, a budget of its own"]
     page = (branch / "out.html").read_text(encoding="utf-8")
     assert "a person in both pays both" in page
     text = (branch / "main.json").read_text(encoding="utf-8")
@@ -407,10 +409,10 @@ def test_two_organisations_share_a_file_and_nothing_else(tmp_path: Path) -> None
 
 def test_seeds_of_random_groups_are_public_and_repeat() -> None:
     first, again, other = (
-        fit(method=PSTF(groups=3, split_seed=seed)).mechanism["groups"] for seed in (1, 1, 2)
+        facts(fit(method=PSTF(groups=3, split_seed=seed)))["Groups of columns"] for seed in (1, 1, 2)
     )
     assert first == again != other
-    assert sorted(name for own in first.values() for name in own) == sorted(NAMES)
+    assert sorted(name for group in first for name in group.split(": ")[1].split(" + ")) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("method", [PSTS(), PSTF(), PPHTL(source="main.json")], ids=lambda one: one.name)

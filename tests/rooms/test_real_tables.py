@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import dpglm
-from benchmarks import real_tables
-from benchmarks.real_tables import TABLES, TableError, available, file_sha256, folder, require, table
+from studies import real_tables
+from studies.real_tables import TABLES, TableError, available, file_sha256, folder, require, table
 
 SOURCES = Path(__file__).resolve().parents[2] / "data" / "SOURCES.md"
 everywhere = pytest.mark.parametrize("name", sorted(TABLES))

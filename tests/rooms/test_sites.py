@@ -100,7 +100,7 @@ def test_a_site_has_a_fit_in_the_order_given() -> None:
     assert list(fits.params.columns) == list(fits)
     assert list(fits.params.index) == ["Intercept", "age", "dose"]
     for site in fits:
-        np.testing.assert_array_equal(fits.params[site], fits[site]._record.estimates)
+        np.testing.assert_array_equal(fits.params[site], fits[site].params)
 
 
 def test_without_privacy_a_site_is_fitted_as_if_alone() -> None:
@@ -156,10 +156,10 @@ def test_the_table_has_a_column_a_site_and_says_what_all_cost() -> None:
 def test_a_seed_gives_every_site_noise_of_its_own() -> None:
     same = table(0)
     fits = fit({"north": same, "south": same})
-    assert (fits["north"]._record.estimates != fits["south"]._record.estimates).all()
+    assert (fits["north"].params != fits["south"].params).all()
     assert fits == fit({"north": same, "south": same})
     assert fits["north"] != fit({"north": same}, seed=2)["north"]
-    assert fits["north"]._record.estimates[0] != fit(same)._record.estimates[0]
+    assert fits["north"].params.iloc[0] != fit(same).params.iloc[0]
     assert fit({"north": same, "east": table(3)})["north"] == fits["north"]  # its place, not the others
     assert not fits.privacy.private
     assert fits.privacy.reason == "seeded"
@@ -310,7 +310,7 @@ def test_every_site_shows_the_ledger_after_all_charges(ledger: dpglm.Ledger) -> 
 def test_disjoint_sites_take_one_line(ledger: dpglm.Ledger, events: list[str]) -> None:
     fits = charged(tables(), ledger, schema=DISJOINT)
     (line,) = ledger.entries
-    assert line.what.endswith(" at 2 sites, one a person")
+    assert line.what.endswith(" at 2 sites, one per person")
     assert (line.epsilon, ledger.spent.epsilon, fits.privacy.epsilon) == (1.0, 1.0, 1.0)
     assert events[:3] == ["open", "open", "charge"]
 
@@ -436,7 +436,7 @@ def test_the_declaration_of_sites_goes_round_and_is_shown(tmp_path: Path) -> Non
     one = fit(table(0), schema=DISJOINT)
     assert "disjoint" in one.to_html()
     assert "disjoint" not in fit(table(0)).to_html()
-    assert one.privacy == fit(table(0)).guarantee  # one table: nothing to compose
+    assert one.privacy == fit(table(0)).privacy  # one table: nothing to compose
 
 
 @pytest.mark.parametrize("word", ["", "Disjoint", "yes", True, 1, ["disjoint"]])

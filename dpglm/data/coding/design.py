@@ -1,6 +1,6 @@
-"""Coded rows in blocks: what a release may read.
+"""Coded rows in chunks: what a release may read.
 
-The blocks are float32, which *is* the design: the coding is row-wise and public, so rounding it changes no
+The chunks are float32, which *is* the design: the coding is row-wise and public, so rounding it changes no
 privacy argument. They stay in memory while they fit, and are coded again at each pass otherwise.
 """
 
@@ -8,36 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Numeric
 from dpglm.data.tables.sources import Source
 from dpglm.typing import BoolVector, FloatBlock, FloatVector
 
-BLOCK_ROWS: Final = 2000  # a solver reads a block from one stretch of memory, in its cache
-_ENCODED_ROWS: Final = 4 * BLOCK_ROWS  # coded at once: few calls
-
-
-class Encoder(Protocol):
-    """Public map from cleaned columns to coded rows."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns it reads."""
-
-    @property
-    def size(self) -> int:
-        """Number of coded variables, p."""
-
-    def encode(
-        self, columns: Mapping[str, NDArray[Any]]
-    ) -> tuple[FloatBlock, FloatVector | None, BoolVector]:
-        """Coded rows (p, k), offset (k,) or None, and the mask (k,) of rows that can be used."""
+_CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
+_ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +54,7 @@ class RowChunk:
 
 
 class Design:
-    """A private table, coded, as blocks of at most 2,000 rows. Only the curator may hold one.
+    """A private table, coded, in chunks of at most 2,000 rows. Only the curator may hold one.
 
     Parameters
     ----------
@@ -78,13 +62,13 @@ class Design:
         Where the rows come from.
     schema : Schema
         What is declared of the columns.
-    encoder : Encoder
+    encoder : RowEncoder
         Coding of the right-hand side.
     response : BinaryResponse or NumericResponse
         Coding of the response.
     memory_limit : int
         Bytes of coded rows to keep in memory; a larger table is read and coded again at each pass, and
-        memory holds a few blocks however many rows there are.
+        memory holds a few chunks however many rows there are.
 
     Raises
     ------
@@ -104,7 +88,7 @@ class Design:
     >>> model = parse("ill ~ age", schema)
     >>> encoder = RowEncoder(model, Coding.of(model))
     >>> design = Design(open_source(frame), schema, encoder, BinaryResponse.of(schema, "ill"))
-    >>> [(block.X.shape, block.y) for block in design.chunks()]
+    >>> [(chunk.X.shape, chunk.y) for chunk in design.chunks()]
     [((2, 3), array([0., 1., 0.]))]
     """
 
@@ -112,7 +96,7 @@ class Design:
         self,
         source: Source,
         schema: Schema,
-        encoder: Encoder,
+        encoder: RowEncoder,
         response: Response,
         *,
         memory_limit: int = 512 * 2**20,
@@ -123,7 +107,7 @@ class Design:
         self._columns = tuple(dict.fromkeys((*encoder.columns, response.name)))
         schema.require(self._columns)
         source.require(self._columns)
-        self._kept: list[RowChunk] | None = None
+        self._in_memory: list[RowChunk] | None = None
         self._rows: int | None = None
 
     @property
@@ -143,23 +127,23 @@ class Design:
         return self._rows
 
     def chunks(self) -> Iterator[RowChunk]:
-        """All rows in order, in blocks of 2,000 rows or fewer; the same at each call."""
-        if self._kept is not None:
-            yield from self._kept
+        """All rows in order, in chunks of 2,000 rows or fewer; the same at each call."""
+        if self._in_memory is not None:
+            yield from self._in_memory
             return
-        kept: list[RowChunk] | None = []
+        held: list[RowChunk] | None = []
         room, rows = self._memory_limit, 0
         for columns in self._cleaned():
-            for block in self._encoded(columns):
-                rows += len(block.y)
-                room -= block.nbytes
+            for chunk in self._encoded(columns):
+                rows += len(chunk.y)
+                room -= chunk.nbytes
                 if room < 0:
-                    kept = None
-                elif kept is not None:
-                    kept.append(block)
-                yield block
+                    held = None
+                elif held is not None:
+                    held.append(chunk)
+                yield chunk
         # Only a pass that ran to its end says how many rows there are.
-        self._rows, self._kept = rows, kept
+        self._rows, self._in_memory = rows, held
 
     def _cleaned(self) -> Iterator[dict[str, NDArray[Any]]]:
         numeric = {name for name in self._columns if isinstance(self._schema.variables[name], Numeric)}
@@ -178,10 +162,11 @@ class Design:
                     offset = offset / self._response.unit
                 unusable |= ~np.isfinite(offset)
             if unusable.any():
-                X, y, offset = _without(unusable, X, y, offset)
-            for first in range(0, len(y), BLOCK_ROWS):
-                rows_of = slice(first, first + BLOCK_ROWS)
-                # Copies: a view would keep the larger array alive, and rows of a block lie side by side.
+                X, y = _blanked(X, unusable), _blanked(y, unusable)
+                offset = None if offset is None else _blanked(offset, unusable)
+            for first in range(0, len(y), _CHUNK_ROWS):
+                rows_of = slice(first, first + _CHUNK_ROWS)
+                # Copies: a view would keep the larger array alive, and rows of a chunk lie side by side.
                 yield RowChunk(
                     X[:, rows_of].copy(),
                     y[rows_of].copy(),
@@ -202,14 +187,8 @@ def _bounded(X: FloatBlock) -> BoolVector:
     return bounded
 
 
-def _without(
-    unusable: BoolVector, X: FloatBlock, y: FloatVector, offset: FloatVector | None
-) -> tuple[FloatBlock, FloatVector, FloatVector | None]:
-    blank = np.flatnonzero(unusable)
-    X, y = X.copy(), y.copy()
-    X[:, blank] = 0.0
-    y[blank] = 0.0
-    if offset is not None:
-        offset = offset.copy()
-        offset[blank] = 0.0
-    return X, y, offset
+def _blanked(values: NDArray[Any], unusable: BoolVector) -> NDArray[Any]:
+    """A copy, with zeros in rows that cannot be used."""
+    values = values.copy()
+    values[..., np.flatnonzero(unusable)] = 0.0
+    return values

@@ -158,7 +158,7 @@ class RowEncoder:
 
 @dataclass(frozen=True, eq=False)
 class _Factor:
-    """One factor of a product, ready for a precision: its table transposed, scales worked in."""
+    """One factor of a product in one precision: its table transposed and scaled."""
 
     part: Part
     scale: float

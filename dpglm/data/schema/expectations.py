@@ -1,4 +1,4 @@
-"""What may be declared of a column beyond its bounds: the size of its effect, the spread of its values."""
+"""Expectations of a column beyond its bounds: the size of its effect, the spread of its values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpglm.data.schema.levels import label_of, shown
 from dpglm.errors import SchemaError
 
 # Published shares are rounded: they may add up to 1 give or take this much.
-ROUNDING: Final = 0.01
+_ROUNDING: Final = 0.01
 # Effects between these can be squared and inverted beside all others.
 _LEAST_EFFECT, _MOST_EFFECT = 1e-3, 1e3
 
@@ -32,13 +32,7 @@ def as_float(value: Any) -> float:
 
 
 def checked_effect(effect: object) -> float | None:
-    """The declared prior scale, or None.
-
-    Raises
-    ------
-    SchemaError
-        If it is not a number from 0.001 to 1000.
-    """
+    """The declared prior scale, a number from 0.001 to 1000, or None."""
     if effect is None:
         return None
     if not is_number(effect) or not _LEAST_EFFECT <= as_float(effect) <= _MOST_EFFECT:
@@ -51,13 +45,7 @@ def checked_effect(effect: object) -> float | None:
 
 
 def checked_mean(mean: object, low: float, high: float) -> float | None:
-    """The expected mean, or None.
-
-    Raises
-    ------
-    SchemaError
-        If it does not lie between the bounds.
-    """
+    """The expected mean, which lies between the bounds, or None."""
     if mean is None:
         return None
     if not is_number(mean) or not low < as_float(mean) < high:
@@ -70,13 +58,7 @@ def checked_mean(mean: object, low: float, high: float) -> float | None:
 
 
 def checked_sd(sd: object, mean: float | None, low: float, high: float) -> float | None:
-    """The expected standard deviation, or None.
-
-    Raises
-    ------
-    SchemaError
-        If no numbers between the bounds have that mean and standard deviation.
-    """
+    """The expected standard deviation, which numbers between the bounds can have, or None."""
     if sd is None:
         return None
     most = largest_sd(mean, low, high)
@@ -90,20 +72,14 @@ def checked_sd(sd: object, mean: float | None, low: float, high: float) -> float
 
 
 def largest_sd(mean: float | None, low: float, high: float) -> float:
-    """What the standard deviation of numbers between bounds cannot exceed; without a mean, that of any."""
+    """The largest standard deviation of numbers between bounds, with this mean or with any."""
     if mean is None:
         return 0.5 * (high - low)
     return math.sqrt(mean - low) * math.sqrt(high - mean)
 
 
 def checked_shares(shares: object, labels: Sequence[str]) -> tuple[float, ...] | None:
-    """Expected shares in the order of the levels, or None.
-
-    Raises
-    ------
-    SchemaError
-        If there is not one positive number a level, or they do not add up to 1 within rounding.
-    """
+    """Expected shares in the order of the levels, which add up to 1 within rounding, or None."""
     if shares is None:
         return None
     listed: object = shares
@@ -129,12 +105,12 @@ def checked_shares(shares: object, labels: Sequence[str]) -> tuple[float, ...] |
             + (", ...]" if len(labels) > 4 else "]")
             + ", in the order of the levels, or leave them out; a level that never occurs is not declared.",
         )
-    found = tuple(map(as_float, numbers))
-    total = math.fsum(found)
-    if abs(total - 1.0) > ROUNDING:
+    expected = tuple(map(as_float, numbers))
+    total = math.fsum(expected)
+    if abs(total - 1.0) > _ROUNDING:
         raise SchemaError(
             f"shares that add up to {total:.4g}",
-            expected=f"1, within {ROUNDING:g} for rounding",
-            remedy="Divide each by their sum, or mend the one that is wrong.",
+            expected=f"1, within {_ROUNDING:g} for rounding",
+            remedy="Divide each by their sum, or correct the one that is wrong.",
         )
-    return found
+    return expected

@@ -1,4 +1,4 @@
-"""Levels of a category, and how a value of any type finds its place among them."""
+"""Levels of a category, and how a value of any type finds its code among them."""
 
 from __future__ import annotations
 
@@ -51,13 +51,7 @@ def label_of(level: object) -> str:
 
 
 def checked_levels(levels: object) -> tuple[Level, ...]:
-    """Levels as plain texts and numbers.
-
-    Raises
-    ------
-    SchemaError
-        If they are no list, fewer than two, not all different, or one is empty, missing or infinite.
-    """
+    """Levels as plain texts and numbers: a list of at least two, all different and none missing."""
     if (
         isinstance(levels, str | bytes)
         or not isinstance(levels, Sequence | np.ndarray)
@@ -79,8 +73,8 @@ def checked_levels(levels: object) -> tuple[Level, ...]:
     if twice or len(set(numbers)) < len(numbers):
         raise SchemaError(
             f"duplicate levels: {shown(twice)[1:-1] or 'two that are the same number'}",
-            expected='levels that are all different; 1, 1.0, true and "1" are the same one',
-            remedy="Take the repeated level out.",
+            expected='levels that are all different; 1, 1.0, true and "1" are the same level',
+            remedy="Remove the repeated level.",
         )
     return checked
 
@@ -126,13 +120,13 @@ class LevelIndex:
     def by_number(self) -> tuple[FloatVector, Codes]:
         """Sorted numbers of the levels that are or spell a number, and their codes."""
         numbers = numbers_of_cells([lev if isinstance(lev, str) else float(lev) for lev in self.levels])
-        places: dict[float, int] = {}
+        code_of: dict[float, int] = {}
         for code, number in enumerate(numbers.tolist()):
             # "01" and "1" may both be levels: the number 1 is then the one spelled "1".
             spelled_so = label_of(self.levels[code]) == label_of(number)
-            if number == number and (spelled_so or number not in places):
-                places[number] = code
-        ordered = sorted(places.items())
+            if number == number and (spelled_so or number not in code_of):
+                code_of[number] = code
+        ordered = sorted(code_of.items())
         return np.array([n for n, _ in ordered], np.float64), np.array([c for _, c in ordered], np.int32)
 
     def codes_of_numbers(self, numbers: FloatVector, *, missing: int, other: int) -> Codes:
@@ -140,8 +134,8 @@ class LevelIndex:
         known, codes_of_known = self.by_number
         codes = np.full(len(numbers), other, dtype=np.int32)
         if len(known):
-            place = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-            np.copyto(codes, codes_of_known[place], where=known[place] == numbers)
+            nearest = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+            np.copyto(codes, codes_of_known[nearest], where=known[nearest] == numbers)
         if missing != other:
             codes[np.isnan(numbers)] = missing
         return codes
@@ -149,26 +143,24 @@ class LevelIndex:
     def codes_of_cells(self, cells: Sequence[Cell], *, missing: int, other: int) -> Codes:
         """Codes of cells of any kind."""
         codes = np.full(len(cells), other, dtype=np.int32)
-        texts: list[tuple[int, str]] = []
-        numbers: list[tuple[int, float]] = []
-        for place, cell in enumerate(cells):
+        texts: dict[int, str] = {}
+        numbers: dict[int, float] = {}
+        for row, cell in enumerate(cells):
             if isinstance(cell, str):
                 code = self.by_text.get(cell)
                 if code is None:
-                    texts.append((place, cell))
+                    texts[row] = cell
                 else:
-                    codes[place] = code
+                    codes[row] = code
             elif isinstance(cell, float):
-                numbers.append((place, cell))
+                numbers[row] = cell
             elif cell is Blank.MISSING:
-                codes[place] = missing
+                codes[row] = missing
         if numbers:
-            found = np.array([number for _, number in numbers])
-            codes[[place for place, _ in numbers]] = self.codes_of_numbers(
-                found, missing=missing, other=other
-            )
+            values = np.array(list(numbers.values()))
+            codes[list(numbers)] = self.codes_of_numbers(values, missing=missing, other=other)
         if texts and len(self.by_number[0]):
             # A text that spells no number is an undeclared value, not a missing one.
-            spelled = numbers_of_texts([text for _, text in texts])
-            codes[[place for place, _ in texts]] = self.codes_of_numbers(spelled, missing=other, other=other)
+            spelled = numbers_of_texts(list(texts.values()))
+            codes[list(texts)] = self.codes_of_numbers(spelled, missing=other, other=other)
         return codes

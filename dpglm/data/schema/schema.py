@@ -1,4 +1,4 @@
-"""What the statistician declares about a table: public, and all that is known of it before a release."""
+"""Schema: what the statistician declares about a table, which is public and all that is known of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,9 @@ from dpglm.errors import SchemaError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Categorical", "Numeric", "Schema", "Variable"]
-
 Sites = Literal["overlapping", "disjoint"]
+Declarations: TypeAlias = "Schema | Mapping[str, Any] | str | os.PathLike[str]"
+
 _SETTINGS: Final = ("title", "unit", "rows", "sites")
 _MOST_ROWS: Final = 10**15  # exact as a double, and so is what is computed from it
 
@@ -37,22 +37,22 @@ class Schema:
     variables : mapping of str to Numeric or Categorical
         Declaration of each column, by name.
     rows : int, optional
-        Public, approximate number of rows. By it a fit judges whether a curvature pays beside a penalty that
-        selects, and a default strength allows for sampling error; with ``relation="add-remove"`` a strength
+        Public, approximate number of rows. A fit uses it to decide whether to release the information matrix
+        beside a penalty that selects, and for the default strength. With ``relation="add-remove"`` a strength
         per row needs it, since the exact number is private then.
     unit : str, optional
         What one row is: ``"one woman"``. The guarantee protects one of them.
     title : str
         What the table is.
     sites : {"overlapping", "disjoint"}
-        Whether whoever a row stands for may have rows at several sites, where a fit is given a table of each.
-        ``"disjoint"`` declares that everybody is at one site only: then fits at all sites together cost the
-        budget once, else once a site. Declare it from how the data came about, never from the data.
+        Whether a person may have rows at several sites, where a fit is given one table per site.
+        ``"disjoint"`` declares that everybody is at one site only. Then fits at all sites together cost the
+        budget once, otherwise once per site. Declare it from how the data came about, never from the data.
 
     Raises
     ------
     SchemaError
-        If a name is not a text, a declaration is none, ``rows`` is no whole number from 1 to 10**15, or
+        If a name is not text, an entry is not a declaration, ``rows`` is not an integer from 1 to 10**15, or
         ``sites`` is neither word.
 
     Examples
@@ -74,7 +74,7 @@ class Schema:
             if not isinstance(name, str) or not name:
                 raise SchemaError(
                     f"a column named {shown(name)}",
-                    expected="column names that are texts",
+                    expected="column names that are text",
                     remedy=f'Put the name in quotes: "{name}", and rename the column in the table likewise.',
                 )
             if not isinstance(variable, Numeric | Categorical):
@@ -83,18 +83,19 @@ class Schema:
                     expected="dpglm.Numeric(low, high) or dpglm.Categorical(levels)",
                     remedy=f"Use dpglm.Schema.of({{{name!r}: ...}}) for the short forms.",
                 )
-        whole = isinstance(self.rows, int | np.integer) and not isinstance(self.rows, bool)
-        if self.rows is not None and not (whole and 1 <= self.rows <= _MOST_ROWS):
+        integer = isinstance(self.rows, int | np.integer) and not isinstance(self.rows, bool)
+        if self.rows is not None and not (integer and 1 <= self.rows <= _MOST_ROWS):
             raise SchemaError(
                 f"rows: {shown(self.rows)}",
-                expected="a public, approximate number of rows, a whole number from 1 to 10**15",
+                expected="a public, approximate number of rows, an integer from 1 to 10**15",
                 remedy="Write rows: 5000, or leave it out.",
             )
-        for setting, value in (("unit", self.unit), ("title", self.title)):
+        for setting in ("unit", "title"):
+            value = getattr(self, setting)
             if not isinstance(value, str) and not (setting == "unit" and value is None):
                 raise SchemaError(
                     f"{setting}: {shown(value)}",
-                    expected="a text",
+                    expected="text",
                     remedy=f"Put it in quotes, or leave {setting} out.",
                 )
         if not isinstance(self.sites, str) or self.sites not in get_args(Sites):
@@ -118,7 +119,7 @@ class Schema:
     @classmethod
     def of(
         cls,
-        value: Schema | Mapping[str, Any] | str | os.PathLike[str],
+        value: Declarations,
         *,
         rows: int | None = None,
         unit: str | None = None,
@@ -138,14 +139,13 @@ class Schema:
         SchemaError
             If the declaration contradicts itself.
         """
-        given = {"rows": rows, "unit": unit, "title": title, "sites": sites}
-        settings: dict[str, Any] = {key: one for key, one in given.items() if one is not None}
+        given: dict[str, Any] = {"rows": rows, "unit": unit, "title": title, "sites": sites}
         if isinstance(value, str | os.PathLike):
             value = cls.from_yaml(value)
         elif isinstance(value, Mapping):
             value = cls.from_dict(value)
         if isinstance(value, Schema):
-            return replace(value, **settings)
+            return replace(value, **{key: item for key, item in given.items() if item is not None})
         raise SchemaError(
             f"schema of type {type(value).__name__}",
             expected="a dpglm.Schema, a dict, or a path to YAML",
@@ -161,14 +161,17 @@ class Schema:
         SchemaError
             If the declaration contradicts itself.
         """
+        return cls._of_declarations(declarations, from_file=False)
+
+    @classmethod
+    def _of_declarations(cls, declarations: Any, *, from_file: bool) -> Schema:
         _require_mapping(declarations)
-        full = isinstance(declarations.get("variables"), Mapping) and set(declarations) <= {
-            "variables",
-            *_SETTINGS,
-        }
+        full = isinstance(declarations.get("variables"), Mapping)
+        full = full and set(declarations) <= {"variables", *_SETTINGS}
         columns = declarations["variables"] if full else declarations
         settings = {key: declarations[key] for key in _SETTINGS if full and declarations.get(key) is not None}
-        return cls({name: _variable(name, entry) for name, entry in columns.items()}, **settings)
+        variables = {name: _variable(name, entry, from_file) for name, entry in columns.items()}
+        return cls(variables, **settings)
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Schema:
@@ -177,29 +180,10 @@ class Schema:
         Raises
         ------
         SchemaError
-            If there is no such file, it is larger than 1 MiB or no YAML, or the declaration contradicts
+            If there is no such file, it is larger than 1 MiB or not YAML, or the declaration contradicts
             itself. YAML has no tuples, so ``age: [18, 95]`` is refused: it could be bounds or levels.
         """
-        declarations = schema_text.read_yaml(path)
-        if not isinstance(declarations, Mapping):
-            raise SchemaError(
-                "a schema file that is not a list of named columns",
-                expected="one entry a column, such as age: {bounds: [18, 95]}",
-                remedy="Start from dpglm.Schema.template(columns).",
-            )
-        full = isinstance(declarations.get("variables"), Mapping)
-        for name, entry in (declarations["variables"] if full else declarations).items():
-            if (
-                isinstance(entry, list)
-                and len(entry) == 2
-                and not any(isinstance(v, str | bool) for v in entry)
-            ):
-                raise SchemaError(
-                    f"{name}: {shown(entry)}, which could be two bounds or two levels",
-                    expected="bounds or levels by name",
-                    remedy=f"Write {name}: {{bounds: {shown(entry)}}} or {name}: {{levels: {shown(entry)}}}.",
-                )
-        return cls.from_dict(declarations)
+        return cls._of_declarations(schema_text.read_yaml(path), from_file=True)
 
     @classmethod
     def from_smartnoise(cls, metadata: Mapping[str, Any] | str | os.PathLike[str]) -> Schema:
@@ -232,9 +216,8 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Full form made of plain JSON values; :meth:`from_dict` gives the same schema back."""
-        unsaid = {"title": "", "sites": "overlapping"}
-        given = {key: getattr(self, key) for key in _SETTINGS}
-        settings = {key: one for key, one in given.items() if one is not None and one != unsaid.get(key)}
+        defaults = {"title": "", "unit": None, "rows": None, "sites": "overlapping"}
+        settings = {key: value for key in _SETTINGS if (value := getattr(self, key)) != defaults[key]}
         return {**settings, "variables": {name: var.to_dict() for name, var in self.variables.items()}}
 
     def to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -295,20 +278,23 @@ class Schema:
 def _require_mapping(declarations: object) -> None:
     if not isinstance(declarations, Mapping):
         raise SchemaError(
-            f"declarations of type {type(declarations).__name__}",
-            expected="a dict of columns by name",
-            remedy='Write dpglm.Schema.of({"age": (18, 95), "sex": ["F", "M"]}).',
+            f"declarations of type {type(declarations).__name__}, not columns by name",
+            expected="one entry per column, such as age: {bounds: [18, 95]}",
+            remedy='Write dpglm.Schema.of({"age": (18, 95), "sex": ["F", "M"]}), '
+            "or start a file from dpglm.Schema.template(columns).",
         )
 
 
-def _ambiguous(entry: list[Any]) -> bool:
-    """Whether a list may well be meant as bounds: two numbers that no two-level code book uses."""
+def _ambiguous(entry: list[Any], from_file: bool) -> bool:
+    """Whether a list may be meant as bounds. In Python two numbers of a two-level code book are levels."""
+    if from_file:
+        return len(entry) == 2 and not any(isinstance(value, str | bool) for value in entry)
     numbers = [v for v in entry if isinstance(v, int | float) and not isinstance(v, bool) and abs(v) < 1e12]
     return len(entry) == len(numbers) == 2 and tuple(sorted(numbers)) not in {(0, 1), (1, 2), (-1, 1)}
 
 
-def _variable(name: object, entry: object) -> Variable:
-    """One column's declaration in any form, errors naming the column."""
+def _variable(name: object, entry: object, from_file: bool) -> Variable:
+    """The declaration of one column in any form; errors name the column."""
     try:
         if isinstance(entry, Numeric | Categorical):
             return entry
@@ -317,12 +303,11 @@ def _variable(name: object, entry: object) -> Variable:
         if isinstance(entry, tuple):
             return variable_from_dict({"bounds": entry})
         if isinstance(entry, list):
-            if _ambiguous(entry):
+            if _ambiguous(entry, from_file):
                 raise SchemaError(
-                    f"{entry!r}, which could be two bounds or two levels",
-                    expected="a tuple for bounds, a dict for two levels that are such numbers",
-                    remedy=f"Write ({entry[0]}, {entry[1]}) for bounds, or "
-                    f'{{"levels": [{entry[0]}, {entry[1]}]}}.',
+                    f"{shown(entry)}, which could be two bounds or two levels",
+                    expected="bounds or levels by name",
+                    remedy=f'Write {{"bounds": {shown(entry)}}} or {{"levels": {shown(entry)}}}.',
                 )
             return Categorical(tuple(entry))
     except SchemaError as error:

@@ -1,4 +1,4 @@
-"""A schema as text: YAML in and out, the template to fill in, and the metadata of SmartNoise."""
+"""Text of a schema: YAML in and out, the template to fill in, and the metadata of SmartNoise."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def read_yaml(path: str | os.PathLike[str]) -> object:
     Raises
     ------
     SchemaError
-        If the file does not exist, is too large or no YAML.
+        If the file does not exist, is too large or is not YAML.
     """
     if not isinstance(path, str | os.PathLike) or not os.path.isfile(path):
         raise SchemaError(
             f"no schema file {shown(path if path is None else str(path))}",
             expected="a path to a YAML file",
-            remedy="Mend the path, or write the file from dpglm.Schema.template(columns).",
+            remedy="Correct the path, or write the file from dpglm.Schema.template(columns).",
         )
     try:
         with Path(path).open("rb") as stream:
@@ -53,7 +53,7 @@ def read_yaml(path: str | os.PathLike[str]) -> object:
         raise SchemaError(
             f"a schema file that cannot be read ({type(error).__name__})",
             expected="a YAML file that you may read",
-            remedy="Mend its permissions, or copy it.",
+            remedy="Change its permissions, or copy it.",
         ) from None
     if len(text) > SIZE_LIMIT:
         raise SchemaError(
@@ -102,13 +102,13 @@ def parse_yaml(text: bytes | str) -> object:
         why = str(error)[:200] if isinstance(error, yaml.YAMLError) else type(error).__name__
         raise SchemaError(
             "a schema that is not YAML" + (f", at line {where.line + 1}" if where else f": {why}"),
-            expected="one entry a column, such as age: {bounds: [18, 95]}",
-            remedy="Mend indentation, brackets and quotes; dpglm.Schema.template(columns) shows the form.",
+            expected="one entry per column, such as age: {bounds: [18, 95]}",
+            remedy="Correct indentation, brackets and quotes; dpglm.Schema.template(columns) shows the form.",
         ) from None
 
 
 def to_yaml(declarations: Mapping[str, object]) -> str:
-    """YAML of the full form of a schema, one column a line."""
+    """YAML of the full form of a schema, one column per line."""
     head = [f"{key}: {_flow(value)}" for key, value in declarations.items() if key != "variables"]
     variables = declarations["variables"]
     assert isinstance(variables, Mapping)
@@ -121,7 +121,7 @@ def template(columns: Iterable[str]) -> str:
     names: list[Any] = list(columns) if isinstance(columns, Iterable) else [None]
     if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
         raise SchemaError(
-            "columns that are no list of texts",
+            "columns that are not a list of text",
             expected="the names of the columns",
             remedy='Write dpglm.Schema.template(["age", "sex"]).',
         )
@@ -188,14 +188,14 @@ def from_smartnoise(metadata: object) -> dict[str, object]:
 
 
 def _smartnoise_table(metadata: object) -> Mapping[str, Any]:
-    found = metadata
+    level = metadata
     for _ in range(4):  # catalogue, schema, table: tables hold columns, which have a type
-        if not isinstance(found, Mapping):
+        if not isinstance(level, Mapping):
             break
-        if any(isinstance(entry, Mapping) and "type" in entry for entry in found.values()):
-            return found
-        inner = [entry for entry in found.values() if isinstance(entry, Mapping)]
-        found = inner[0] if len(inner) == 1 else None
+        if any(isinstance(entry, Mapping) and "type" in entry for entry in level.values()):
+            return level
+        inner = [entry for entry in level.values() if isinstance(entry, Mapping)]
+        level = inner[0] if len(inner) == 1 else None
     raise SchemaError(
         "metadata that do not describe exactly one table",
         expected="SmartNoise metadata: catalogue, schema, table, columns with their type",

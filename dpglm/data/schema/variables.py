@@ -1,4 +1,4 @@
-"""What the statistician declares of one column: a number between bounds, or one of a list of levels."""
+"""Variables: what is declared of one column, a number between bounds or one of a list of levels."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Numeric:
     Raises
     ------
     SchemaError
-        If the bounds are reversed, equal or not finite, the filling value or the mean lies outside, no
-        numbers between the bounds have that mean and sd, or the effect is not positive.
+        If the bounds are reversed, equal or not finite, the filling value or the mean lies outside, the sd is
+        impossible between the bounds, or the effect is not positive.
 
     Examples
     --------
@@ -88,12 +88,9 @@ class Numeric:
                 "become the bound.",
             )
         if low >= high:
-            mend = (
-                f"Swap them: ({high:g}, {low:g})."
-                if low > high
-                else "A constant needs no column: leave it out."
-            )
-            raise SchemaError(found, expected=expected, remedy=mend)
+            swap = f"Swap them: ({high:g}, {low:g})."
+            constant = "A constant needs no column: leave it out."
+            raise SchemaError(found, expected=expected, remedy=swap if low > high else constant)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         _check_provenance(self.source, self.looked_at_data)
@@ -169,8 +166,8 @@ class Categorical:
     Raises
     ------
     SchemaError
-        If there are fewer than two levels, two alike, a filling level is not among them, the shares are not
-        one a level or do not add up to 1, or the effect is not positive.
+        If there are fewer than two levels, two are alike, a filling level is not among them, there is not one
+        share per level, the shares do not add up to 1, or the effect is not positive.
 
     Examples
     --------
@@ -213,7 +210,7 @@ class Categorical:
         return tuple(label_of(level) for level in self.levels)
 
     def clean(self, column: Any) -> Codes:
-        """Places of the values in the list of levels, row by row.
+        """Codes of the values, which are positions in the list of levels, row by row.
 
         Parameters
         ----------
@@ -268,14 +265,14 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
     ('F', 'M')
     """
     kind = "bounds" if "bounds" in entry else "levels"
-    own = ("other", "shares") if kind == "levels" else ("mean", "sd")
-    options = ("missing", "source", "looked_at_data", "effect", *own)
+    specific = ("other", "shares") if kind == "levels" else ("mean", "sd")
+    options = ("missing", "source", "looked_at_data", "effect", *specific)
     unknown = [str(key) for key in entry if key not in (kind, *options)]
     if kind not in entry or unknown:
         raise SchemaError(
             f"keys {', '.join(map(str, entry)) or 'none'}",
             expected=f"bounds or levels, and of the options only {', '.join(options)}",
-            remedy=f"Take out or rename {', '.join(unknown)}." if unknown else "Add bounds: [LOW, HIGH].",
+            remedy=f"Remove or rename {', '.join(unknown)}." if unknown else "Add bounds: [LOW, HIGH].",
         )
     given = {key: entry[key] for key in options if key in entry and entry[key] is not None}
     if kind == "levels":
@@ -304,6 +301,6 @@ def _check_provenance(source: object, looked_at_data: object) -> None:
     if not isinstance(source, str) or not isinstance(looked_at_data, bool):
         raise SchemaError(
             f"source: {shown(source)}, looked_at_data: {shown(looked_at_data)}",
-            expected="a text, and true or false",
+            expected="text, and true or false",
             remedy='Write source: "code book of the survey" and looked_at_data: false.',
         )

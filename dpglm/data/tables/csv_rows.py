@@ -1,6 +1,6 @@
 """Rows of a CSV file: a row is a line, and no line can change how another one is read.
 
-The C parser of pandas reads whole chunks; what a single line could do to its neighbours is mended before:
+The C parser of pandas reads whole chunks; what a single line could do to its neighbours is repaired before:
 
 * a row is what stands between two line feeds; a line that is empty is no row;
 * a field may stand in double quotes, doubled inside; in a line whose quotes do not pair (a field that
@@ -43,18 +43,18 @@ def read_header(path: Path) -> tuple[str, ...]:
     ------
     SchemaError
         If the line is empty, longer than 1 MiB, or holds a number, as the first row of a file without
-        names does; nothing of it is told.
+        names does; the message shows nothing of it.
     """
     try:
         with _opened(path) as stream:
             line = stream.readline(_HEADER_BYTES)
     except (EOFError, OSError, zlib.error) as error:
-        raise _damaged(path) from error
+        raise _damage_error(path) from error
     return _header_of(line)
 
 
 def line_chunks(path: Path, rows: int) -> Iterator[bytes]:
-    """Mended lines after the header, ``rows`` at a time, the last chunk fewer.
+    """Repaired lines after the header, ``rows`` at a time, the last chunk fewer.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def line_chunks(path: Path, rows: int) -> Iterator[bytes]:
 def parse_lines(
     lines: bytes, *, width: int, places: Collection[int], floats: Collection[int]
 ) -> pd.DataFrame:
-    """A frame of some columns of mended lines, named by their places.
+    """A frame of some columns of repaired lines, named by their places.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def parse_lines(
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
-    """Mended lines after the header, each closed by a line feed, some at a time."""
+    """Repaired lines after the header, each closed by a line feed, some at a time."""
     unfinished: list[bytes] = []
     try:
         with _opened(path) as stream:
@@ -128,20 +128,20 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
             while piece := stream.read(_PIECE_BYTES):
                 cut = piece.rfind(b"\n") + 1
                 if cut:
-                    yield _mended(b"".join([*unfinished, piece[:cut]]))
+                    yield _repaired(b"".join([*unfinished, piece[:cut]]))
                     unfinished = []
                 unfinished.append(piece[cut:])
     except (EOFError, OSError, zlib.error) as error:
-        raise _damaged(path) from error
+        raise _damage_error(path) from error
     if any(unfinished):
-        yield _mended(b"".join([*unfinished, b"\n"]))
+        yield _repaired(b"".join([*unfinished, b"\n"]))
 
 
 def _opened(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if path.name.endswith(".gz") else path.open("rb")
 
 
-def _damaged(path: Path) -> SchemaError:
+def _damage_error(path: Path) -> SchemaError:
     return SchemaError(
         f"the file {path.name}, which cannot be read to its end",
         expected="a whole CSV file, plain or compressed by gzip",
@@ -150,14 +150,11 @@ def _damaged(path: Path) -> SchemaError:
 
 
 def _header_of(line: bytes) -> tuple[str, ...]:
-    remedy = "Let the file begin with a line of column names, separated by commas."
     if len(line) >= _HEADER_BYTES:
-        raise SchemaError("a first line longer than 1 MiB", expected="a line of column names", remedy=remedy)
+        raise _header_error("a first line longer than 1 MiB")
     text = line.decode("utf-8-sig", "replace").strip("\r\n")
     if not text:
-        raise SchemaError(
-            "a CSV file whose first line is empty", expected="a line of column names", remedy=remedy
-        )
+        raise _header_error("a CSV file whose first line is empty")
     # With carriage returns for line ends the whole file is one line: print nothing of it.
     if "\r" in text:
         raise SchemaError(
@@ -168,26 +165,26 @@ def _header_of(line: bytes) -> tuple[str, ...]:
     try:
         names = tuple(next(csv.reader([text])))
     except csv.Error:
-        raise SchemaError(
-            "a first line that is no CSV, or a name longer than 131072 characters",
-            expected="a line of column names",
-            remedy=remedy,
-        ) from None
+        raise _header_error("a first line that is no CSV, or a name longer than 131072 characters") from None
     # Without a header line the first row would be printed as names: refuse, and print nothing of it.
     if not np.isnan(numbers_of_texts(names)).all():
-        raise SchemaError(
-            "a number in the first line of the CSV file",
-            expected="a line of column names, none of them a number",
-            remedy=remedy,
-        )
+        raise _header_error("a number in the first line of the CSV file")
     return names
+
+
+def _header_error(found: str) -> SchemaError:
+    return SchemaError(
+        found,
+        expected="a line of column names, none of them a number",
+        remedy="Let the file begin with a line of column names, separated by commas.",
+    )
 
 
 def _ends(lines: bytes) -> NDArray[np.intp]:
     return np.flatnonzero(np.frombuffer(lines, np.uint8) == _LINE_FEED)
 
 
-def _mended(lines: bytes) -> bytes:
+def _repaired(lines: bytes) -> bytes:
     """Whole lines, changed where a line would reach beyond its end in the parser."""
     if b"\r" in lines:
         lines = lines.replace(b"\r\n", b"\n")

@@ -1,4 +1,4 @@
-"""Where rows come from: frames in memory, Arrow tables, CSV and Parquet files, all as chunks of rows.
+"""Sources of rows: frames in memory, Arrow tables, CSV and Parquet files, all in chunks of rows.
 
 A source knows its column names, which are public, and hands out the rows as often as asked, in the same
 order and in chunks of the same size, whatever they came from.
@@ -105,11 +105,7 @@ class ParquetSource(Source):
         try:
             self.column_names = tuple(pq.read_schema(path).names)
         except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-            raise SchemaError(
-                f"the file {path.name}, which cannot be read as Parquet",
-                expected="a whole Parquet file",
-                remedy="Copy the file again from its source, or save the table as CSV.",
-            ) from error
+            raise _parquet_error(f"the file {path.name}, which cannot be read as Parquet") from error
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
         """Batches of the file as frames of Arrow columns."""
@@ -121,11 +117,16 @@ class ParquetSource(Source):
                 for table in _even(batches, self._chunk_rows):
                     yield _frame_of(table)
         except Exception as error:  # its text may quote a cell, and its traceback must not show it either
-            raise SchemaError(
-                f"the file {self._path.name}, which cannot be read to its end ({type(error).__name__})",
-                expected="a whole Parquet file",
-                remedy="Copy the file again from its source, or save the table as CSV.",
-            ) from None
+            why = f"cannot be read to its end ({type(error).__name__})"
+            raise _parquet_error(f"the file {self._path.name}, which {why}") from None
+
+
+def _parquet_error(found: str) -> SchemaError:
+    return SchemaError(
+        found,
+        expected="a whole Parquet file",
+        remedy="Copy the file again from its source, or save the table as CSV.",
+    )
 
 
 class CsvSource(Source):
@@ -137,7 +138,7 @@ class CsvSource(Source):
     def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
         self._path, self._chunk_rows = path, chunk_rows
         self._header = read_header(path)
-        _refuse_twins(self._header)
+        _require_distinct(self._header)
         self.column_names = tuple(name for name in self._header if name)
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
@@ -202,8 +203,8 @@ def open_source(data: object) -> Source:
     return source
 
 
-def _refuse_twins(header: Sequence[str]) -> None:
-    """Tell repeated names of a text file by their places: without a header line they are a row's values."""
+def _require_distinct(header: Sequence[str]) -> None:
+    """Refuse repeated names by their positions: without a header line they are a row's values."""
     count = Counter(name for name in header if name)
     places = [str(place) for place, name in enumerate(header, 1) if count[name] > 1]
     if places:
@@ -251,7 +252,9 @@ def _arrow_table(data: Any) -> Any:
 def _file_source(path: Path) -> Source:
     if not os.path.isfile(path):  # unlike Path.is_file it does not raise on a name that is too long
         raise SchemaError(
-            f"no file {shown(str(path))}", expected="a path to a CSV or Parquet file", remedy="Mend the path."
+            f"no file {shown(str(path))}",
+            expected="a path to a CSV or Parquet file",
+            remedy="Correct the path.",
         )
     if path.name.endswith((".csv", ".csv.gz")):
         return CsvSource(path)
@@ -276,15 +279,15 @@ def _even(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """Tables of ``rows`` rows, the last one fewer, whatever the sizes of the batches."""
     import pyarrow as pa
 
-    held: list[Any] = []
+    waiting: list[Any] = []
     count = 0
     for batch in batches:
-        held.append(batch)
+        waiting.append(batch)
         count += batch.num_rows
         while count >= rows:
-            table = pa.Table.from_batches(held)
+            table = pa.Table.from_batches(waiting)
             yield table.slice(0, rows)
-            held = table.slice(rows).to_batches()
+            waiting = table.slice(rows).to_batches()
             count -= rows
     if count:
-        yield pa.Table.from_batches(held)
+        yield pa.Table.from_batches(waiting)

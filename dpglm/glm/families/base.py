@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
+
+import numpy as np
 
 from dpglm.registry import Registry
 from dpglm.typing import FloatVector
@@ -52,22 +53,20 @@ class Family(ABC):
         """Bound on the third derivative as a share of the second: how fast the curvature bends."""
         return math.inf
 
+    # Whether the likelihood itself fixes the dispersion.
+    fixed_dispersion: ClassVar[bool] = True
+
     @property
     def dispersion(self) -> float:
         """Variance of a row's slope per unit of its curvature, where the model fits; by a known factor."""
         return 1.0
 
+    def expected_weight(self, mean: float) -> float:
+        """Second derivative of a row's loss to expect at this mean response; that at eta = 0 by default."""
+        return float(self.curvature(np.zeros(1), np.full(1, mean))[0])
+
     def with_bound(self, bound: float) -> Family:
         """The family for responses up to a declared bound; the same one where no bound enters."""
-        return self
-
-    @property
-    def facts(self) -> dict[str, float]:
-        """Public numbers beside the name that a result keeps, to make the family again."""
-        return {}
-
-    def with_facts(self, facts: Mapping[str, Any]) -> Family:
-        """The family that these `facts` tell of; the same one where none enters."""
         return self
 
     @abstractmethod

@@ -36,6 +36,9 @@ class Binomial(Family):
     logistic: ClassVar[bool] = True
     binary: ClassVar[bool] = True
 
+    def expected_weight(self, mean: float) -> float:
+        return mean * (1.0 - mean)
+
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         return np.maximum(eta, 0.0) - y * eta + np.log1p(np.exp(-np.abs(eta)))
 

@@ -30,6 +30,7 @@ class Gaussian(Family):
     link: ClassVar[str] = "identity"
     slope_max: ClassVar[float | None] = None
     curvature_max: ClassVar[float | None] = 1.0
+    fixed_dispersion: ClassVar[bool] = False
     third_derivative_bound: ClassVar[float] = 0.0
 
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn, Self
+from dataclasses import dataclass
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -53,14 +52,11 @@ class MarginLoss(Family):
             )
         object.__setattr__(self, "width", float(self.width))
 
-    @property
-    def facts(self) -> dict[str, float]:
-        """``loss_width``, the width."""
-        return {"loss_width": self.width}
-
-    def with_facts(self, facts: Mapping[str, Any]) -> Self:
-        """The same loss with the width that its `facts` tell."""
-        return replace(self, width=facts.get("loss_width", self.width))
+    def expected_weight(self, mean: float) -> float:
+        """Mean curvature over margins that are spread like a standard normal variable."""
+        margins = np.linspace(-5.0, 5.0, 201)
+        weights = np.exp(-0.5 * np.square(margins))
+        return float(weights @ self._curvature(1.0 - margins) / weights.sum())
 
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         """Smoothed hinge of each row, shape (k,)."""

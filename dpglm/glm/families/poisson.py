@@ -78,6 +78,9 @@ class Poisson(Family):
         """The same family for counts up to ``bound``."""
         return replace(self, bound=float(bound))
 
+    def expected_weight(self, mean: float) -> float:
+        return min(mean / self.bound, 1.0)
+
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         beyond = np.maximum(eta - math.log(self.bound), 0.0)
         return self._share(eta) + beyond - self._coded(y) * eta

@@ -12,6 +12,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.none import NoPenalty
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
@@ -154,6 +155,15 @@ class DPSC(Method):
         found = nearest(penalty, mean, ridge, scaling)
         known = problem.public_size()
         return estimate(scaling, found, penalty.weight / public_rows(problem, self.name) if known else None)
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise | None:
+        """The mean over the last half of the iterations has their noise once, and no ridge's pull."""
+        releases = plan.of_kind(PerturbedMinimiser)
+        if not releases:
+            return None
+        averaged = len(releases) - len(releases) // 2
+        deviation = releases[0].deviation / math.sqrt(averaged)
+        return noise_of_minimiser(rows.information, 0.0, deviation, rows.dispersion)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         if self.paper_exact:

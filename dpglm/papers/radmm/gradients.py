@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Method, Problem
 from dpglm.methods.budgeted_plan import budgeted_plan
@@ -148,6 +149,15 @@ class GradientMethod(Method):
     @abstractmethod
     def iterate(self, run: Run) -> Estimate:
         """Step through the planned gradients."""
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise | None:
+        """The mean of the last three quarters of the points has the noise of as many gradients."""
+        releases = plan.of_kind(Gradient)
+        if not releases:
+            return None
+        first, averaged = releases[0], len(releases) - len(releases) // 4
+        deviation = first.scale / first.rate * math.sqrt(first.parts / averaged)
+        return noise_of_minimiser(rows.information, 0.0, deviation, rows.dispersion)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription(

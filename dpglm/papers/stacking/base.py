@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+import numpy as np
+
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.glm.penalties import Penalty
-from dpglm.methods.base import Method
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
+from dpglm.methods.base import Method, Problem
 from dpglm.papers.stacking.budget_split import own_ridge
+from dpglm.papers.stacking.parts import OnPart
 from dpglm.papers.stacking.stack import Combine
+from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,23 @@ class Stacking(Method):
 
     def inside(self, penalty: Penalty, strength: object) -> Penalty:
         return own_ridge(penalty, strength)
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
+        """Of the linear approximation, where the meta model stays at what its ridge pulls to."""
+        parts = [release.part.share for release in plan.of_kind(OnPart)]
+        inner = [release.inner for release in plan.of_kind(OnPart)] or list(plan.releases)
+        submodels = [
+            submodel.expected_noise(replace(rows, information=share * rows.information))
+            for submodel, share in zip(inner, parts or [1.0] * len(inner), strict=True)
+            if isinstance(submodel, SubmodelMinimisers)
+        ]
+        sampling = sum(submodel.sampling for submodel in submodels)
+        noise = sum(submodel.noise for submodel in submodels)
+        return EstimateNoise(np.asarray(sampling), np.asarray(noise)).scaled(self.weight_of_each(problem))
+
+    def weight_of_each(self, problem: Problem) -> float:
+        """Of a submodel's coefficients in the linear approximation: models of groups of columns add up."""
+        return 1.0
 
     def edges(self, models: int) -> tuple[float, ...]:
         """Shares of the rows of models, and of those that the meta model reads, where there is one."""

@@ -84,6 +84,10 @@ class PSTS(Stacking):
         votes = np.ones(self.parts)
         return stacked(problem, grouping, answers, self.combine, votes, lambda at: ask(plan.releases[-1], at))
 
+    def weight_of_each(self, problem: Problem) -> float:
+        """Models of parts of the rows are averaged."""
+        return 1.0 / self.parts
+
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription(
             "stacking of models on parts of the rows (PST-S)",

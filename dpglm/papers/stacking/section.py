@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.section import Figure, Rows, Section
-from dpglm.report.svg import Drawing, shortened
-from dpglm.report.wording import fact_words, shown
+from dpglm.report.figure import Rows, shortened
+from dpglm.report.section import Section, fact_words, shown
+from dpglm.report.svg import Drawing, Illustration
 from dpglm.tables.number import coefficient
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ HEIGHT, GAP, TOP = 34.0, 9.0, 8.0
 # Left and right ends of the four columns of boxes.
 COLUMNS = ((0.0, 44.0), (80.0, 238.0), (278.0, 350.0), (372.0, 426.0))
 PARTS = (
-    "Every row was dealt to one part by its place in the table, before anything was read, and each part is "
-    "read by one model only. Another row in the place of one changes one part: the price of all parts "
-    "together is that of the dearest part, and not a sum over parts."
+    "Every row was assigned to one part by its position in the table, before anything was read. Each part is "
+    "read by one model only. Replacing a row changes one part. The price of all parts together is therefore "
+    "that of the most expensive part, and not a sum over parts."
 )
 GROUPS = (
-    "The models on groups of columns read the same rows, each its own columns, and are paid together: a row "
-    "weighs on all of them, and the price of this fit counts them all."
+    "The models on groups of columns read the same rows, each its own columns. A row affects all of them, "
+    "and the price of this fit counts them all."
 )
 HELD_OUT = (
     "The rows on which the meta model was fitted were read by no other model. They were held out by their "
-    "place in the table, so that a row is in one of the two parts: the price of both together is that of the "
-    "dearer part, and not their sum."
+    "position in the table, so a row is in only one of the two parts. The price of both together is that of "
+    "the more expensive part, and not their sum."
 )
 
 
@@ -49,9 +49,8 @@ def counted(number: int, what: str) -> str:
 def stack_section(stack: Stack, record: FitRecord) -> Section:
     """Diagram, models with their terms and weights, and what the method says of groups and source."""
     facts = [("Models", str(len(stack.names))), ("Put together by", stack.combined_by)]
-    facts += [(shown(fact.label, 80), fact_words(fact)) for fact in record.description.facts]
+    facts += [(shown(fact.label, 80), fact_words(fact.value)) for fact in record.description.facts]
     content = {
-        "private": record.private,
         "count": len(stack.names),
         "combine": stack.combine,
         "facts": facts,
@@ -86,7 +85,7 @@ def _parallel(stack: Stack, record: FitRecord) -> list[str]:
     return [GROUPS if by_columns else PARTS, *([HELD_OUT] if stack.combine == "model" else [])]
 
 
-def _figure(stack: Stack, record: FitRecord) -> Figure:
+def _figure(stack: Stack, record: FitRecord) -> Illustration:
     """Boxes and arrows from left to right, a box a model; of many models the first ones."""
     count = len(stack.names)
     sizes, weights = stack.sizes(record), stack.model_weights
@@ -141,7 +140,7 @@ def _figure(stack: Stack, record: FitRecord) -> Figure:
         else "How a row is predicted. Each model reads its columns only and casts its vote; the log odds are "
         "those of the share of votes."
     )
-    return Figure(drawing, caption, twin)
+    return Illustration(drawing, caption, twin)
 
 
 def _box(drawing: Drawing, ends: tuple[float, float], top: float, role: str) -> None:

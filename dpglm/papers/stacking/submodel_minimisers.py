@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
@@ -181,6 +182,19 @@ class SubmodelMinimisers(Release):
 
     def why(self, relation: Relation) -> tuple[str, ...]:
         return (TOGETHER,) if len(self.minimisers) > 1 else self.minimisers[0].why(relation)
+
+    def expected_noise(self, rows: ExpectedRows) -> EstimateNoise:
+        """Of the sum of all groups' coded coefficients, on rows as declared, none of them cut."""
+        sampling, noise = np.zeros_like(rows.information), np.zeros_like(rows.information)
+        for minimiser, loadings in zip(self.minimisers, self.loadings, strict=True):
+            columns = np.flatnonzero(loadings)
+            inside, factors = np.ix_(columns, columns), np.outer(loadings[columns], loadings[columns])
+            group = noise_of_minimiser(
+                factors * rows.information[inside], minimiser.ridges, minimiser.deviation, rows.dispersion
+            )
+            sampling[inside] += factors * group.sampling
+            noise[inside] += factors * group.noise
+        return EstimateNoise(sampling, noise)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Coefficients of all groups, shape (size,); ``at`` is where their ridges pull to, likewise."""

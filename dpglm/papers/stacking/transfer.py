@@ -14,6 +14,7 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import require_positive
@@ -45,6 +46,8 @@ class _Transfer(Method):
     coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
 
     def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
+        if self._saved is not None:
+            return self
         if not isinstance(self.source, str | PathLike) or not str(self.source):
             raise MethodError(
                 f"method={self.name!r} without a source",
@@ -166,10 +169,12 @@ class PSTH(_Transfer):
                 remedy="Use dpglm.methods.PPHTL(source=...), which starts from one model.",
             )
         self._require_bounds(problem.geometry)
-        chosen = with_options(PSTF, self.stacking)
+        chosen = with_options(PSTF, json.loads(self.stacking))
         return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge)
 
     def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
+        if self._saved is not None:
+            return self
         opened = super().opened(load)
         method = opened.saved.specification.method
         first = method.options.get("stacking", "{}") if method.name == "pst-h" else json.dumps(method.options)
@@ -195,6 +200,9 @@ class PSTH(_Transfer):
         chosen = self._stacking(problem)
         grouping, _ = chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)
         return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.part.coefficients))
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
+        return self._stacking(problem).expected(problem, plan, rows)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         described = self._stacking(problem).describe(problem, plan)
@@ -249,6 +257,10 @@ class PPHTL(_Transfer):
         grouping = whole_rows(problem)
         answer = ask(release, pull(grouping, self._centre(problem)))
         return stacked(problem, grouping, [answer], "model", np.ones(1), lambda at: at)
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
+        (release,) = plan.of_kind(SubmodelMinimisers)
+        return release.expected_noise(rows)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpglm.report.page import render
-from tests.rooms.report.specimen import PAGES
+from tests.rooms.report.specimen import PAGES, render
 
 GOLDEN = ("pure", "approximate", "plain", "intervals")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,17 @@ import pytest
 
 import dpglm
 from dpglm.auditing.neighbours import corners, declared_neighbours
-from dpglm.auditing.rebuild import subject_of
 from dpglm.errors import MethodError
+from dpglm.postprocessing.specification import Choice
+from dpglm.results.fit_result import FitResult
+from dpglm.spec.model_spec import plan_of
+from dpglm.spec.plan import Plan
 
 SCHEMA = {"y": ["no", "yes"], "x": (0, 9), "z": ["a", "b", "c"]}
 NUMBERS = {"y": (0, 1), "x": (0, 9)}
 
 
-def study(**options: object) -> dpglm.StudyPlan:
+def study(**options: object) -> Plan:
     given = {"privacy": (1.0, 0.05), "family": "gaussian", "n": 99} | options
     return dpglm.plan("y ~ x", NUMBERS, **given)  # type: ignore[arg-type]
 
@@ -91,9 +95,9 @@ def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
 )
 def test_a_saved_fit_is_audited_by_the_plan_it_was_run_with(options: dict, tmp_path: Path) -> None:
     fit = dpglm.fit("y ~ x + z", frame(), schema=SCHEMA, seed=1, **options)
-    plan = subject_of(dpglm.load(fit.save(tmp_path / "fit.json"))).plan
+    plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
     first = plan.releases[0]
-    assert first.scale == pytest.approx(fit.mechanism["noise_scale"], rel=1e-12)
+    assert first.scale == pytest.approx(fit.description.releases[0].scale, rel=1e-12)
     assert plan.guarantee.epsilon == fit.privacy.epsilon
     assert [name for name, _ in plan.costs()] == [line.release for line in fit._record.spend_lines]
     assert dpglm.audit(fit, trials=200, seed=1, progress=False).passed
@@ -103,41 +107,34 @@ def test_a_saved_fit_of_counts_is_audited_with_its_declared_bound(tmp_path: Path
     table = pd.DataFrame({"y": [0, 3, 1], "x": [1.0, 2.0, 3.0]})
     schema = {"y": (0, 20), "x": (0, 9)}
     fit = dpglm.fit("y ~ x", table, schema=schema, family="poisson", privacy=(1.0, 1e-6), seed=1)
-    plan = subject_of(dpglm.load(fit.save(tmp_path / "fit.json"))).plan
+    plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
     assert plan.releases[0].family.bound == 20.0
 
 
 def test_a_saved_fit_is_audited_with_the_options_of_its_penalty_and_method(tmp_path: Path) -> None:
     net = dpglm.penalties.ElasticNet(l1_ratio=0.9)
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty=net, goal="predict", seed=1)
-    plan = subject_of(dpglm.load(fit.save(tmp_path / "fit.json"))).plan
+    plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
     assert plan.releases[0].penalty.l1_ratio == 0.9
     method = dpglm.methods.SSADMM(steps=3, rho=0.5)
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=(1.0, 1e-6), method=method, seed=1)
-    assert subject_of(dpglm.load(fit.save(tmp_path / "steps.json"))).method == method
+    assert plan_of(dpglm.load(fit.save(tmp_path / "steps.json"))).specification.method == method
 
 
-@pytest.mark.parametrize("text", ["[1]", '{"steps": 3}', "{", '{"l1_ratio": [[]]}', '{"strength": 2.0}', 7])
-def test_options_that_were_tampered_with_are_refused(text: object) -> None:
+@pytest.mark.parametrize("options", [{"steps": 3}, {"l1_ratio": [[]]}, {"strength": 2.0}, {"l1_ratio": 2.0}])
+def test_options_that_were_tampered_with_are_refused(options: dict[str, object]) -> None:
     net = dpglm.penalties.ElasticNet(l1_ratio=0.9)
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty=net, goal="predict", seed=1)
-    fit.mechanism["penalty_options"] = text  # type: ignore[index]
+    changed = replace(fit.specification, penalty=Choice("elastic_net", options))
     with pytest.raises(MethodError):
-        dpglm.audit(fit, trials=200, progress=False)
+        dpglm.audit(FitResult(replace(fit._record, specification=changed)), trials=200, progress=False)
 
 
-def test_what_a_fit_of_an_older_file_does_not_keep_is_named() -> None:
-    fit = dpglm.fit(
-        "y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty="elastic_net", goal="predict", seed=1
-    )
-    for name in ("penalty_options", "method_options"):
-        del fit.mechanism[name]  # type: ignore[attr-defined]
-    with pytest.raises(MethodError, match="l1_ratio"):
-        dpglm.audit(fit, trials=200, progress=False)
-    lost = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, goal="predict", seed=1)
-    lost.mechanism["noise_scale"] = 3.0  # type: ignore[index]
-    with pytest.raises(MethodError, match="does not follow from what it keeps"):
-        dpglm.audit(lost, trials=200, progress=False)
+def test_a_fit_whose_plan_is_another_one_is_refused() -> None:
+    fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, goal="predict", seed=1)
+    changed = replace(fit.specification, goal="select")
+    with pytest.raises(MethodError, match="does not follow from its specification"):
+        dpglm.audit(FitResult(replace(fit._record, specification=changed)), trials=200, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +160,7 @@ def test_an_interrupt_passes_through_and_leaves_nothing(monkeypatch: pytest.Monk
         raise KeyboardInterrupt
 
     plan = study()
-    monkeypatch.setattr(type(plan.study.plan.releases[0]), "run", stop)
+    monkeypatch.setattr(type(plan.releases.releases[0]), "run", stop)
     with pytest.raises(KeyboardInterrupt):
         dpglm.audit(plan, trials=200, progress=False)
     monkeypatch.undo()
@@ -181,12 +178,18 @@ def test_progress_counts_draws_and_goes_away(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("family", ["binomial", "gaussian"])
 def test_tables_are_neighbours_of_rows_within_the_bounds(relation, family: str) -> None:
     schema = SCHEMA if family == "binomial" else SCHEMA | {"y": (0, 1)}
-    subject = subject_of(dpglm.plan("y ~ x * z", schema, n=99, privacy=1.0, family=family))
-    X, _ = corners(subject.schema, subject.encoder)
+    subject = dpglm.plan("y ~ x * z", schema, n=99, privacy=1.0, family=family)
+    model = subject.specification.coded_model
+    X, _ = corners(model.schema, model.encoder)
     assert X.shape == (6, 9)
     lengths = np.square(X, dtype=np.float64).sum(axis=0)
     assert lengths.max() <= 1.0
-    for pair in declared_neighbours(subject.schema, subject.encoder, subject.problem.family, relation):
+    for pair in declared_neighbours(
+        subject.specification.schema,
+        subject.specification.coded_model.encoder,
+        subject.problem.family,
+        relation,
+    ):
         first, second = (next(iter(table.chunks())) for table in (pair.first, pair.second))
         rows = [sorted(map(tuple, np.vstack([block.X, block.y]).T.tolist())) for block in (first, second)]
         extra = [row for row in rows[0] if rows[0].count(row) > rows[1].count(row)]
@@ -197,7 +200,11 @@ def test_tables_are_neighbours_of_rows_within_the_bounds(relation, family: str) 
 def test_many_columns_are_drawn_from_and_a_formula_of_the_constant_alone_works() -> None:
     schema = {"y": ["no", "yes"]} | {f"x{j}": (0, 1) for j in range(9)}
     formula = "y ~ " + " + ".join(list(schema)[1:])
-    subject = subject_of(dpglm.plan(formula, schema, n=99, privacy=1.0, goal="predict"))
-    assert corners(subject.schema, subject.encoder)[0].shape == (10, 512)
+    subject = dpglm.plan(formula, schema, n=99, privacy=1.0, goal="predict")
+    model = subject.specification.coded_model
+    assert corners(model.schema, model.encoder)[0].shape == (
+        10,
+        512,
+    )
     constant = dpglm.plan("y ~ 1", schema, n=99, privacy=1.0, goal="predict", penalty="none")
     assert dpglm.audit(constant, trials=200, seed=1, progress=False).passed

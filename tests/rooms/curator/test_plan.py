@@ -14,6 +14,7 @@ from dpglm.mechanisms.base import Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.composition import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
+from dpglm.privacy.description import ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 
@@ -36,6 +37,9 @@ class Priced(Release):
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         event = self.twice if relation == "replace-one" and self.twice is not None else self.event
         return ((self.name, event),)
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        return ReleaseDescription(self.name, "nothing", 1.0, "none", 1.0, "none")
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         raise AssertionError("nothing is run")

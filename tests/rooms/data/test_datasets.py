@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpglm.data.schema.declaration import declared
 from dpglm.data.schema.variables import Numeric
 from dpglm.data.tables import cohort
-from dpglm.data.tables.datasets import load_table
+from dpglm.data.tables.datasets import declared, load_table
 from dpglm.errors import SchemaError
 
 SIZES = {"cohort": 92007, "fair": 6366, "randhie": 20190, "simulated": 2000}

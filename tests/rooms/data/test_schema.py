@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.data.coding.response import BinaryResponse
-from dpglm.data.schema.declaration import declare, declared, find_schema
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.text import SIZE_LIMIT
 from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.tables.datasets import declare, declared, find_schema
 from dpglm.errors import SchemaError
 
 law = settings(derandomize=True, deadline=None, max_examples=60)
@@ -180,8 +180,8 @@ def test_a_wrong_declaration_is_told_found_expected_and_remedy(wrong):
     ("text", "found"),
     [
         ("age: [18, 95]", "two bounds or two levels"),
-        ("- age", "not a list of named columns"),
-        ("", "not a list of named columns"),
+        ("- age", "not columns by name"),
+        ("", "not columns by name"),
         ("age: {bounds: [0, 1", "not YAML, at line 1"),
         ("age: {bounds: [0, 1]}\nage: {bounds: [0, 2]}", "age is given twice"),
         ("[" * 2000, "not YAML"),

@@ -143,7 +143,7 @@ def test_one_row_moves_the_sums_by_no_more_than_is_paid_for(
     pair: FloatBlock, relation: Relation, count_rows: bool, array: bool
 ) -> None:
     """Also where a row breaks its promise: entries up to 1 make norms up to sqrt(3)."""
-    more = {"ridge": np.array([0.5, 1.0, 2.0]), "reach": 1.0} if array else {}
+    more = {"ridge": np.array([0.5, 1.0, 2.0]), "max_leverage": 1.0} if array else {}
     release = NormClippedMinimiser(minimiser(3, **more), 1.0, count_rows or relation == "add-remove")
     base = random_table(3, 20).X
     second = base if relation == "add-remove" else np.column_stack([pair[:, 1], base])

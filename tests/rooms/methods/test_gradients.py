@@ -19,6 +19,7 @@ from dpglm.papers.radmm.dp_admm import DPADMM
 from dpglm.papers.radmm.dpsgd import DPSGD
 from dpglm.papers.radmm.mpadmm import MPADMM
 from dpglm.papers.radmm.ssadmm import SSADMM
+from tests.described import facts, noise_scale
 
 FORMULA = "y ~ x1 + x2"
 SCHEMA = {"y": ["no", "yes"], "x1": (-3, 3), "x2": (-3, 3)}
@@ -90,7 +91,7 @@ def test_equal_gradients_share_a_line_of_the_spend(sampling: Any) -> None:
     assert line.release.startswith("gradient, 20 times")
     assert line.share == pytest.approx(1.0)
     assert (line.mu is None) == (sampling != "all")
-    assert found.mechanism["steps"] == 20
+    assert facts(found)["Steps"] == 20
     assert found.privacy.epsilon == 1.0
 
 
@@ -108,10 +109,10 @@ def test_equal_gradients_share_a_line_of_the_spend(sampling: Any) -> None:
     ids=str,
 )
 def test_gradients_are_cut_at_a_half_where_only_the_selection_counts(more: Any, cut: float) -> None:
-    found = fit(SSADMM(steps=4), **more).mechanism
-    assert found["row_gradient_at_most"] == cut
-    whole = fit(SSADMM(steps=4, clip=1.0), **more).mechanism
-    assert found["noise_scale"] == pytest.approx(cut * whole["noise_scale"])
+    found = fit(SSADMM(steps=4), **more)
+    assert facts(found)["Gradient of a row, at most"] == cut
+    whole = fit(SSADMM(steps=4, clip=1.0), **more)
+    assert noise_scale(found) == pytest.approx(cut * noise_scale(whole))
 
 
 def test_to_select_a_strength_is_less_where_gradients_are_cut_and_more_where_rows_are_drawn() -> None:

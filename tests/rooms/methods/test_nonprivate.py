@@ -12,6 +12,7 @@ import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import penalties
 from dpglm.methods.nonprivate import NonPrivate
+from tests.described import facts
 
 FORMULA = "y ~ x1 + x2 + x3 + group"
 
@@ -25,10 +26,10 @@ def data() -> pd.DataFrame:
 def test_every_penalty_is_fitted_to_its_certificate(name: str, data: pd.DataFrame) -> None:
     strength = None if name == "none" else 0.004
     fit = dpglm.fit(FORMULA, data, penalty=name, strength=strength, privacy=None)
-    assert fit.mechanism["residual"] <= 1e-6
+    assert fit._record.residual <= 1e-6
     assert fit._record.alarm == "NOT PRIVATE: no privacy was asked for"
-    assert ("optimality" in fit.mechanism) == (not penalties[name].convex)
-    assert fit.mechanism["algorithm"].startswith("exact" if penalties[name].convex else "ADMM")
+    assert ("Optimality" in facts(fit)) == (not penalties[name].convex)
+    assert fit.description.algorithm.startswith("exact" if penalties[name].convex else "ADMM")
     assert fit.bse.isna().all()
     assert "not computed for fits" in str(fit.summary())
 
@@ -36,7 +37,7 @@ def test_every_penalty_is_fitted_to_its_certificate(name: str, data: pd.DataFram
 def test_half_thresholding_finds_clear_effects_at_a_certified_stationary_point(data: pd.DataFrame) -> None:
     fit = dpglm.fit(FORMULA, data, penalty="l1/2", strength=0.012, privacy=None)
     assert fit.selected == ("Intercept", "x1", "x2")
-    assert fit.mechanism["residual"] <= 1e-6
+    assert fit._record.residual <= 1e-6
 
 
 def test_the_literature_names(data: pd.DataFrame) -> None:

@@ -19,6 +19,9 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 from tests.golden.examples import described, interval_fit, made
 
+PURE_THEOREM = "objective perturbation, pure epsilon (Theorem A1, objective_perturbation.md)"
+MINIMISER = described(2.0202020202020203).releases[0]
+render, plot = FitResult.to_html, FitResult.plot
 NAMES = (
     "Intercept",
     "age",
@@ -104,7 +107,7 @@ def pure(**changes: Any) -> Guarantee:
         "definition": "pure",
         "relation": "replace-one",
         "unit": "one woman",
-        "theorem": "Theorem A1",
+        "theorem": PURE_THEOREM,
         "assumptions": (
             "bounds, levels, formula and penalty strength were chosen without looking at these data",
             "the solver's certificate and the noise are computed in double precision (idealized numerics)",
@@ -122,7 +125,7 @@ def approximate(**changes: Any) -> Guarantee:
         "definition": "approximate",
         "relation": "add-remove",
         "unit": "one visit",
-        "theorem": "Theorem B",
+        "theorem": "objective perturbation, (epsilon, delta) (Theorem B, objective_perturbation.md)",
         "curve": curve,
     }
     return pure(**(fields | changes))
@@ -135,7 +138,7 @@ def gaussian(**changes: Any) -> Guarantee:
         "definition": "gdp",
         "mu": 0.268,
         "rho": 0.035912,
-        "theorem": "Theorem A2",
+        "theorem": "objective perturbation, Gaussian DP (Theorem A2, objective_perturbation.md)",
     }
     return pure(**(fields | changes))
 

@@ -6,17 +6,9 @@ import os
 import pytest
 
 from dpglm.errors import MethodError, StoreError
-from dpglm.postprocessing.record import FitRecord
-from dpglm.report.page import render
-from dpglm.report.plots import plot
-from dpglm.report.wording import chance, percent
-from dpglm.results.fit_result import FitResult
+from dpglm.tables.number import chance, percent
 from tests.rooms.report import specimen
-
-
-def fitted():
-    made = specimen.fit()
-    return FitResult(**{name: getattr(made, name) for name in FitRecord.__dataclass_fields__})
+from tests.rooms.report.specimen import plot, render
 
 
 @pytest.mark.parametrize("choices", [5, "tuning", ["tuning"], {"tuning": 5}, {5: "fixed"}])
@@ -35,22 +27,22 @@ def test_only_axes_are_drawn_on():
 @pytest.mark.parametrize("path", ["", None, 5, "\0", ".", "/none/report.html"])
 def test_a_report_for_a_bad_path_is_refused(path):
     with pytest.raises(StoreError) as caught:
-        fitted().report(path)
+        specimen.fit().report(path)
     assert caught.value.remedy
 
 
 def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "report.html"
-    assert fitted().report(path) == path
+    assert specimen.fit().report(path) == path
     before = path.read_bytes()
-    assert before.decode() == fitted().to_html()
+    assert before.decode() == specimen.fit().to_html()
 
     def broken(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(StoreError, match="No space left"):
-        fitted().report(path)
+        specimen.fit().report(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["report.html"]
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dpglm.report.colours import PALETTES, ROLES
+
 STYLE = Path(__file__).parents[3] / "dpglm" / "report" / "templates" / "style.css"
-MODES = ("light", "dark", "print")
+MODES = tuple(PALETTES)
 
 TEXTS = [
     (ink, ground) for ground in ("paper", "panel") for ink in ("ink", "soft", "accent", "clay", "alarm")
@@ -20,16 +22,6 @@ SHAPES = [
     ("clay", "paper"),
     ("strong", "panel"),
 ]
-
-
-def palettes() -> dict[str, dict[str, str]]:
-    """The three ``:root`` blocks of the style sheet, in their order."""
-    blocks = re.findall(r":root\s*{([^}]*)}", STYLE.read_text(encoding="utf-8"))
-    assert len(blocks) == len(MODES)
-    return {
-        mode: dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6});", block))
-        for mode, block in zip(MODES, blocks, strict=True)
-    }
 
 
 def luminance(colour: str) -> float:
@@ -52,21 +44,33 @@ def test_the_formula_agrees_with_the_standard() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("ink", "ground"), TEXTS)
 def test_text_reaches_level_aa(mode: str, ink: str, ground: str) -> None:
-    palette = palettes()[mode]
+    palette = PALETTES[mode]
     assert contrast(palette[ink], palette[ground]) >= 4.5
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("ink", "ground"), SHAPES)
 def test_shapes_that_carry_meaning_reach_three(mode: str, ink: str, ground: str) -> None:
-    palette = palettes()[mode]
+    palette = PALETTES[mode]
     assert contrast(palette[ink], palette[ground]) >= 3.0
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_marks_that_carry_meaning_reach_three(mode: str, role: str) -> None:
+    ink, palette = ROLES[role], PALETTES[mode]
+    outline = ink.stroke if ink.fill in ("none", "paper") else ink.fill
+    if role not in ("grid", "area"):  # the grid is no data; what bounds an area is drawn on it as a line
+        assert contrast(palette[outline], palette["paper"]) >= 3.0
+
+
 def test_every_palette_names_the_same_colours_and_no_colour_is_used_elsewhere() -> None:
-    found = palettes()
-    assert set(found["light"]) == set(found["dark"]) == set(found["print"])
-    rest = re.sub(r":root\s*{[^}]*}", "", STYLE.read_text(encoding="utf-8"))
-    used = set(re.findall(r"#[0-9a-fA-F]{3,8}\b(?![^{]*{)", rest)) - {"#444444"}  # the printed page number
+    assert set(PALETTES["light"]) == set(PALETTES["dark"]) == set(PALETTES["print"])
+    style = STYLE.read_text(encoding="utf-8")
+    used = set(re.findall(r"#[0-9a-fA-F]{6}\b", style)) - {"#444444"}  # the printed page number
     assert not used
-    assert set(re.findall(r"var\(--([\w-]+)\)", rest)) <= set(found["light"])
+    names = {name for ink in ROLES.values() for name in (ink.fill, ink.stroke)} - {"none"}
+    assert names | set(re.findall(r"var\(--([\w-]+)\)", style)) <= set(PALETTES["light"])
+    for path in (STYLE.parents[1]).rglob("*.py"):
+        if path.name != "colours.py":
+            assert not re.search(r"#[0-9a-fA-F]{6}\b", path.read_text(encoding="utf-8")), path.name

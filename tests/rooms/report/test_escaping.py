@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.postprocessing.spending import SpendLine
-from dpglm.report.page import render
+from dpglm.postprocessing.spending import LedgerLine, SpendLine
+from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.results.fit_result import FitResult
 from tests.rooms.report.reading import Element, Page
-from tests.rooms.report.specimen import NAMES, approximate, fit, interval, ledger, pure, schema
+from tests.rooms.report.specimen import NAMES, approximate, fit, interval, ledger, pure, render, schema
 
 ATTACKS = (
     "<script>alert(1)</script>",
@@ -56,14 +56,7 @@ def hostile(words: dict[str, str], *, private: bool) -> FitResult:
     promise = approximate(unit=unit, theorem=words["theorem"], assumptions=(words["assumption"],))
     if not private:
         promise = replace(promise, private=False, reason=words["reason"] or "none")
-    entry = {
-        "when": words["when"],
-        "what": words["what"],
-        "status": "charged",
-        "epsilon": 2.0,
-        "delta": 0.0,
-        "mu": None,
-    }
+    entry = LedgerLine(words["what"], "charged", 2.0, 0.0, None, words["when"])
     return fit(
         formula=words["formula"],
         family=words["family"],
@@ -76,11 +69,14 @@ def hostile(words: dict[str, str], *, private: bool) -> FitResult:
         guarantee=promise,
         spend_lines=(SpendLine(words["release"], 1.0, 0.0, None, 1.0),),
         schema={"title": words["title"], "unit": unit, "variables": declared},
-        mechanism={
-            "algorithm": words["algorithm"],
-            words["fact"]: [words["level"]],
-            "proof_sketch": words["proof"],
-        },
+        description=MethodDescription(
+            words["algorithm"],
+            (ReleaseDescription(words["release"], words["what"], 1.0, words["fact"], 1.0, words["theorem"]),),
+            words["penalty"],
+            words["proof"].replace("\n", " "),
+            words["method"],
+            (Fact(words["fact"], (words["level"],)),),
+        ),
         ledger=ledger(dataset=words["dataset"], entries=(entry,)),
         version=words["version"],
     )

@@ -12,14 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import MethodError
-from dpglm.report.figures import MOST_DOTS, coefficient_figure, icon_array, ledger_figure, profile_figure
-from dpglm.report.interval_figures import forest_figure, variance_figure
-from dpglm.report.page import render
-from dpglm.report.plots import plot
-from dpglm.report.svg import Axis, shortened
-from dpglm.report.wording import chance, percent
+from dpglm.report.coefficient_figures import MOST_ROWS, coefficient_figure, variance_figure
+from dpglm.report.figure import Axis, Names, shortened
+from dpglm.report.guarantee_figures import icon_array, ledger_figure, profile_figure
+from dpglm.report.svg import Scale, drawn
+from dpglm.tables.number import chance, percent
 from tests.rooms.report.reading import Page
-from tests.rooms.report.specimen import PAGES, fit, gaussian, interval, ledger, plain, pure, seeded, wide
+from tests.rooms.report.specimen import (
+    PAGES,
+    fit,
+    gaussian,
+    interval,
+    ledger,
+    plain,
+    plot,
+    pure,
+    render,
+    seeded,
+    wide,
+)
 
 FIGURES = {"icons", "tradeoff", "profile", "coefficients", "steps"}
 
@@ -99,8 +110,8 @@ def test_icons_are_always_two_hundred(largest: float) -> None:
 def test_an_axis_stays_inside_and_its_marks_are_few_and_rising(
     ends: tuple[float, float], value: float, most: int
 ) -> None:
-    axis = Axis(ends[0], ends[0] + ends[1], start=10, stop=90)
-    assert 10 - 1e-6 <= axis(value) <= 90 + 1e-6
+    axis = Axis("", ends[0], ends[0] + ends[1])
+    assert 10 - 1e-6 <= Scale(axis, 10, 90)(value) <= 90 + 1e-6
     ticks = axis.ticks(most)
     assert list(ticks) == sorted(set(ticks))
     assert len(ticks) <= most + 1
@@ -130,18 +141,16 @@ def test_a_chance_is_never_made_smaller(probability: float) -> None:
 
 @pytest.mark.parametrize("values", [[0.0, 0.0], [1e-300, 0.0], [1e12, -3.0], [5.0, 5.0]])
 def test_coefficients_of_any_size_are_drawn_inside(values: list[float]) -> None:
-    figure = coefficient_figure(small(values))
-    assert figure is not None
-    places = [float(x) for x in re.findall(r'cx="([-\d.e]+)"', figure.drawing.__html__())]
+    figure = coefficient_figure(small(values)._record)
+    places = [float(x) for x in re.findall(r'cx="([-\d.e]+)"', drawn(figure).__html__())]
     assert len(places) == len(values)
-    assert all(0 <= x <= figure.drawing.width for x in places)
+    assert all(0 <= x <= drawn(figure).width for x in places)
 
 
-def test_an_intercept_alone_has_no_figure_and_many_coefficients_show_the_largest() -> None:
-    assert coefficient_figure(small([], intercept=True)) is None
-    many = coefficient_figure(small(np.arange(100.0).tolist()))
-    assert many is not None
-    assert len(many.twin.rows) == MOST_DOTS
+def test_an_intercept_alone_is_drawn_and_of_many_coefficients_show_the_largest() -> None:
+    assert coefficient_figure(small([], intercept=True)._record).y == Names(("Intercept",))
+    many = coefficient_figure(small(np.arange(100.0).tolist())._record)
+    assert len(many.twin.rows) == MOST_ROWS
     assert "largest" in many.caption
     assert many.twin.rows[-1][1] == "99.00"
 
@@ -160,43 +169,40 @@ def test_an_empty_ledger_has_no_steps() -> None:
 
 def test_bars_of_variance_fill_their_line_and_forests_span_their_intervals() -> None:
     result = interval()
-    bars, forest = variance_figure(result), forest_figure(result)
+    bars, forest = variance_figure(result._record), coefficient_figure(result._record)
     assert bars is not None
-    assert forest is not None
     for row in bars.twin.rows:
         assert sum(float(cell.removesuffix(" %")) for cell in row[2:]) == pytest.approx(100.0, abs=0.2)
-    drawn = bars.drawing.__html__()
-    assert drawn.count("part-one") == len(bars.twin.rows) + 1  # and the legend
-    stems = re.findall(r'class="stem" x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)"', forest.drawing.__html__())
-    points = re.findall(r'class="point" cx="([\d.]+)"', forest.drawing.__html__())
+    assert drawn(bars).__html__().count("part-one") == len(bars.twin.rows) + 1  # and the legend
+    stems = re.findall(r'class="interval" x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)"', drawn(forest).__html__())
+    points = re.findall(r'class="point" cx="([\d.]+)"', drawn(forest).__html__())
     whiskers = [(float(a), float(b)) for a, b in stems if a != b]
     for (low, high), dot in zip(whiskers, points, strict=True):
         assert (low + high) / 2.0 == pytest.approx(float(dot), abs=0.11)  # tenths of a unit
-    assert forest.drawing.__html__().count("point hollow") == 1
+    assert drawn(forest).__html__().count("hollow") == 1
 
 
 def test_many_intervals_show_the_clearest_and_say_how_many() -> None:
-    forest = forest_figure(wide())
-    assert forest is not None
+    forest = coefficient_figure(wide()._record)
     assert len(forest.twin.rows) == 40
     assert "40 of 97" in forest.caption
 
 
 def test_no_intervals_no_figures_of_them() -> None:
-    assert variance_figure(fit()) is None
+    assert variance_figure(fit()._record) is None
     none = interval(released=replace(interval()._record.released, information_scale=1e6))
     assert none.bse.isna().all()
-    assert variance_figure(none) is None
+    assert variance_figure(none._record) is None
     assert "No coefficient has an interval." in Page(render(none)).visible
 
 
-@pytest.mark.parametrize("kind", ["coef", "variance", "path", "spend", "tradeoff"])
+@pytest.mark.parametrize("kind", ["coef", "variance", "path", "spend", "tradeoff", "profile"])
 @pytest.mark.parametrize("make", [fit, interval])
 def test_plots_are_drawn_on_the_axes_given(kind: Any, make: Any) -> None:
     figure, axes = subplots()
     result = make(names=("$x_1$", *make().names[1:]))
     if make is fit and kind in ("variance", "path"):
-        with pytest.raises(MethodError, match="curvature"):
+        with pytest.raises(MethodError, match="information matrix"):
             plot(result, kind, ax=axes)
         return
     assert plot(result, kind, ax=axes) is axes
@@ -229,7 +235,7 @@ def test_a_plot_without_privacy_is_marked_and_has_no_guarantee_to_draw() -> None
 
 
 def test_an_unknown_plot_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(MethodError, match="'coef', 'variance', 'path', 'spend' or 'tradeoff'"):
+    with pytest.raises(MethodError, match="'coef', 'variance', 'path', 'spend', 'tradeoff' or 'profile'"):
         plot(fit(), "nonsense")  # type: ignore[arg-type]
 
 

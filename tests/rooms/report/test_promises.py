@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
+from dpglm.postprocessing.spending import LedgerLine
 from dpglm.privacy.accounting import gdp_delta
+from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.report.curves import cumulative, privacy_profile, trade_off
-from dpglm.report.page import render
+from dpglm.report.guarantee_figures import cumulative, privacy_profile, trade_off
 from tests.rooms.report.reading import Element, Page
-from tests.rooms.report.specimen import PAGES, approximate, fit, gaussian, ledger, plain, pure, seeded
+from tests.rooms.report.specimen import (
+    MINIMISER,
+    PAGES,
+    PURE_THEOREM,
+    approximate,
+    fit,
+    gaussian,
+    ledger,
+    plain,
+    pure,
+    render,
+    seeded,
+)
 
 
 def page(guarantee: Guarantee) -> Page:
@@ -57,7 +71,7 @@ def test_gaussian_numbers_stand_on_the_page(epsilon: float, mu: float, average: 
 
 def test_delta_is_called_what_it_is_and_pure_epsilon_needs_no_such_words() -> None:
     words = page(approximate()).visible
-    assert "The ceiling is not absolute" in words
+    assert "The limit is not absolute" in words
     assert "1 in 100,000" in words
     assert "with a chance of at most 1 in 50,000" in words
     assert "not absolute" not in page(pure()).visible
@@ -130,8 +144,8 @@ def test_the_profile_passes_through_what_was_declared_and_is_randomised_response
 
 
 def test_a_ledger_of_gaussian_budgets_is_drawn_in_mu() -> None:
-    lines = [{"when": "", "what": "", "status": "charged", "epsilon": 1.0, "delta": 1e-5, "mu": 0.3}] * 2
-    state = ledger(entries=tuple(lines), spent_epsilon=1.45)
+    line = LedgerLine("", "charged", 1.0, 1e-5, 0.3)
+    state = ledger(entries=(line, line), spent_epsilon=1.45)
     measure, spent = cumulative(state)
     assert measure == "mu"
     assert spent == pytest.approx((0.3, 0.3 * math.sqrt(2.0)))
@@ -195,9 +209,30 @@ def test_the_search_for_claims_finds_them_where_they_belong() -> None:
     assert "NOT PRIVATE" not in words
 
 
-def test_two_releases_have_a_step_of_the_proof_each() -> None:
-    words = Page(render(PAGES["intervals"][0]())).by_id("mechanism").words
-    assert "The curvature is a second release" in words
-    assert "Each term has a ridge of its own" in words
-    assert "second release, taken" not in Page(render(fit())).by_id("mechanism").words
-    assert "Frobenius" not in Page(render(PAGES["intervals_seeded"][0]())).visible
+def test_each_release_says_what_it_is_and_why_it_is_private() -> None:
+    section = Page(render(PAGES["intervals"][0]())).by_id("mechanism")
+    assert [heading.words for heading in section.all("h3")] == ["perturbed minimiser", "information matrix"]
+    for theorem in (PURE_THEOREM, "Gaussian mechanism (information.md)"):
+        assert theorem in section.words
+    assert [step.words for step in section.all("li")] == [
+        "At the minimiser the gradient is zero.",
+        "Outputs and noise determine each other.",
+    ]
+    assert "Sensitivity, Euclidean norm" in section.words
+    seeded_words = Page(render(PAGES["intervals_seeded"][0]())).by_id("mechanism").words
+    assert "Sensitivity" not in seeded_words
+    assert "At the minimiser" not in seeded_words
+
+
+def test_many_releases_leave_the_page_short() -> None:
+    description = MethodDescription("many", tuple(replace(MINIMISER, name=f"part {k}") for k in range(1000)))
+    words = Page(render(fit(description=description))).by_id("mechanism").words
+    assert "part 19" in words
+    assert "part 20" not in words
+    assert "980 more releases are in the saved result" in words
+
+
+def test_no_theorem_is_printed_without_its_mechanism() -> None:
+    for guarantee in (pure(), approximate(), gaussian()):
+        words = page(guarantee).visible
+        assert words.count("Theorem A") + words.count("Theorem B") == words.count("(Theorem ")

@@ -6,18 +6,22 @@ from collections import Counter
 
 import pytest
 
-from dpglm.papers.stacking.figure import MOST_BOXES
+from dpglm.papers.stacking.section import MOST_BOXES
+from dpglm.papers.stacking.stack import Stack
 from dpglm.postprocessing.spending import SpendLine
-from dpglm.report.page import render
-from dpglm.report.plots import plot
+from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import coefficient
 from tests.rooms.report.reading import Element, Page
-from tests.rooms.report.specimen import GROUPS, PAGES, approximate, fit, pure, stack, stacked
+from tests.rooms.report.specimen import GROUPS, PAGES, approximate, fit, plot, pure, render, stack, stacked
 from tests.rooms.report.test_escaping import ATTACKS
 from tests.rooms.report.test_promises import table
 
 MODELS = "Models of the stack"
+
+
+def described(facts: dict[str, str]) -> MethodDescription:
+    return MethodDescription("a stack", (), facts=tuple(Fact(*line) for line in facts.items()))
 
 
 def section(result: FitResult) -> Element:
@@ -35,7 +39,7 @@ def test_a_fit_that_is_one_model_has_no_such_section() -> None:
 def test_models_are_listed_with_terms_and_weights() -> None:
     result = stacked()
     rows = table(Page(render(result)), MODELS)
-    assert result._record.part is not None
+    assert isinstance(result._record.part, Stack)
     assert [row[0] for row in rows] == list(GROUPS)
     assert rows[1][1] == "educ, C(occupation)"
     assert [row[2] for row in rows] == [coefficient(weight) for weight in result._record.part.weights[1:]]
@@ -75,42 +79,40 @@ def test_many_models_make_neither_the_diagram_nor_the_page_long(count: int) -> N
 
 def test_importance_and_where_it_comes_from_are_shown() -> None:
     words = section(stacked()).words
-    assert "life: 2; work and schooling of the woman: 1; marriage: 0.6667" in words
+    assert "life: 2, work and schooling of the woman: 1, marriage: 0.666667" in words
     assert "three marriage counsellors" in words
 
 
 def test_a_source_has_a_price_of_its_own_on_the_page() -> None:
     words = section(stacked()).words
-    assert "affair ~ age + children + C(occupation) [pst-f]" in words
-    assert "charged at the main hospital" in words
+    assert "affair ~ age + children [pst-f]" in words
+    assert "epsilon 1, delta 0, replace-one" in words
     assert "a person in both pays both" in words
-    alone = section(stacked(mechanism={"source": "main.json"})).words
-    assert "pays both prices" in alone
-    assert "pays both" not in section(stacked(mechanism={})).words
+    assert "pays both" not in section(stacked(description=MethodDescription("a stack", ()))).words
 
 
 def test_the_ridge_of_a_fit_with_a_source_pulls_to_it() -> None:
     words = Page(render(stacked())).by_id("usefulness").words
-    assert "draws the coefficients towards those of the source" in words
-    assert "draws the coefficients towards zero" in Page(render(fit())).by_id("usefulness").words
+    assert "shrinks the coefficients towards those of the source" in words
+    assert "shrinks the coefficients towards zero" in Page(render(fit())).by_id("usefulness").words
 
 
 def test_the_end_of_a_long_promise_of_a_source_is_not_cut_off() -> None:
     words = "a promise " * 90 + "(NOT PRIVATE: seeded)"
-    read = Page(render(stacked(mechanism={"source_privacy": words})))
+    read = Page(render(stacked(description=described({"Price of that source": words}))))
     for place in ("stack", "mechanism"):
         assert "(NOT PRIVATE: seeded)" in read.by_id(place).words
 
 
 def test_what_parts_of_the_rows_cost_is_said_where_it_is_true() -> None:
-    parts, groups, held = "dearest part", "read the same rows", "read by no other model"
+    parts, groups, held = "most expensive part", "read the same rows", "read by no other model"
     rows = stack(dict.fromkeys(["part 1", "part 2"], ()))
     for method, one, told in (
         ("pst-s", rows, [parts, held]),
-        ("pst-s", stack(combine="majority"), [parts]),
+        ("pst-s", stack(dict.fromkeys(["part 1", "part 2"], ()), "majority"), [parts]),
         ("pst-f", stack(), [groups, held]),
         ("pst-h", stack(combine="weighted"), [groups]),
-        ("pphtl", stack(), []),
+        ("pphtl", stack({"all": ()}), []),
         ("pst-f", stack({"all": ()}), []),
     ):
         words = section(stacked(one, method=method)).words
@@ -157,9 +159,8 @@ def test_the_coefficients_of_a_stack_are_called_an_approximation() -> None:
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_names_of_models_stay_text(attack: str) -> None:
     hostile = stack({attack: (attack, "age"), f"{attack} again": ("educ",), "third": ("age",)})
-    card = dict.fromkeys(("importance_provenance", "source", "source_privacy", "source_note"), attack)
-    source = render(stacked(hostile, mechanism=card | {"importance": {attack: 1.0}}))
+    source = render(stacked(hostile, description=described({attack: attack, f"{attack} again": attack})))
     found = Page(source).by_id("stack")
-    benign = dict.fromkeys(card, "word") | {"importance": {"word": 1.0}}
-    assert shapes(found) == shapes(section(stacked(mechanism=benign)))
+    benign = described({"word": "word", "word again": "word"})
+    assert shapes(found) == shapes(section(stacked(description=benign)))
     assert not [key for e in found.walk() for key in e.attributes if key.startswith("on")]

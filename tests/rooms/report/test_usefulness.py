@@ -9,11 +9,9 @@ import pytest
 
 from dpglm.postprocessing.missing_intervals import RULE
 from dpglm.postprocessing.usefulness import detectable, halving, widths
-from dpglm.report.page import render
-from dpglm.report.wording import number
-from dpglm.tables.number import coefficient, factor
+from dpglm.tables.number import coefficient, factor, plain_number
 from tests.rooms.report.reading import Page
-from tests.rooms.report.specimen import PAGES, approximate, fit, interval, plain
+from tests.rooms.report.specimen import PAGES, approximate, fit, interval, plain, render
 from tests.rooms.report.test_promises import table
 
 RARE = "C(job)[T.R&D <lab>]"
@@ -62,7 +60,7 @@ def test_declared_prior_scales_are_those_that_people_know() -> None:
 def test_the_usefulness_table_follows_from_the_standard_errors() -> None:
     result = interval()
     rows = {row[0]: row[1:] for row in table(Page(render(result)), USEFUL)}
-    grown, least = halving(widths(result, "n")), detectable(result)
+    grown, least = halving(widths(result._record, "n")), detectable(result._record)
     assert RARE not in rows
     for name, row in rows.items():
         j = result.names.index(name)
@@ -83,13 +81,13 @@ def test_the_numbers_of_the_curves_start_from_today() -> None:
     median = re.search(r"For the median coefficient it is ([\d.]+) times", read.visible)
     assert median
     ratio = interval().bse / interval().tidy()["sampling_se"].to_numpy()
-    assert median.group(1) == number(float(f"{ratio.median():.3g}"))
+    assert median.group(1) == plain_number(float(f"{ratio.median():.3g}"))
 
 
 def test_a_private_page_without_intervals_says_why_and_keeps_bias_and_small_groups() -> None:
     words = Page(render(fit(guarantee=approximate()))).by_id("usefulness").words
     assert "cannot be said from what was released" in words
-    assert "released curvature" in words
+    assert "information matrix" in words
     assert "Small groups" in words
 
 

@@ -1,1 +1,0 @@
-"""Benchmarks against peers, and the one loader of real tables that tests and studies share with them."""

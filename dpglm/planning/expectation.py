@@ -1,0 +1,312 @@
+"""Expected precision of a plan: standard errors, intervals and detectable effects, before any data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dpglm.data.coding.coded_model import CodedModel
+from dpglm.errors import DpglmError, MethodError
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
+from dpglm.inference.expected import classical_deviations
+from dpglm.inference.interval_decision import IntervalDecision, interval_decisions
+from dpglm.inference.linear_model import LinearModel
+from dpglm.planning.curve import Over, curve, plot_curve
+from dpglm.planning.expected_rows import expected_moments, expected_rows
+from dpglm.planning.merging import Merger, proposals, without_shares
+from dpglm.planning.summary import summary
+from dpglm.postprocessing.missing_intervals import reason
+from dpglm.postprocessing.uncertainty import quantile
+from dpglm.tables.table import Table
+from dpglm.typing import FloatMatrix, FloatVector
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from dpglm.spec.plan import Plan
+
+NO_INFORMATION: Final = "the whole budget goes to the estimate"
+NOTHING_EXPECTED: Final = "this method's releases do not say how precise its coefficients are"
+# A two-sided test at 5 % finds an effect of this many standard errors with power 80 %: 1.96 + 0.84.
+DETECTABLE: Final = 2.8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expectation:
+    """What a plan's fit can be expected to give; it never sees data and costs nothing.
+
+    Standard errors are those to expect if columns are spread as declared and overlap as columns usually do:
+    an orientation, within a factor of 2.5 as a rule where shares, means and standard deviations are
+    declared. Where the method gives no standard errors, they are those of its estimate before its penalty.
+
+    Parameters
+    ----------
+    plan : Plan
+    n : int
+        Expected number of rows.
+    rate : float
+        Expected share of the second level of a response with two levels.
+    level : float
+        Coverage of intervals.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> schema = {"y": ["no", "yes"], "age": (18, 90), "sex": ["F", "M"]}
+    >>> expected = dpglm.plan("y ~ age + sex", schema, n=5000, privacy=(1.0, 1e-6)).expected()
+    >>> expected.names
+    ('Intercept', 'sex[T.M]', 'age')
+    >>> bool((expected.half_width > 1.9 * expected.std_error).all())
+    True
+    """
+
+    plan: Plan
+    n: int
+    rate: float
+    level: float = 0.95
+
+    def __repr__(self) -> str:
+        return f"<Expectation of {self.plan.specification.formula!r}: n = {self.n:,}>"
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    @property
+    def model(self) -> CodedModel:
+        """The formula with its coding and response."""
+        return self.plan.specification.coded_model
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The user's coefficients."""
+        return self.model.coding.names
+
+    @cached_property
+    def moments(self) -> FloatMatrix:
+        """Mean of x x' over expected rows, shape (p, p); it depends on neither n nor the budget."""
+        return expected_moments(self.model.schema, self.model.encoder)
+
+    @cached_property
+    def rows(self) -> ExpectedRows:
+        """The rows to expect."""
+        return expected_rows(self.model, self.n, self.rate, self.moments)
+
+    @cached_property
+    def found(self) -> LinearModel | EstimateNoise | None:
+        """The linear model that the releases make on average, or the noise of the estimate, if known."""
+        spec = self.plan.specification
+        try:
+            with np.errstate(all="ignore"):
+                return spec.method.expected(self.plan.problem, self.plan.releases, self.rows)
+        except DpglmError:
+            raise
+        except (np.linalg.LinAlgError, ValueError):
+            raise self._incomputable() from None
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the fit pays for standard errors and intervals at all."""
+        return isinstance(self.found, LinearModel)
+
+    @cached_property
+    def _contrasts(self) -> Contrasts | None:
+        if not isinstance(self.found, LinearModel):
+            return None
+        return Contrasts(self.found, self.model.coding.user_from_coded)
+
+    @cached_property
+    def parts(self) -> FloatMatrix:
+        """Variance of each coefficient by source, shape (p, 4): sampling, noise of the estimate, noise of the
+        information, adjustment for the other coefficients; NaN where the method says nothing.
+        """
+        rows, unit = self.model.coding.user_from_coded, self.model.response.unit
+        if self.found is None:
+            return np.full((len(rows), 4), np.nan)
+        try:
+            with np.errstate(all="ignore"):
+                contrasts = self._contrasts
+                if contrasts is not None:
+                    parts = contrasts.parts
+                else:
+                    assert isinstance(self.found, EstimateNoise)
+                    parts = self.found.parts(rows)
+        except DpglmError:
+            raise
+        except (np.linalg.LinAlgError, ValueError):
+            parts = np.full((len(rows), 4), np.nan)
+        if not np.isfinite(parts).all():
+            raise self._incomputable()
+        return np.asarray(unit**2 * parts)
+
+    def _incomputable(self) -> MethodError:
+        return MethodError(
+            f"a plan for n={self.n:,} and epsilon={self.plan.guarantee.epsilon:g}",
+            expected="numbers that can be computed with",
+            remedy="Use a budget and a number of rows of usual size.",
+        )
+
+    @cached_property
+    def decisions(self) -> tuple[IntervalDecision, ...]:
+        """Whether each coefficient will probably have an interval, and why not."""
+        if self._contrasts is not None:
+            with np.errstate(all="ignore"):
+                return interval_decisions(self._contrasts)
+        why = NOTHING_EXPECTED if self.found is None else NO_INFORMATION
+        return (IntervalDecision(False, why, math.inf),) * len(self.names)
+
+    @property
+    def printed(self) -> tuple[bool, ...]:
+        """Which coefficients will probably have an interval."""
+        return tuple(decision.reported for decision in self.decisions)
+
+    @cached_property
+    def classical(self) -> FloatVector:
+        """Standard errors of the fit without privacy, shape (p,)."""
+        rows = self.model.coding.user_from_coded
+        errors = classical_deviations(self.rows.information, rows, self.rows.dispersion)
+        return np.asarray(self.model.response.unit * errors)
+
+    @property
+    def std_error(self) -> FloatVector:
+        """Expected standard errors on the original scale, shape (p,)."""
+        return np.asarray(np.sqrt(self.parts.sum(axis=1)))
+
+    @property
+    def noise_error(self) -> FloatVector:
+        """The part of `std_error` that is noise of the releases, shape (p,)."""
+        return np.asarray(np.sqrt(self.parts[:, 1] + self.parts[:, 2]))
+
+    @property
+    def half_width(self) -> FloatVector:
+        """Half the width of the interval to expect, shape (p,); NaN where the fit pays for none."""
+        return quantile(self.level) * self._tested
+
+    @property
+    def detectable(self) -> FloatVector:
+        """Smallest effect that a test at 5 % finds with power 80 %, shape (p,).
+
+        Without intervals: the effect below which an estimate is not told from zero, since sampling and noise
+        make as much.
+        """
+        return DETECTABLE * self.std_error
+
+    @property
+    def relative_width(self) -> FloatVector:
+        """Expected standard error in units of that of the fit without privacy, shape (p,)."""
+        return np.asarray(self.std_error / self.classical)
+
+    @property
+    def _tested(self) -> FloatVector:
+        return np.where(self.has_intervals, self.std_error, np.nan)
+
+    @cached_property
+    def mergers(self) -> tuple[Merger, ...]:
+        """Rare levels to merge by declaration; only of columns with declared shares."""
+        return proposals(self)
+
+    @cached_property
+    def assumed_equal(self) -> tuple[str, ...]:
+        """Columns whose levels are assumed to be equally frequent, for want of declared shares."""
+        return without_shares(self)
+
+    def summary(self) -> Table:
+        """Expected precision of each coefficient, what is released, the price, and what would improve it."""
+        return summary(self)
+
+    def tidy(self) -> pd.DataFrame:
+        """A row per coefficient.
+
+        Returns
+        -------
+        DataFrame
+            ``term``, ``std_error``, ``half_width``, ``detectable``, ``relative_width``, ``printed``, the
+            parts of the standard error ``sampling_se``, ``privacy_se`` (of estimate and information),
+            ``adjustment_se``, and ``reason`` for coefficients that will probably have no interval.
+        """
+        import pandas as pd
+
+        parts = np.sqrt(self.parts)
+        return pd.DataFrame(
+            {
+                "term": list(self.names),
+                "std_error": self.std_error,
+                "half_width": self.half_width,
+                "detectable": self.detectable,
+                "relative_width": self.relative_width,
+                "printed": list(self.printed),
+                "sampling_se": parts[:, 0],
+                "privacy_se": self.noise_error,
+                "estimate_noise_se": parts[:, 1],
+                "information_noise_se": parts[:, 2],
+                "adjustment_se": parts[:, 3],
+                "reason": [
+                    reason(decision) if self.has_intervals else decision.reason for decision in self.decisions
+                ],
+            }
+        )
+
+    def curve(self, over: Over = "n", values: Sequence[float] | None = None) -> pd.DataFrame:
+        """Expected standard errors over other numbers of rows or budgets.
+
+        Parameters
+        ----------
+        over : {"n", "epsilon"}
+            What changes; the rest stays as planned.
+        values : sequence of float, optional
+            Numbers of rows or epsilons; by default from an eighth to eight times what is planned.
+
+        Returns
+        -------
+        DataFrame
+            ``over``, then of all coefficients but the intercept ``median`` and ``worst`` standard error and
+            ``median_relative``, the median in units of the fit without privacy; ``printed``, how many will
+            probably have an interval; ``intervals``, whether the fit pays for any.
+
+        Raises
+        ------
+        MethodError
+            Another ``over``, values out of range, or epsilons of a budget that is declared as mu or rho.
+
+        Examples
+        --------
+        >>> import dpglm
+        >>> plan = dpglm.plan("y ~ x", {"y": [0, 1], "x": (0, 9)}, n=5000, privacy=(1.0, 1e-6))
+        >>> list(plan.expected().curve("n", [5000, 20_000]).columns)
+        ['n', 'median', 'worst', 'median_relative', 'printed', 'intervals']
+        """
+        return curve(self, over, values)
+
+    def plot(
+        self, over: Over = "n", *, values: Sequence[float] | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the median and the worst expected standard error over n or epsilon with matplotlib.
+
+        Raises
+        ------
+        MethodError
+            As `curve`, or an ``ax`` that is not one of matplotlib's.
+        """
+        return plot_curve(self, over, values, ax)
+
+    def at(self, *, n: int | None = None, epsilon: float | None = None) -> Expectation:
+        """The same with another number of rows or budget; expected rows are not drawn again."""
+        spec = self.plan.specification
+        if n is not None and spec.schema.rows is not None:
+            # A declared number of rows is that of the plan.
+            spec = spec.under(replace(spec.schema, rows=n))
+        if epsilon is not None:
+            assert spec.privacy is not None, "a plan has a budget"
+            spec = replace(spec, privacy=replace(spec.privacy, epsilon=epsilon))
+            spec.__dict__["coded_model"] = self.model
+        rows = self.n if n is None else n
+        plan = self.plan if spec is self.plan.specification else spec.plan(n=rows)
+        other = replace(self, plan=plan, n=rows)
+        other.__dict__["moments"] = self.moments
+        return other

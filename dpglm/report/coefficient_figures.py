@@ -1,0 +1,312 @@
+"""Figures of coefficients: forest plot, parts of a variance, paths, widths, expected precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.refits import CoefficientPath
+from dpglm.postprocessing.uncertainty import debiased, intervals, reported, selected, shares, standard_errors
+from dpglm.postprocessing.usefulness import FACTORS, Means
+from dpglm.report.colours import PATHS
+from dpglm.report.figure import (
+    Axis,
+    Band,
+    Bars,
+    Curve,
+    Figure,
+    Intervals,
+    Mark,
+    Names,
+    Points,
+    Rows,
+    Rule,
+    shortened,
+)
+from dpglm.report.section import shown
+from dpglm.tables.number import coefficient, percent, plain_number
+from dpglm.typing import FloatMatrix, FloatVector
+
+MOST_ROWS: Final = 40  # coefficients drawn; the tables list more
+PARTS: Final = {
+    "sampling": "part-one",
+    "estimate noise": "part-two",
+    "information noise": "part-three",
+    "adjustment": "part-four",
+}
+SYMBOLS: Final[dict[Means, str]] = {"epsilon": "ε", "n": "rows"}
+
+
+def coefficient_figure(record: FitRecord) -> Figure:
+    """Coefficients but the intercept: a forest plot, or stems from zero where there are no intervals.
+
+    An intercept alone is drawn. Hollow dots have no interval, or were not selected.
+    """
+    drawn = _drawn(record)
+    given, chosen, ends = reported(record), selected(record), intervals(record, 0.95)
+    forest = bool(given.any())
+    full = given if forest else chosen
+    dots = np.where(given, debiased(record), record.estimates)
+    reach = np.concatenate([[0.0], dots[drawn], ends[drawn][given[drawn]].ravel()])
+    filled = [(k, j) for k, j in enumerate(drawn) if full[j]]
+    hollow = [(k, j) for k, j in enumerate(drawn) if not full[j]]
+    what = "coefficient" if record.predictor is None else "coefficient of the linear approximation"
+    kind = what.replace("coefficient", "Coefficients")
+    intercept = (
+        ", without the intercept" if len(drawn) < len(record.names) and "Intercept" in record.names else ""
+    )
+    units = "Units differ between variables, so lengths compare only within a unit."
+    left_out = _left_out(record, drawn, "clearest" if forest else "largest")
+    cells = [(shown(record.names[j]), coefficient(float(dots[j]))) for j in drawn]
+    listed = ["yes" if chosen[j] else "no" for j in drawn]
+    if forest:
+        title = f"{kind} with 95 % intervals, original scale"
+        description = (
+            "One line per coefficient: a dot at the estimate, and a bar from the lower to the upper end of "
+            "its interval. Hollow dots have no interval."
+        )
+        caption = (
+            f"95 % intervals around the debiased estimates, in original units{intercept}{left_out}. "
+            f"Hollow: no interval is given, and the dot is the fit’s coefficient. {units}"
+        )
+        bars = Intervals([k for k, _ in filled], *(ends[[j for _, j in filled]].T.tolist()))
+        limits = [(coefficient(float(ends[j, 0])), coefficient(float(ends[j, 1]))) for j in drawn]
+        headings = ("coefficient", "estimate drawn", "lower end", "upper end", "selected")
+        lines: list[tuple[str, ...]] = [
+            (*cell, *limit, yes) for cell, limit, yes in zip(cells, limits, listed, strict=True)
+        ]
+        twin = Rows("Intervals drawn", headings, tuple(lines), numeric=(1, 2, 3))
+    else:
+        title = f"{kind}, original scale"
+        description = (
+            "One line per coefficient, from zero to a dot at its value; hollow dots were not selected."
+        )
+        caption = f"{kind} in original units{intercept}{left_out}. Hollow: not selected. {units}"
+        values = [float(dots[j]) for _, j in filled]
+        bars = Intervals([k for k, _ in filled], [0.0] * len(values), values, caps=False)
+        lines = [(*cell, yes) for cell, yes in zip(cells, listed, strict=True)]
+        twin = Rows("Coefficients drawn", ("coefficient", "value", "selected"), tuple(lines), numeric=(1,))
+    names = ("95 % interval", "no interval") if forest else ("selected", "not selected")
+    points = [
+        Points([float(dots[j]) for _, j in pairs], [k for k, _ in pairs], role, label)
+        for pairs, role, label in ((filled, "point", names[0]), (hollow, "hollow", names[1]))
+        if pairs
+    ]
+    return Figure(
+        "forest" if forest else "coefficients",
+        title,
+        description,
+        x=_padded(f"{what}, {shown(record.link, 20)} scale", float(reach.min()), float(reach.max())),
+        y=Names(tuple(record.names[j] for j in drawn), frozenset(k for k, _ in hollow)),
+        marks=(Rule(0.0, "x", "zero"), bars, *points),
+        caption=caption,
+        twin=twin,
+    )
+
+
+def variance_figure(record: FitRecord) -> Figure | None:
+    """The parts of each squared standard error, as stacked shares; None where there is none."""
+    given = reported(record)
+    drawn = [j for j in _drawn(record, intercept=True) if given[j]]
+    if not drawn:
+        return None
+    parts = shares(record)[drawn] ** 2
+    parts = parts / parts.sum(axis=1, keepdims=True)
+    stops = np.minimum(np.cumsum(parts, axis=1), 1.0)
+    starts = np.column_stack([np.zeros(len(drawn)), stops[:, :-1]])
+    errors = standard_errors(record)
+    rows = tuple(
+        (shown(record.names[j]), coefficient(float(errors[j])), *(percent(float(part)) for part in line))
+        for j, line in zip(drawn, parts, strict=True)
+    )
+    return Figure(
+        "variance",
+        "Parts of the variance of each coefficient",
+        "One bar per coefficient, from 0 to 100 % of its variance, in four parts from left to right: "
+        f"{', '.join(PARTS)}.",
+        x=Axis("share of the variance", 0.0, 1.0, marks=((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))),
+        y=Names(tuple(record.names[j] for j in drawn)),
+        marks=tuple(
+            Bars(range(len(drawn)), starts[:, k].tolist(), stops[:, k].tolist(), role, label)
+            for k, (label, role) in enumerate(PARTS.items())
+        ),
+        caption="Shares of each coefficient’s variance, its squared standard error. Sampling would be there "
+        "without privacy. The noise of the estimate and of the information matrix was added for privacy. "
+        "Adjustment is what the other coefficients leave open"
+        f"{_left_out(record, drawn, 'clearest', intercept=True)}.",
+        twin=Rows(
+            "Shares of variance drawn", ("coefficient", "std err", *PARTS), rows, numeric=(1, 2, 3, 4, 5)
+        ),
+    )
+
+
+def width_figure(record: FitRecord, means: Means, errors: FloatMatrix) -> Figure | None:
+    """Width of intervals, relative to today's, against a factor on epsilon or on the number of rows.
+
+    ``errors`` come from `postprocessing.usefulness.widths`.
+    """
+    given = np.flatnonzero(reported(record) & np.isfinite(errors).all(axis=0))
+    if not len(given):
+        return None
+    relative = errors[:, given] / errors[FACTORS.index(1.0), given]
+    middle, low, high = np.median(relative, axis=1), relative.min(axis=1), relative.max(axis=1)
+    symbol = SYMBOLS[means]
+    marks = tuple((factor, f"{factor:g}") for factor in FACTORS)
+    return Figure(
+        f"width-{means}",
+        f"Interval width against {symbol}",
+        f"Factor on {symbol} across on a logarithmic scale, width of intervals upwards, 1 today. "
+        "The curve of the median coefficient falls inside a band over all coefficients.",
+        x=Axis(f"factor on {symbol}", FACTORS[0], FACTORS[-1], log=True, marks=marks),
+        y=Axis("width, relative to today’s", 0.0, 1.05 * float(high.max())),
+        marks=(
+            Band(FACTORS, low.tolist(), high.tolist()),
+            Rule(0.5, "y"),
+            Curve(FACTORS, middle.tolist(), dots="point"),
+        ),
+        caption=f"Approximate width of intervals if {symbol} were larger or smaller. "
+        "Dashed: half of today’s.",
+        twin=Rows(
+            f"Relative width by factor on {symbol}",
+            (f"factor on {symbol}", "median", "narrowest", "widest"),
+            tuple(
+                (f"{factor:g}", *(plain_number(float(f"{value:.3g}")) for value in line))
+                for factor, *line in zip(FACTORS, middle, low, high, strict=True)
+            ),
+            numeric=(0, 1, 2, 3),
+        ),
+    )
+
+
+def path_figure(path: CoefficientPath) -> Figure:
+    """Coefficients, each over its largest size, so that units do not matter; the intercept is left out."""
+    strengths = path.strengths.tolist()
+    sizes = np.abs(path.coefficients).max(axis=0)
+    drawn = [j for j, name in enumerate(path.names) if name != "Intercept" and sizes[j] > 0.0]
+    entered = (path.coefficients != 0.0).mean(axis=0)
+    labelled = sorted(drawn, key=lambda j: -float(entered[j]))[: len(PATHS)]
+    roles = dict(zip(sorted(labelled), PATHS, strict=False))
+    curves = [
+        Curve(
+            strengths,
+            (path.coefficients[:, j] / sizes[j]).tolist(),
+            roles.get(j, "faint-line"),
+            shortened(path.names[j], 24) if j in roles else "",
+        )
+        for j in drawn
+    ]
+    right: tuple[Axis, tuple[Mark, ...]] | None = None
+    if path.losses is not None and path.errors is not None:
+        low, high = path.losses - path.errors, path.losses + path.errors
+        right = (
+            _padded("mean held-out loss, one standard error", float(low.min()), float(high.max())),
+            (
+                Points(strengths, path.losses.tolist(), "claim", radius=2.0),
+                Intervals(strengths, low.tolist(), high.tolist(), "error", caps=False, upright=True),
+            ),
+        )
+    label = f"strength of penalty {path.penalty} (dashed: {path.rule})"
+    rows = zip(strengths, path.coefficients[:, sorted(roles)], strict=True)
+    return Figure(
+        "path",
+        "Coefficients against the strength of the penalty",
+        "Strength across, from strong to weak on a logarithmic scale; each coefficient, relative to its "
+        "largest size, leaves zero where the penalty lets it in.",
+        x=_log_axis(label, strengths, reverse=True),
+        y=Axis("coefficient, relative to its largest", -1.05, 1.05),
+        marks=(Rule(float(path.strengths[path.chosen]), "x"), Rule(0.0, "y", "zero"), *curves),
+        caption=f"Coefficients along a path of penalty {path.penalty}; dashed: {path.rule}.",
+        twin=Rows(
+            "Coefficients along the path",
+            ("strength", *(shown(path.names[j]) for j in sorted(roles))),
+            tuple((plain_number(value), *map(coefficient, line.tolist())) for value, line in rows),
+            numeric=tuple(range(len(roles) + 1)),
+        ),
+        wide=True,
+        right=right,
+    )
+
+
+def expected_figure(
+    over: str, values: FloatVector, errors: Mapping[str, FloatVector], *, planned: float, scale: str
+) -> Figure:
+    """Two expected standard errors of a plan over numbers of rows or budgets, on logarithmic axes.
+
+    Parameters
+    ----------
+    over : {"n", "epsilon"}
+    values : ndarray, shape (k,)
+        Numbers of rows, or epsilons.
+    errors : mapping of str to ndarray, shape (k,)
+        Two curves by label.
+    planned : float
+        The planned value, marked.
+    scale : str
+        The link, for the label.
+    """
+    label = "number of rows" if over == "n" else "epsilon"
+    marks = tuple((float(value), f"{value:,.6g}") for value in values) if len(values) <= 8 else ()
+    curves = []
+    for (name, heights), (role, dots) in zip(
+        errors.items(), (("second", "claim"), ("line", "point")), strict=True
+    ):
+        finite = np.isfinite(heights)
+        curves.append(Curve(values[finite].tolist(), heights[finite].tolist(), role, name, dots))
+    return Figure(
+        "expected",
+        f"Expected standard errors over the {label}",
+        f"{label.capitalize()} across, expected standard error upwards, both on logarithmic scales.",
+        x=_log_axis(label, [*values.tolist(), planned], marks=marks),
+        y=_log_axis(f"expected standard error, {scale} scale", [y for curve in curves for y in curve.y]),
+        marks=(*curves, Rule(planned, "x", label="planned")),
+        caption=f"Expected standard errors over the {label}; dashed: as planned.",
+        twin=Rows(
+            "Expected standard errors",
+            (label, *errors),
+            tuple(
+                (plain_number(float(value)), *map(coefficient, line))
+                for value, *line in zip(
+                    values, *(heights.tolist() for heights in errors.values()), strict=True
+                )
+            ),
+            numeric=tuple(range(len(errors) + 1)),
+        ),
+    )
+
+
+def _drawn(record: FitRecord, *, intercept: bool = False) -> list[int]:
+    """Coefficients to draw, in formula order: of many those with the clearest or the largest effects."""
+    everything = list(range(len(record.names)))
+    places = [j for j in everything if intercept or record.names[j] != "Intercept"] or everything
+    if len(places) <= MOST_ROWS:
+        return places
+    sizes = np.abs(record.estimates)
+    if reported(record).any():
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sizes = np.nan_to_num(np.abs(debiased(record) / standard_errors(record)), nan=-1.0)
+    return sorted(sorted(places, key=lambda j: (-float(sizes[j]), j))[:MOST_ROWS])
+
+
+def _left_out(record: FitRecord, drawn: list[int], rule: str, *, intercept: bool = False) -> str:
+    total = len(record.names) - (0 if intercept else "Intercept" in record.names)
+    if len(drawn) >= total:
+        return ""
+    return f"; {len(drawn)} of {total}" + (f", the {rule}" if len(drawn) == MOST_ROWS else "")
+
+
+def _padded(label: str, low: float, high: float) -> Axis:
+    """A linear axis with some room beyond its values."""
+    room = 0.06 * (high - low) or 1.0
+    return Axis(label, low - room, high + room)
+
+
+def _log_axis(
+    label: str, values: list[float], *, marks: tuple[tuple[float, str], ...] = (), reverse: bool = False
+) -> Axis:
+    """A logarithmic axis with some room beyond its values, of which those above 0 count."""
+    positive = [value for value in values if value > 0.0] or [1.0]
+    room = (max(positive) / min(positive)) ** 0.04 if max(positive) > min(positive) else 2.0
+    return Axis(label, min(positive) / room, max(positive) * room, log=True, marks=marks, reverse=reverse)

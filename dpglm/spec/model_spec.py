@@ -1,0 +1,300 @@
+"""Model specification: all that is asked of a fit, public, complete, and written to a file or read again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from os import PathLike
+from typing import Any, Final, Literal, Self, get_args
+
+from dpglm.data.coding.coded_model import CodedModel
+from dpglm.data.coding.design import Design
+from dpglm.data.schema.schema import Schema
+from dpglm.errors import MethodError, SchemaError
+from dpglm.glm.families import Family, families
+from dpglm.glm.penalties import Penalty, penalised_terms, penalties
+from dpglm.methods.auto import auto
+from dpglm.methods.base import Method, Problem, methods
+from dpglm.postprocessing.specification import Choice, Goal, SpecificationDocument
+from dpglm.postprocessing.store import read
+from dpglm.privacy.budget import Privacy
+from dpglm.registry import options_of, with_options
+from dpglm.results.fit_result import FitResult
+from dpglm.spec.arguments import REQUIRED, Required, piece_of, privacy_of, require_choice, strength_of
+from dpglm.spec.plan import Plan, planned
+
+FORMAT: Final = "dpglm-specification"
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """What is fitted, and how: a public value from which the plan of a fit follows.
+
+    Parameters
+    ----------
+    formula : str
+        As for `dpglm.fit`.
+    schema : Schema
+        Public bounds and levels.
+    family : Family
+    penalty : Penalty
+        Without a strength of its own.
+    strength : float, "cv" or None
+        Penalty strength per row, as given.
+    goal : {"explain", "predict", "select"}
+    method : Method
+        With its options; ``"auto"`` has been decided.
+    privacy : Privacy or None
+        The budget, with the unit that it protects.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> schema = {"ill": ["no", "yes"], "age": (18, 90)}
+    >>> spec = dpglm.ModelSpec.of("ill ~ age", schema, penalty="none", privacy=(1.0, 1e-6))
+    >>> spec.plan(n=5000).guarantee.epsilon
+    1.0
+    >>> dpglm.ModelSpec.from_json(spec.to_json()) == spec
+    True
+    """
+
+    formula: str
+    schema: Schema
+    family: Family
+    penalty: Penalty
+    strength: float | Literal["cv"] | None
+    goal: Goal
+    method: Method
+    privacy: Privacy | None
+
+    @classmethod
+    def of(
+        cls,
+        formula: str,
+        schema: Schema | Mapping[str, Any] | str | PathLike[str],
+        *,
+        family: str | Family = "binomial",
+        penalty: str | Penalty = "l1",
+        strength: float | Literal["cv"] | None = None,
+        goal: Goal = "explain",
+        method: str | Method = "auto",
+        privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
+    ) -> Self:
+        """The specification that these arguments of `dpglm.fit` make.
+
+        Raises
+        ------
+        PrivacyError, SchemaError, MethodError
+            From public facts alone.
+        """
+        budget = privacy_of(privacy)
+        chosen_penalty = piece_of(penalties, Penalty, penalty, "penalty='none' for none, or penalty='l1'")
+        require_choice("goal", goal, get_args(Goal))
+        declared = Schema.of(schema)
+        chosen_family = piece_of(families, Family, family, "family='binomial'")
+        if isinstance(method, str) and method == "auto":
+            chosen_method = auto(budget, chosen_family)
+        else:
+            chosen_method = piece_of(methods, Method, method, "method='auto'")
+        if budget is not None and declared.unit is not None and budget.unit == "one row":
+            budget = replace(budget, unit=declared.unit)
+        return cls(
+            formula,
+            declared,
+            chosen_family,
+            chosen_penalty,
+            strength_of(strength, chosen_penalty),
+            goal,
+            chosen_method.opened(read),
+            budget,
+        )
+
+    @cached_property
+    def coded_model(self) -> CodedModel:
+        """The formula read against the schema, with its coding and its response.
+
+        Raises
+        ------
+        FormulaError, SchemaError
+            From public facts alone.
+        """
+        return CodedModel.of(self.formula, self.schema, self.family, coding=self.method.coding)
+
+    def under(self, schema: Schema) -> ModelSpec:
+        """The same specification for a table with another schema of the same columns, as a site's may be."""
+        other = replace(self, schema=schema)
+        if schema.variables == self.schema.variables:
+            other.__dict__["coded_model"] = replace(self.coded_model, schema=schema)
+        return other
+
+    @cached_property
+    def rows_are_public(self) -> bool:
+        """Whether the number of rows of a table is public: without privacy, and under replace-one."""
+        return self.privacy is None or self.privacy.relation == "replace-one"
+
+    def problem(self, design: Design | None = None, n: int | None = None) -> Problem:
+        """What a method is given, for a table or for an expected number of rows; reads no row.
+
+        Raises
+        ------
+        MethodError
+            A penalty or a strength that does not go with the formula.
+        """
+        model = self.coded_model
+        inside = self.method.inside(self.penalty, self.strength)
+        penalty = inside.for_terms(penalised_terms(model.coding.terms, model.coding.penalised))
+        penalty.require_size(int(model.coding.penalised.sum()))
+        declared = self.schema.rows
+
+        def expected_rows() -> int:
+            if n is None and declared is None:
+                raise MethodError(
+                    "a plan that follows from the number of rows",
+                    expected="the number of rows to expect",
+                    remedy="Use n=10_000, or declare Schema(..., rows=10000).",
+                )
+            return n if n is not None else declared  # type: ignore[return-value]  # one of them is there
+
+        return Problem(
+            geometry=model.coding,
+            family=model.family,
+            penalty=penalty,
+            strength=self.strength,
+            rows=None if self.rows_are_public else declared,
+            goal=self.goal,
+            known_rows=declared,
+            count_rows=(expected_rows if design is None else design.row_count)
+            if self.rows_are_public
+            else None,
+            offset=bool(model.model.offsets),
+        )
+
+    def plan(self, *, n: int | None = None) -> Plan:
+        """The releases of the fit with their price, before any row is read.
+
+        Parameters
+        ----------
+        n : int, optional
+            Expected number of rows, for what the fit can be expected to give; None is what the schema
+            declares. The releases do not depend on it.
+
+        Raises
+        ------
+        PrivacyError, FormulaError, SchemaError, MethodError
+            From public facts alone.
+        """
+        opened = replace(self, method=self.method.opened(read))
+        opened.__dict__["coded_model"] = self.coded_model
+        return planned(opened, self.schema.rows if n is None else n)
+
+    def to_document(self) -> SpecificationDocument:
+        """The specification as plain values."""
+        return SpecificationDocument(
+            formula=self.formula,
+            schema=self.schema.to_dict(),
+            family=Choice(self.family.name, options_of(self.family)),
+            penalty=Choice(self.penalty.name, options_of(self.penalty, without=["strength"])),
+            method=Choice(self.method.name, options_of(self.method)),
+            strength=self.strength,
+            goal=self.goal,
+            privacy=self.privacy,
+        )
+
+    @classmethod
+    def of_document(cls, document: SpecificationDocument) -> Self:
+        """The specification that `to_document` wrote.
+
+        Raises
+        ------
+        SchemaError, MethodError
+            Names or options that mean nothing.
+        """
+        return cls(
+            formula=document.formula,
+            schema=Schema.from_dict(document.schema),
+            family=with_options(families[document.family.name], document.family.options),
+            penalty=with_options(
+                penalties[document.penalty.name], document.penalty.options, without=["strength"]
+            ),
+            strength=document.strength,
+            goal=document.goal,
+            method=with_options(methods[document.method.name], document.method.options),
+            privacy=document.privacy,
+        )
+
+    def to_json(self) -> str:
+        """The specification as JSON text: the same text for the same specification."""
+        return json.dumps({"format": FORMAT, **asdict(self.to_document())}, indent=1, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The specification whose text `to_json` wrote.
+
+        Raises
+        ------
+        SchemaError, MethodError
+            The text is not that of a specification.
+        """
+        try:
+            content = json.loads(text)
+            if content.pop("format") != FORMAT:
+                raise ValueError
+            for name in ("family", "penalty", "method"):
+                content[name] = Choice(**content[name])
+            if content["privacy"] is not None:
+                content["privacy"] = Privacy(**content["privacy"])
+            document = SpecificationDocument(**content)
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+            raise SchemaError(
+                "a text that is not a specification",
+                expected="the text that ModelSpec.to_json wrote",
+                remedy="Write the specification again.",
+            ) from None
+        return cls.of_document(document)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all of it, 64 hexadecimal digits."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        """Equal where everything that was asked for is."""
+        if not isinstance(other, ModelSpec):
+            return NotImplemented
+        return self.to_document() == other.to_document()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+
+def plan_of(fit: object) -> Plan:
+    """The plan that a fit was run by, made again from the specification that it keeps.
+
+    Raises
+    ------
+    MethodError
+        Something that is no fit, a fit without a promise, or one whose plan is another one today.
+    """
+    if not isinstance(fit, FitResult):
+        raise MethodError(
+            f"audit of {type(fit).__name__}",
+            expected="what dpglm.fit, dpglm.load or dpglm.plan gave back",
+            remedy="Use dpglm.audit(fit), or dpglm.audit(dpglm.plan(...)).",
+        )
+    if fit.specification.privacy is None:
+        raise MethodError(
+            "a fit that promises no privacy",
+            expected="a fit with a budget: an audit compares draws with what is promised",
+            remedy="Fit with privacy=1.0, say.",
+        )
+    plan = ModelSpec.of_document(fit.specification).plan(n=fit.n_rows or None)
+    if plan.fingerprint != fit.plan_fingerprint:
+        raise MethodError(
+            f"a fit by dpglm {fit.version} whose plan does not follow from its specification",
+            expected="the plan that was charged",
+            remedy="Audit it with the version of dpglm that made it, or audit dpglm.plan(...).",
+        )
+    return plan

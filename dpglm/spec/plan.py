@@ -1,0 +1,221 @@
+"""Plans: the releases of a specification with their price; they can be audited, approved and run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Final, overload
+
+from dpglm.auditing.result import Audit
+from dpglm.auditing.verb import audited_plan
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.ledger.ledger import Ledger
+from dpglm.methods.base import Problem
+from dpglm.planning.expectation import Expectation
+from dpglm.planning.expected_rows import expected_rate
+from dpglm.planning.summary import price_table
+from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.results.fit_result import FitResult
+from dpglm.results.site_fits import SiteFits
+from dpglm.spec.arguments import ledger_of, noise_of, rate_of, row_count_of
+from dpglm.spec.progress import steps
+from dpglm.spec.running import Run
+from dpglm.spec.sites import fit_sites, is_sites
+from dpglm.tables.table import Table
+
+if TYPE_CHECKING:
+    from dpglm.spec.model_spec import ModelSpec
+
+STEPS: Final = ("charge", "read and solve", "write up")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """What a fit will release and what that costs: made from public facts, before any row is read.
+
+    An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report.
+
+    Parameters
+    ----------
+    specification : ModelSpec
+        What is fitted, and how.
+    problem : Problem
+        What the method was given.
+    releases : PricedReleases
+        The releases in their order, and the guarantee that they add up to.
+    n : int or None
+        Expected number of rows; no release depends on it.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
+    >>> plan = dpglm.plan(
+    ...     "affair ~ age + religious", women, n=6366, penalty="none", privacy=(1.0, 1e-6)
+    ... )
+    >>> [line.released for line in plan.description.releases][0][:13]
+    'the minimiser'
+    >>> fit = plan.fit(women, seed=1)
+    >>> fit.plan_fingerprint == plan.fingerprint
+    True
+    """
+
+    specification: ModelSpec
+    problem: Problem
+    releases: PricedReleases
+    n: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.specification.formula!r}: {self.guarantee.statement()}>"
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the fit will promise, and so its price."""
+        return self.releases.guarantee
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The user's coefficients."""
+        return self.specification.coded_model.coding.names
+
+    @cached_property
+    def description(self) -> MethodDescription:
+        """What is released, with sensitivity, noise and theorem, and how the method works."""
+        return self.specification.method.describe(self.problem, self.releases)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of specification, releases and guarantee, 64 hexadecimal digits."""
+        content = {
+            "specification": self.specification.to_json(),
+            "description": asdict(self.description),
+            "guarantee": self.guarantee.to_dict(),
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+    @property
+    def what(self) -> str:
+        """The words of a ledger's line: formula, method and penalty."""
+        spec = self.specification
+        return f"{spec.formula}  [{spec.method.name}, {self.problem.penalty.name}]"
+
+    @overload
+    def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
+        self,
+        data: Mapping[str, object],
+        *,
+        ledger: Ledger | str | PathLike[str] | None = None,
+        seed: int | None = None,
+        progress: bool | None = None,
+    ) -> SiteFits: ...
+    @overload
+    def fit(
+        self,
+        data: object,
+        *,
+        ledger: Ledger | str | PathLike[str] | None = None,
+        seed: int | None = None,
+        progress: bool | None = None,
+    ) -> FitResult: ...
+    def fit(
+        self,
+        data: object,
+        *,
+        ledger: Ledger | str | PathLike[str] | None = None,
+        seed: int | None = None,
+        progress: bool | None = None,
+    ) -> FitResult | SiteFits:
+        """Charge the plan, then run it on a table, or on a table for each site.
+
+        Parameters
+        ----------
+        data, ledger, seed, progress
+            As for `dpglm.fit`; the schema is that of the plan.
+
+        Raises
+        ------
+        SchemaError
+            The table cannot be opened or lacks a column; nothing was charged.
+        BudgetExceeded
+            The ledger does not cover the plan; nothing was read.
+        """
+        noise, book = noise_of(seed), ledger_of(ledger)
+        if is_sites(data):
+            return fit_sites(self.specification, data, ledger=book, seed=seed, progress=progress)
+        with steps(STEPS, progress) as step:
+            run = Run.of(self, data, seeded=not noise.private)
+            step(0)
+            # Charge before reading: an interrupt from here on loses budget, never privacy.
+            state = run.charge(book)
+            step(1)
+            estimate = run.solve(noise)
+            step(2)
+            return run.write_up(estimate, noise, state)
+
+    def audit(
+        self,
+        *,
+        trials: int = 10_000,
+        confidence: float = 0.9999,
+        progress: bool | None = True,
+        seed: int | None = None,
+    ) -> Audit:
+        """A lower bound on what the plan gives away; see `dpglm.audit`."""
+        return audited_plan(
+            self, trials=trials, confidence=confidence, progress=progress, noise=noise_of(seed)
+        )
+
+    def expected(
+        self, n: int | None = None, *, rate: float | None = None, level: float = 0.95
+    ) -> Expectation:
+        """What the fit can be expected to give; costs no privacy.
+
+        Parameters
+        ----------
+        n : int, optional
+            Expected number of rows; by default that of the plan.
+        rate : float, optional
+            Expected share of the response's second level; by default what the schema declares as its share,
+            else one half.
+        level : float
+            Coverage of the intervals.
+
+        Returns
+        -------
+        Expectation
+            With ``summary()``, ``tidy()``, ``curve()`` and ``plot()``.
+
+        Raises
+        ------
+        MethodError
+            No number of rows, or numbers out of range.
+        """
+        rows = row_count_of(self.n if n is None else n)
+        model = self.specification.coded_model
+        share = expected_rate(model) if rate is None else rate_of(rate)
+        expectation = Expectation(self, rows, share, float(level))
+        # Refusals come from this call, not from a later one.
+        _ = expectation.parts, expectation.half_width
+        return expectation
+
+    def summary(self) -> Table:
+        """Releases and price and, where a number of rows is known, the precision to expect."""
+        return price_table(self) if self.n is None else self.expected().summary()
+
+
+def planned(specification: ModelSpec, n: int | None) -> Plan:
+    """The plan of a specification; reads no row."""
+    rows = None if n is None else row_count_of(n)
+    problem = specification.problem(n=rows)
+    return Plan(specification, problem, specification.method.plan(problem, specification.privacy), rows)

@@ -1,7 +1,0 @@
-"""The STACK paper's table 2 again, a main hospital and its branches: ``python -m reports.hospitals``."""
-
-import os
-
-# Row-wise kernels are faster with one BLAS thread, and studies run side by side. Workers inherit this.
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")

@@ -1,1 +1,0 @@
-"""The RADMM paper's figures 1 to 4 again, with claims that hold: ``python -m reports.radmm``."""

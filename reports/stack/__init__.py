@@ -1,7 +1,0 @@
-"""The STACK paper's figures 1 to 4 again, by methods whose claims hold: ``python -m reports.stack``."""
-
-import os
-
-# Row-wise kernels are faster with one BLAS thread, and studies run side by side. Workers inherit this.
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")

@@ -1,0 +1,84 @@
+"""Run studies and benchmarks, and write their pages.
+
+python -m studies                                       list the studies
+python -m studies run dpsc [--quick] [--jobs 2]         run what is missing, then write the page
+python -m studies page dpsc [--quick]                   write the page of what has been run
+python -m studies index                                 write reports/index.html
+python -m studies speed|accuracy|selection [options]    benchmarks, printed
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from studies import index
+from studies.study import PAGES, RUNS, Study
+
+BENCHMARKS = {
+    "speed": "studies.speed.peers",
+    "accuracy": "studies.accuracy.adult",
+    "selection": "studies.selection.support",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 1 if a job failed or a bar was missed, 130 if stopped by Ctrl-C."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in BENCHMARKS:
+        benchmark: Callable[[Sequence[str]], int] = importlib.import_module(BENCHMARKS[words[0]]).main
+        return benchmark(words[1:])
+    options = _parser().parse_args(words)
+    if options.command == "index":
+        print(f"wrote {index.write(PAGES)}")
+    elif options.command is None:
+        for name in index.STUDIES:
+            print(f"{name:10}  {index.study(name).about}")
+    else:
+        return _study(index.study(options.study), options)
+    return 0
+
+
+def _study(study: Study[Any], options: argparse.Namespace) -> int:
+    quick: bool = options.quick
+    folder: Path = options.out or RUNS / ("quick" if quick else "full")
+    page: Path = options.page or (folder if quick else PAGES) / f"{study.name}.html"
+    failures: list[str] = []
+    if options.command == "run":
+        try:
+            failures = study.run(folder, quick=quick, processes=options.jobs)
+        except KeyboardInterrupt:
+            print("stopped: the same command goes on from here", file=sys.stderr)
+            return 130
+    study.write(page, study.findings(folder, quick=quick))
+    print(f"wrote {page}")
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    return int(bool(failures))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m studies", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command")
+    commands.add_parser("index", help="write reports/index.html")
+    for name, about in (("run", "run what is missing, then write the page"), ("page", "write the page")):
+        command = commands.add_parser(name, help=about)
+        command.add_argument("study", choices=index.STUDIES)
+        command.add_argument("--quick", action="store_true", help="a small design, in seconds")
+        command.add_argument("--out", type=Path, help="folder of the results, by default in studies/runs")
+        command.add_argument("--page", type=Path, help="file to write, by default in reports")
+        if name == "run":
+            command.add_argument("--jobs", type=int, default=1, help="worker processes")
+    for name in BENCHMARKS:  # listed here, parsed by the benchmark itself
+        commands.add_parser(name, help=f"the benchmark of {name}", add_help=False)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The DPSC paper: private sparse classification by ADMM."""

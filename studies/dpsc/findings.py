@@ -1,0 +1,171 @@
+"""What reproduces and what does not, in words that the numbers choose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PREDICT, PRINTED, PURE, label
+from studies.dpsc.summary import levels, mean, value
+from studies.jobs import Result
+from studies.paired import Mean
+
+# Test accuracy that corrected DPLL must reach, by epsilon.
+BARS = {0.5: 0.90, 1.0: 0.94, 2.0: 0.955}
+# Two means are told apart beyond this many standard errors of their difference.
+APART = 2.0
+# Means that differ by less are printed as the same.
+SAME = 5e-4
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, a dash where there is none.
+
+    Examples
+    --------
+    >>> percent(0.0512), percent(float("nan"))
+    ('5.1 %', '-')
+    """
+    return "-" if math.isnan(share) else f"{100.0 * share:.1f} %"
+
+
+def trend(heights: Sequence[float]) -> str:
+    """How heights go from the first to the last.
+
+    Examples
+    --------
+    >>> trend([0.5, 0.4, 0.1]), trend([0.5, 0.6, 0.1]), trend([1.0, 1.0])
+    ('falls at every step', 'falls, but for 1 step', 'stays the same')
+    """
+    if len(heights) < 2 or math.isclose(heights[0], heights[-1], abs_tol=SAME):
+        return "stays the same"
+    sign = math.copysign(1.0, heights[-1] - heights[0])
+    against = sum(sign * (after - before) < 0.0 for before, after in pairwise(heights))
+    word = "rises" if sign > 0.0 else "falls"
+    return f"{word}, but for {against} step{'s' * (against > 1)}" if against else f"{word} at every step"
+
+
+def compared(results: Sequence[Result], metric: str, one: dict[str, object], other: dict[str, object]) -> str:
+    """Whether one mean is "smaller than", "larger than" or "not told apart from" another."""
+    a, b = mean(results, metric, **one), mean(results, metric, **other)
+    if a is None or b is None:
+        return "not comparable with"
+    if not apart(a, b):
+        return "not told apart from"
+    return "smaller than" if a.value < b.value else "larger than"
+
+
+def apart(one: Mean, other: Mean) -> bool:
+    """Whether two means differ by more than two standard errors; means without one differ if not equal.
+
+    Examples
+    --------
+    >>> apart(Mean(0.5, 0.03, 9), Mean(0.4, 0.03, 9)), apart(Mean(0.5, 0.3, 9), Mean(0.4, 0.3, 9))
+    (True, False)
+    """
+    spread = math.hypot(*(0.0 if math.isnan(each.error) else each.error for each in (one, other)))
+    return abs(one.value - other.value) > APART * spread
+
+
+def guessing(errors: Sequence[float], constant: float) -> str:
+    """How errors of a test set compare with a constant answer's.
+
+    Examples
+    --------
+    >>> guessing([0.48, 0.47], 0.5), guessing([0.1, 0.49], 0.5), guessing([0.1], 0.5)
+    ('no better than guessing', 'from useful to no better than guessing', 'useful')
+    """
+    bad = [error > 0.9 * constant for error in errors if not math.isnan(error)]
+    if all(bad):
+        return "no better than guessing"
+    return "from useful to no better than guessing" if any(bad) else "useful"
+
+
+def simulation(results: Sequence[Result]) -> list[str]:
+    """Figures 1 to 4."""
+    epsilons = levels(results, "epsilon")
+    low = [epsilon for epsilon in epsilons if epsilon <= 1.0]
+    texts = []
+    for penalty in PENALTIES:
+        at = {
+            epsilon: value(results, "error", kind=PRINTED, penalty=penalty, epsilon=epsilon)
+            for epsilon in epsilons
+        }
+        errors = ", ".join(f"{percent(error)} at {epsilon:g}" for epsilon, error in at.items())
+        verdict = guessing([at[epsilon] for epsilon in low], 0.5)
+        texts.append(
+            f"{label(PRINTED, penalty)}: classification error {errors}; at epsilon of 1 or less it is "
+            f"{verdict} (a constant answer errs on half of the rows), against "
+            f"{percent(value(results, 'error', kind=EXACT, penalty=penalty))} without noise."
+        )
+    return [*texts, _corrected(results, epsilons)]
+
+
+def _corrected(results: Sequence[Result], epsilons: Sequence[float]) -> str:
+    parts = []
+    for epsilon in [one for one in epsilons if one in BARS] or epsilons:
+        here = [one for one in results if one.get("epsilon", epsilon) == epsilon]
+        found = {
+            kind: percent(value(here, "error", kind=kind, penalty="l1"))
+            for kind in (PRINTED, PURE, GAUSSIAN, DEFAULT, PREDICT)
+        }
+        word = compared(
+            here, "error", {"kind": DEFAULT, "penalty": "l1"}, {"kind": GAUSSIAN, "penalty": "l1"}
+        )
+        parts.append(
+            f"epsilon {epsilon:g}: printed {found[PRINTED]}, pure {found[PURE]}, Gaussian {found[GAUSSIAN]}, "
+            f"default {found[DEFAULT]} ({word} Gaussian; {found[PREDICT]} with goal='predict')"
+        )
+    return "Classification error with l1, printed against corrected, simulation: " + "; ".join(parts) + "."
+
+
+def kdd(results: Sequence[Result], constant: float) -> str:
+    """Figures 7 and 8."""
+    epsilons = levels(results, "epsilon")
+    parts = []
+    for kind in (PRINTED, PURE, GAUSSIAN, DEFAULT):
+        for penalty in PENALTIES:
+            errors = [
+                value(results, "error", kind=kind, penalty=penalty, epsilon=epsilon) for epsilon in epsilons
+            ]
+            listed = ", ".join(percent(error) for error in errors)
+            parts.append(f"{label(kind, penalty)} {listed} ({guessing(errors, constant)})")
+    exact = " and ".join(percent(value(results, "error", kind=EXACT, penalty=one)) for one in PENALTIES)
+    return (
+        f"KDD Cup 99: a constant answer errs on {percent(constant)} of test rows, LLA and LHA on {exact}. "
+        f"Error at epsilon {', '.join(f'{one:g}' for one in epsilons)}: " + "; ".join(parts) + "."
+    )
+
+
+def bars(results: Sequence[Result]) -> list[tuple[str, str, str, str]]:
+    """Accuracy and sparsity asked of the corrected algorithm: what, asked, measured, verdict."""
+    rows = []
+    for epsilon, least in BARS.items():
+        accuracy = mean(results, "error", kind=GAUSSIAN, penalty="l1", epsilon=epsilon)
+        if accuracy is None:
+            continue
+        reached = 1.0 - accuracy.value
+        rows.append(
+            (
+                f"accuracy of DPLL, Gaussian, epsilon {epsilon:g}",
+                f"at least {least:g}",
+                f"{reached:.4f}" + ("" if math.isnan(accuracy.error) else f" ± {accuracy.error:.4f}"),
+                "met" if reached >= least else "MISSED",
+            )
+        )
+    for epsilon in [one for one in levels(results, "epsilon") if one in BARS]:
+        kept, can = (
+            [value(results, metric, kind=GAUSSIAN, penalty=one, epsilon=epsilon) for one in PENALTIES]
+            for metric in ("kept", "can")
+        )
+        met = kept[1] < kept[0] and can[1] >= can[0]
+        rows.append(
+            (
+                f"l1/2 sparser than l1, C.A.N no worse, epsilon {epsilon:g}",
+                "fewer columns kept, C.A.N at least as large",
+                f"keeps {kept[1]:.1f} against {kept[0]:.1f}, C.A.N {can[1]:.1f} against {can[0]:.1f}",
+                "met" if met else "MISSED",
+            )
+        )
+    return rows

@@ -1,0 +1,86 @@
+"""Means over data sets and draws of noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from studies.dpsc.fits import STRENGTH
+from studies.dpsc.grid import Design, strengths
+from studies.jobs import Result, key_of
+from studies.paired import Mean, mean_of
+
+# Entries of a result that are its job's.
+JOB = frozenset(
+    ("table", "columns", "kind", "penalty", "rows", "set", "strength", "iterations", "inner", "c", "alpha")
+) | {"epsilon", "draw"}
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Results of the study.
+
+    Parameters
+    ----------
+    by : mapping
+        Fits by experiment; experiments whose table is absent are left out.
+    tuned : sequence
+        The cross-validated strengths.
+    """
+
+    by: Mapping[str, Sequence[Result]]
+    tuned: Sequence[Result]
+
+    @classmethod
+    def of(cls, design: Design, results: Sequence[Result]) -> Self:
+        """Fits sorted into experiments, which share what they have in common."""
+        tuned = [result for result in results if result["kind"] == STRENGTH]
+        done = {
+            key_of({name: result[name] for name in result if name in JOB}): result
+            for result in results
+            if result["kind"] != STRENGTH
+        }
+        by = {
+            name: [done[key] for job in jobs if (key := key_of(job)) in done]
+            for name, jobs in design.jobs(strengths(tuned)).items()
+        }
+        return cls(by, tuned)
+
+
+def mean(results: Sequence[Result], metric: str, **where: object) -> Mean | None:
+    """Mean of ``metric`` over data sets, each a mean over draws of noise; None without any.
+
+    ``where`` says which results.
+
+    Results without noise have no epsilon: they agree with every one.
+
+    Examples
+    --------
+    >>> fits = [{"set": s, "draw": d, "epsilon": 1.0, "error": 0.1 * s} for s in (1, 3) for d in (0, 1)]
+    >>> mean(fits, "error", epsilon=1.0)
+    Mean(value=0.2, deviation=0.14142135623730953, count=2)
+    >>> mean(fits, "error", epsilon=2.0) is None
+    True
+    """
+    sets: dict[int, list[float]] = {}
+    for one in results:
+        agrees = all(one.get(name, value) == value for name, value in where.items())
+        if agrees and one.get(metric) is not None:
+            sets.setdefault(int(one["set"]), []).append(float(one[metric]))
+    if not sets:
+        return None
+    whole = mean_of([mean_of(values).value for values in sets.values()])
+    return replace(whole, value=round(whole.value, 12))  # so that ties are printed alike everywhere
+
+
+def value(results: Sequence[Result], metric: str, **where: object) -> float:
+    """The mean alone, NaN without any result."""
+    found = mean(results, metric, **where)
+    return math.nan if found is None else found.value
+
+
+def levels(results: Sequence[Result], name: str) -> list[float]:
+    """The values of an entry that occur, in order."""
+    return sorted({float(one[name]) for one in results if one.get(name) is not None})

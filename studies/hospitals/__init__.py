@@ -1,0 +1,1 @@
+"""The STACK paper: a main hospital and its branches."""

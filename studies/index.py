@@ -1,0 +1,64 @@
+"""The index of `reports/`: every generated page with its title and one sentence."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import re
+from pathlib import Path
+from typing import Any, cast
+
+from studies import page
+from studies.study import Study
+
+STUDIES = ("coverage", "dpsc", "radmm", "stacking", "hospitals")
+NAME = "index.html"
+EXAMPLES = (
+    "Privacy reports as `fit.report()` writes them, from seeded fits to public data. Seeded noise is not "
+    "private: each report says so."
+)
+
+
+def study(name: str) -> Study[Any]:
+    """The study of that name."""
+    return cast("Study[Any]", importlib.import_module(f"studies.{name}.study").STUDY)
+
+
+def write(folder: Path) -> Path:
+    """Write the index of a folder's pages.
+
+    Parameters
+    ----------
+    folder : Path
+        Pages of studies are those named after one; every other page is an example report.
+
+    Returns
+    -------
+    Path
+        The index.
+    """
+    pages = sorted(path for path in folder.glob("*.html") if path.name != NAME)
+    titles = {path.name: _title(path) for path in pages}
+    studies = [(name, study(name).about) for name in STUDIES if f"{name}.html" in titles]
+    shown = {f"{name}.html" for name, _ in studies}
+    examples = [(path.name, titles[path.name]) for path in pages if path.name not in shown]
+    sections = [
+        page.Section(
+            "Example privacy reports",
+            [EXAMPLES],
+            links=[page.Link(name, title) for name, title in examples],
+        ),
+        page.Section(
+            "Studies",
+            ["`python -m studies` lists them; `python -m studies run NAME` runs one again."],
+            links=[page.Link(f"{name}.html", titles[f"{name}.html"], about) for name, about in studies],
+        ),
+    ]
+    target = folder / NAME
+    page.write(target, "Reports and studies of dpglm", [one for one in sections if one.links])
+    return target
+
+
+def _title(path: Path) -> str:
+    found = re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return html.unescape(" ".join(found[1].split())) if found else path.stem

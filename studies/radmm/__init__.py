@@ -1,0 +1,1 @@
+"""The RADMM paper: private stochastic ADMM."""

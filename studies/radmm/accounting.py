@@ -1,0 +1,133 @@
+"""Prices of the paper's setting: its own equations, and what the same releases cost exactly."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Literal
+
+from dpglm.privacy.accounting import gdp_epsilon, gdp_mu
+from dpglm.privacy.events import SampledGaussianEvent
+from dpglm.privacy.subsampled import full_batch_scale, sampled_epsilon, sampled_scale
+from studies.jobs import Result
+from studies.radmm.grid import DELTA, PAPER_NOISE, PAPER_ROWS, PAPER_SAMPLE, PAPER_STEPS, ROUNDS_PRINTED
+
+RATE = PAPER_SAMPLE / PAPER_ROWS
+# One row replaced moves the sum of a sample by 2 C; noise is PAPER_NOISE times C.
+MU = 2.0 / PAPER_NOISE
+ORDERS = range(2, 65)
+DIGITS = 100
+
+
+def paper() -> Result:
+    """Epsilons, replace-one: noise of 4 C on the sum of 221 of 48,842 rows, 1105 times.
+
+    Examples
+    --------
+    >>> round(paper()["equation 7, Proposition 1"], 2)
+    1.08
+    """
+    with decimal.localcontext() as context:
+        context.prec = DIGITS
+        printed = [_renyi(order, sharp=False) for order in ORDERS]
+        sharper = [_renyi(order, sharp=True) for order in ORDERS]
+    return {
+        "equation 7, Proposition 1": _proposition_1(printed),
+        "equation 7, better conversion": _conversion(printed),
+        "Theorem 27, better conversion": _conversion(sharper),
+        "fixed size, exact losses": _exact("fixed"),
+        "Poisson, exact losses": _exact("poisson"),
+        "all rows": gdp_epsilon(RATE * MU * math.sqrt(PAPER_STEPS), DELTA),
+    }
+
+
+def noise(sampling: Literal["fixed", "poisson"], epsilon: float) -> Result:
+    """Noise of the mean of all gradients, per row of the table, by samples and by all rows.
+
+    Both at the same epsilon. With all rows it does not depend on the number of steps.
+    """
+    scale = sampled_scale(
+        epsilon,
+        DELTA,
+        rate=RATE,
+        steps=PAPER_STEPS,
+        sampling=sampling,
+        relation="replace-one",
+        sensitivity=2.0,
+    )
+    return {
+        "sampled": scale / (RATE * math.sqrt(PAPER_STEPS)),
+        "all": full_batch_scale(epsilon, DELTA, steps=1, sensitivity=2.0),
+    }
+
+
+def printed_multiple(epsilon: float, rho: float, rounds: int = ROUNDS_PRINTED) -> float:
+    """Noise of the printed mpADMM, in printed sensitivities: its Theorem 3 with its Proposition 1.
+
+    The least over alpha of ``alpha S + log(1/delta) / (alpha - 1)`` is ``S + 2 sqrt(S log(1/delta))``.
+    """
+    log_delta = -math.log(DELTA)
+    total = (math.sqrt(log_delta + epsilon) - math.sqrt(log_delta)) ** 2
+    return math.sqrt(rounds * (2.0 + rho**2) / (2.0 * total))
+
+
+def printed_cost(epsilon: float, eta: float, rho: float, rounds: int = ROUNDS_PRINTED) -> float:
+    """What the noisy x of the printed mpADMM alone cost: x moves by eta times the printed sensitivity.
+
+    Examples
+    --------
+    >>> printed_cost(1.0, 1.0, 0.5) < 1.0 < printed_cost(1.0, 5.0, 0.5)
+    True
+    """
+    return gdp_epsilon(eta * math.sqrt(rounds) / printed_multiple(epsilon, rho, rounds), DELTA)
+
+
+def all_rows_mu(epsilon: float) -> float:
+    """The mu that an epsilon buys."""
+    return gdp_mu(epsilon, DELTA)
+
+
+def _exact(sampling: Literal["fixed", "poisson"]) -> float:
+    return sampled_epsilon([SampledGaussianEvent(MU, RATE, sampling, "replace-one")] * PAPER_STEPS, DELTA)
+
+
+@lru_cache
+def _moment(order: int) -> Decimal:
+    """E (p / p')^order of one Gaussian release on its sample."""
+    return (Decimal(order * (order - 1)) * Decimal(MU) ** 2 / 2).exp()
+
+
+@lru_cache
+def _difference(order: int) -> Decimal:
+    terms = ((-1) ** i * Decimal(math.comb(order, i)) * _moment(order - i) for i in range(order + 1))
+    return sum(terms, Decimal(0))
+
+
+def _renyi(order: int, *, sharp: bool) -> float:
+    """One step: equation (7), or Theorem 27 of Wang, Balle and Kasiviswanathan (2019) where ``sharp``."""
+    q = Decimal(PAPER_SAMPLE) / Decimal(PAPER_ROWS)
+    two = min(4 * (_moment(2) - 1), 2 * _moment(2))
+    total = 1 + q**2 * Decimal(math.comb(order, 2)) * two
+    for j in range(3, order + 1):
+        term = 2 * _moment(j)
+        if sharp:
+            even = _difference(2 * (j // 2)) * _difference(2 * ((j + 1) // 2))
+            term = min(4 * even.sqrt(), term)
+        total += q**j * Decimal(math.comb(order, j)) * term
+    return float(total.ln()) / (order - 1)
+
+
+def _proposition_1(costs: Sequence[float]) -> float:
+    pairs = zip(ORDERS, costs, strict=True)
+    return min(PAPER_STEPS * cost - math.log(DELTA) / (order - 1) for order, cost in pairs)
+
+
+def _conversion(costs: Sequence[float]) -> float:
+    """Canonne, Kamath and Steinke (2020), Proposition 12."""
+    return min(
+        PAPER_STEPS * cost + math.log1p(-1.0 / order) - (math.log(DELTA) + math.log(order)) / (order - 1)
+        for order, cost in zip(ORDERS, costs, strict=True)
+    )

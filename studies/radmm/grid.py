@@ -1,0 +1,184 @@
+"""What is run: a method at a strength and an epsilon, on a fold or a draw of a table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+from dpglm.methods.base import Method
+from dpglm.papers.radmm.mpadmm import MPADMM
+from dpglm.papers.radmm.ssadmm import SSADMM
+from studies.jobs import Job, key_of
+from studies.radmm.tables import REAL
+
+DELTA = 1e-8
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
+STRENGTHS = (1e-4, 1e-3)
+FAMILIES = {"binomial": "logistic regression", "huber_svm": "huberised SVM"}
+EPOCHS, RHO_SAMPLES, RHO_PRINTED, ROUNDS_PRINTED = 5, 0.25, 0.5, 20
+ETAS_PRINTED = (1.0, 5.0)
+LONG = 200
+# Of the names of methods with goal="select".
+SELECT = "-select"
+# Hardly any noise: what a number of steps can reach at all.
+NOISELESS, STEPS = 1000.0, (30, 100, 300)
+# The paper's setting in its section on accounting.
+PAPER_ROWS, PAPER_SAMPLE, PAPER_STEPS, PAPER_NOISE = 48_842, 221, 1105, 4.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method of the study.
+
+    Parameters
+    ----------
+    label : str
+        As figures call it.
+    goal : {"explain", "predict", "select"}
+    default : bool
+        Whether it runs at its own default strength.
+    given : tuple of float
+        Strengths per row at which it runs.
+    share : {"all", "few"}
+        Number of repetitions: see `Grid`.
+    private : bool
+    """
+
+    label: str
+    goal: Literal["explain", "predict", "select"] = "explain"
+    default: bool = True
+    given: tuple[float, ...] = STRENGTHS
+    share: Literal["all", "few"] = "all"
+    private: bool = True
+    simulated_only: bool = False
+
+
+METHODS = {
+    "ssadmm": Entry("ssADMM"),
+    "mpadmm": Entry("mpADMM"),
+    "dpsgd": Entry("DP-SGD"),
+    "dp-admm": Entry("DP-ADMM, 2 parties"),
+    "dpsc": Entry("ADMM-objP (dpsc)"),
+    "auto": Entry("default", goal="predict"),
+    "select": Entry("default, to select", goal="select", given=(), simulated_only=True),
+    "ssadmm-select": Entry("ssADMM, to select", goal="select", given=(), simulated_only=True),
+    "mpadmm-select": Entry("mpADMM, to select", goal="select", given=(), simulated_only=True),
+    "dpsgd-select": Entry("DP-SGD, to select", goal="select", given=(), simulated_only=True),
+    "samples": Entry("ssADMM, samples", default=False, given=STRENGTHS[:1], share="few"),
+    "long": Entry(f"ssADMM, {LONG} steps", default=False, given=STRENGTHS[:1], share="few"),
+    "printed-1": Entry("mpADMM printed, eta 1", default=False, private=False),
+    "printed-5": Entry("mpADMM printed, eta 5", default=False, private=False),
+    "nonprivate": Entry("no privacy", default=False, private=False),
+}
+SELECTING = ("ssadmm", "mpadmm", "dpsgd")
+ITERATIVE = ("ssadmm", "mpadmm", "dpsgd", "dp-admm", "dpsc")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How much is run.
+
+    Parameters
+    ----------
+    epsilons : tuple of float
+    real, simulated : tuple of int
+        Repetitions at default strengths, at given strengths, and of slow methods.
+    rows : int or None
+        Most training rows.
+    accounted : tuple of float
+        Epsilons at which the noise of samples is calibrated.
+    steps : tuple of int
+        Numbers of steps of ssADMM that are looked at without noise.
+    """
+
+    epsilons: tuple[float, ...]
+    real: tuple[int, int, int]
+    simulated: tuple[int, int, int]
+    rows: int | None
+    accounted: tuple[float, ...]
+    steps: tuple[int, ...]
+
+
+FULL = Grid(EPSILONS, real=(3, 1, 1), simulated=(10, 2, 1), rows=None, accounted=EPSILONS, steps=STEPS)
+QUICK = Grid((1.0,), real=(1, 1, 0), simulated=(1, 1, 0), rows=1500, accounted=(), steps=())
+
+
+def jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
+    """All jobs, those of one fold after the other, so that a run that is stopped has whole repetitions."""
+    found: list[Job] = [{"study": "paper"}]
+    found += [
+        {"study": "noise", "sampling": kind, "epsilon": epsilon}
+        for epsilon, kind in product(grid.accounted, ("fixed", "poisson"))
+    ]
+    fits = [job for name in tables for job in _of_table(grid, name)]
+    fits.sort(key=lambda job: (_slow(job), job["draw"]))
+    return found + fits + [job for name in tables for job in _of_steps(grid, name)]
+
+
+def _of_steps(grid: Grid, name: str) -> Iterable[Job]:
+    for family, steps in product(_families(name), grid.steps):
+        yield {
+            "study": "steps",
+            "table": name,
+            "family": family,
+            "steps": steps,
+            "strength": STRENGTHS[0],
+            "epsilon": NOISELESS,
+            "draw": 0,
+            "rows": grid.rows,
+        }
+
+
+def _families(name: str) -> tuple[str, ...]:
+    return tuple(FAMILIES) if name in REAL else ("binomial",)
+
+
+def _of_table(grid: Grid, name: str) -> Iterable[Job]:
+    repetitions = grid.real if name in REAL else grid.simulated
+    for (method, entry), family in product(METHODS.items(), _families(name)):
+        if entry.simulated_only and name in REAL:
+            continue
+        epsilons = (None,) if method == "nonprivate" else grid.epsilons
+        for strength, epsilon in product(((None,) if entry.default else ()) + entry.given, epsilons):
+            times = repetitions[2 if entry.share == "few" else 0 if strength is None else 1]
+            if method == "nonprivate":
+                times = max(repetitions)
+            for draw in range(times):
+                yield {
+                    "study": "fit",
+                    "table": name,
+                    "family": family,
+                    "method": method,
+                    "strength": strength,
+                    "epsilon": epsilon,
+                    "draw": draw,
+                    "rows": grid.rows,
+                }
+
+
+def _slow(job: Job) -> bool:
+    return METHODS[job["method"]].share == "few"
+
+
+def method_of(job: Job, rows: int) -> str | Method:
+    """What ``dpglm.fit`` is given as ``method``, for a table of ``rows`` training rows."""
+    if job["study"] == "steps":
+        return SSADMM(steps=job["steps"])
+    name: str = job["method"]
+    if name == "samples":
+        steps = round(EPOCHS * rows**0.5)
+        return SSADMM(sampling="fixed", rate=rows**-0.5, steps=steps, rho=RHO_SAMPLES)
+    if name == "long":
+        return SSADMM(steps=LONG)
+    if name.startswith("printed-"):
+        eta = float(name.removeprefix("printed-"))
+        return MPADMM(paper_exact=True, steps=ROUNDS_PRINTED, eta=eta, rho=RHO_PRINTED)
+    return "auto" if name == "select" else name.removesuffix(SELECT)
+
+
+def seed_of(job: Job) -> int:
+    """A seed of the job's own."""
+    return int.from_bytes(hashlib.sha256(key_of(job).encode()).digest()[:6], "big")

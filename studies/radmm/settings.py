@@ -1,0 +1,72 @@
+"""What was run, in words: the head and the foot of the page."""
+
+from __future__ import annotations
+
+from studies.page import Section, Table
+from studies.radmm.grid import (
+    DELTA,
+    EPOCHS,
+    ETAS_PRINTED,
+    LONG,
+    METHODS,
+    RHO_PRINTED,
+    RHO_SAMPLES,
+    ROUNDS_PRINTED,
+    Grid,
+)
+from studies.radmm.summary import Fits
+from studies.radmm.tables import BOUND, COLUMNS, FOLDS, RELEVANT, ROWS, ROWS_TEST
+from studies.study import Findings
+
+
+def introduction(findings: Findings[Grid]) -> Section:
+    """What the study is and how its measures are defined."""
+    texts = [
+        "The paper proposes two linearised ADMMs for L1 classification: ssADMM, whose gradients of random "
+        "samples carry noise, and mpADMM, whose variables carry noise after every pass. Here are its four "
+        "figures again, by the public functions of dpglm, whose claims are proved and audited. Every "
+        f"private method has the same budget: (epsilon, {DELTA:g}), one row replaced.",
+        "Fits use seeds and judge themselves on rows they have not seen, outside any mechanism: this is a "
+        "study of public tables, and none of its numbers is private.",
+        "The objective is the average loss of test rows plus strength times the l1 norm of the coefficients "
+        "without the intercept, in the units that dpglm's strengths have: columns divided by the largest "
+        "absolute value that is declared, rows of norm at most 1. The paper evaluates on test rows, too, "
+        "its columns scaled to [0, 1] by what the data show and rows of norm at most 1; the units are "
+        "alike, not the same.",
+        f"xi_k is the share of the {RELEVANT} relevant columns among the k largest absolute coefficients; "
+        "one that is exactly zero does not count.",
+        *findings.notes(),
+    ]
+    return Section("", texts)
+
+
+def settings(fits: Fits, grid: Grid) -> Section:
+    """Repetitions, designs, options and times."""
+    texts = [
+        f"Repetitions, at most: on real tables {grid.real[0]} of {FOLDS} folds at default strengths, "
+        f"{grid.real[1]} at given ones; on the simulation {grid.simulated[0]} tables drawn at default "
+        f"strengths, {grid.simulated[1]} at given ones; of slow methods {grid.real[2]}. One draw of noise "
+        "each. The paper: 10 folds times 10 draws of noise, and 10 simulated tables.",
+        f"Simulation: {grid.rows or ROWS:,} training rows and {(grid.rows or 2 * ROWS_TEST) // 2:,} test "
+        f"rows, x ~ N(0, .5^|i-j|) in {COLUMNS} dimensions, coefficients .5, 1, ..., 5, then -.5, ..., -5, "
+        f"then zeros, N(0, 1) added to the predictor; bounds of -{BOUND:g} to {BOUND:g} declared. The "
+        "paper's figures are not legible in the copy at hand: the grid of epsilon is ours.",
+        "Adult: all rows, all columns but fnlwgt and education-num, logarithms of capital gains and losses, "
+        "bounds and levels of the code book; the paper's version has 124 columns. IPUMS-BR: 47 columns, one "
+        "of each full block of dummies left out; it has no code book, so its bounds are those seen in the "
+        "file, which is not private.",
+        f"Methods have dpglm's defaults. Besides: ssADMM on samples of fixed size, a root of the rows each, "
+        f"{EPOCHS} expected epochs, rho {RHO_SAMPLES:g}, constant steps; ssADMM on all rows with {LONG} "
+        f"steps; mpADMM as printed with {ROUNDS_PRINTED} rounds, rho {RHO_PRINTED:g} and eta "
+        f"{' and '.join(f'{eta:g}' for eta in ETAS_PRINTED)}, which the paper does not give: NOT PRIVATE. "
+        "The paper's steps for samples, eta over the number of the epoch, are not among dpglm's schedules.",
+        "Again: `python -m studies run radmm`; it goes on where it was stopped. Every fit has its own seed.",
+    ]
+    seconds = [
+        [METHODS[method].label, f"{mean:.2f}", str(len(kept))]
+        for method in METHODS
+        if (kept := [one["seconds"] for one in fits.results if one["method"] == method and "seconds" in one])
+        for mean in [sum(kept) / len(kept)]
+    ]
+    caption = "Mean seconds of a fit, and number of fits; other work ran beside."
+    return Section("Settings", texts, tables=[Table(caption, ["method", "seconds", "fits"], seconds)])

@@ -1,0 +1,129 @@
+"""Means over repetitions, and how methods compare cell by cell."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from studies.jobs import Result
+from studies.paired import Mean, mean_of
+from studies.radmm.grid import FAMILIES, STRENGTHS
+from studies.radmm.tables import REAL
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All that a method does not choose; ``strength`` None is the method's own default."""
+
+    table: str
+    family: str
+    strength: float | None
+    epsilon: float | None
+
+
+@dataclass(frozen=True)
+class Share:
+    """Cells in which something holds, of those in which it can be asked."""
+
+    held: int
+    of: int
+
+    @property
+    def most(self) -> bool:
+        """Whether it holds in more than half of the cells."""
+        return 2 * self.held > self.of
+
+    def __str__(self) -> str:
+        return f"{self.held} of {self.of} cells"
+
+
+class Fits:
+    """Results of all fits of a study.
+
+    Parameters
+    ----------
+    results : sequence of mapping
+        Jobs with their results.
+    """
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self.results = [one for one in results if one["study"] == "fit"]
+        self._by: dict[tuple[str, Cell], list[Result]] = defaultdict(list)
+        for one in self.results:
+            cell = Cell(one["table"], one["family"], one["strength"], one["epsilon"])
+            self._by[one["method"], cell].append(one)
+
+    def tables(self) -> list[str]:
+        """Names of the tables, in the order of the study."""
+        return list(dict.fromkeys(one["table"] for one in self.results))
+
+    def mean(self, method: str, cell: Cell, measure: str) -> Mean | None:
+        """Of a measure in a cell; None where nothing was run or everything was refused.
+
+        ``"objective"`` is the average loss of test rows plus the cell's strength times the l1 norm.
+        """
+        kept = [one for one in self._by.get((method, cell), ()) if "refused" not in one]
+        values = [_value(one, measure) for one in kept]
+        return mean_of(values) if values else None
+
+    def ceiling(self, cell: Cell, measure: str, *, strength: float | None = None) -> Mean | None:
+        """Of fits without privacy on the cell's table, at its strength or the least one of the study."""
+        chosen = strength or cell.strength or STRENGTHS[0]
+        return self.mean("nonprivate", Cell(cell.table, cell.family, chosen, None), measure)
+
+    def cells(
+        self,
+        *,
+        tables: Iterable[str] = REAL,
+        strengths: Iterable[float | None] = STRENGTHS,
+        most: float = math.inf,
+    ) -> list[Cell]:
+        """Private cells that were run, by table, strength and largest epsilon."""
+        wanted = set(product(tables, FAMILIES, strengths))
+        found = {cell: None for _, cell in self._by if (cell.table, cell.family, cell.strength) in wanted}
+        return [cell for cell in found if cell.epsilon is not None and cell.epsilon <= most]
+
+    def above(self, method: str, others: Sequence[str], cells: Iterable[Cell], measure: str) -> Share:
+        """Cells in which the mean of ``method`` is above that of every other one."""
+        held = of = 0
+        for cell in cells:
+            one = self.mean(method, cell, measure)
+            rest = [self.mean(other, cell, measure) for other in others]
+            if one is None or any(other is None for other in rest):
+                continue
+            of += 1
+            held += all(one.value > other.value for other in rest if other is not None)
+        return Share(held, of)
+
+    def best(self, methods: Sequence[str], cell: Cell, measure: str) -> tuple[str, Mean] | None:
+        """The method with the largest mean."""
+        found = [(method, mean) for method in methods if (mean := self.mean(method, cell, measure))]
+        return max(found, key=lambda pair: pair[1].value) if found else None
+
+    def refusals(self) -> dict[tuple[str, str], set[str]]:
+        """What dpglm said no to: tables and families by method and text."""
+        found: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for one in self.results:
+            if "refused" in one:
+                found[one["method"], one["refused"]].add(f"{one['table']}, {FAMILIES[one['family']]}")
+        return dict(found)
+
+    def repetitions(self, method: str, table: str, strength: float | None) -> int:
+        """The most repetitions of a cell."""
+        return max(
+            (
+                len(kept)
+                for (name, cell), kept in self._by.items()
+                if (name, cell.table, cell.strength) == (method, table, strength)
+            ),
+            default=0,
+        )
+
+
+def _value(one: Result, measure: str) -> float:
+    if measure == "objective":
+        return float(one["loss"] + one["strength"] * one["length"])
+    return float(one[measure])

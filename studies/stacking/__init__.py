@@ -1,0 +1,1 @@
+"""The STACK paper: stacked models on one table."""

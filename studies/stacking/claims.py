@@ -1,0 +1,221 @@
+"""What the paper says of its figures, asked of this study's numbers; verdicts follow from the intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from studies.jobs import Result
+from studies.paired import Claim, Difference, mean_of
+from studies.stacking.grid import EPSILON, LAWS, METHODS, NOISELESS, Grid, K, cell
+from studies.stacking.summary import Areas
+from studies.stacking.tables import DESIGNS
+
+# "Not sensitive to the weights": means of exponents this close.
+CLOSE = 0.02
+
+
+Cells = list[tuple[str, str, Difference]]
+
+
+def figure_1(areas: Areas, grid: Grid) -> list[Claim]:
+    """Against epsilon."""
+    epsilons = [one for one in grid.epsilons if one != NOISELESS]
+    low, high = min(epsilons), max(epsilons)
+    found = [
+        Claim(
+            f"The area of {name} grows with epsilon",
+            f"epsilon {high:g} less {low:g}",
+            _cells(areas, [(method, high)], [(method, low)]),
+        )
+        for method, name in (
+            ("plr", "PLR"),
+            ("pst-s", "PST-S"),
+            ("pst-f-u", "PST-F(U)"),
+            ("pst-f-w", "PST-F(W)"),
+        )
+    ]
+    pairs = (
+        ("PST-S can be inferior to PLR", "plr", "pst-s"),
+        ("PST-F(U) is better than PST-S", "pst-f-u", "pst-s"),
+        ("PST-F(U) is better than PLR", "pst-f-u", "plr"),
+        ("PST-F(W) is better than PLR", "pst-f-w", "plr"),
+        ("PST-F(W) is better than PST-F(U)", "pst-f-w", "pst-f-u"),
+    )
+    for said, first, second in pairs:
+        found.append(_against(areas, said, first, second, epsilons))
+    return found
+
+
+def beyond(areas: Areas, grid: Grid) -> list[Claim]:
+    """What the paper does not ask."""
+    epsilons = [one for one in grid.epsilons if one != NOISELESS]
+    found = [
+        _against(areas, "PST-F(W) is better than the default", "pst-f-w", "auto", epsilons),
+        _against(areas, "PST-F(W) is better than PLR in component units", "pst-f-w", "plr-units", epsilons),
+        _against(areas, "PLR in component units is better than PLR", "plr-units", "plr", epsilons),
+    ]
+    if NOISELESS in grid.epsilons:
+        found.append(
+            _against(
+                areas, "Without noise to speak of, PLR is better than PST-F(U)", "plr", "pst-f-u", [NOISELESS]
+            )
+        )
+    return found
+
+
+def figure_2(areas: Areas, grid: Grid) -> list[Claim]:
+    """Against the number of models."""
+    few, many = min(grid.models), max(grid.models)
+    cells: list[Cells] = [[], []]
+    for table, law in _places(areas):
+        for place, count in enumerate((few, many)):
+            gap = areas.gap(
+                table,
+                cell("pst-f-u", law, EPSILON, models=K),
+                cell("pst-f-u", law, EPSILON, models=count),
+            )
+            _add(cells[place], _where(table, law), "", gap)
+    return [
+        Claim(f"With very few models stacking is not effective (K = {few})", f"K = {K} less {few}", cells[0]),
+        Claim(f"With too many models the area decreases (K = {many})", f"K = {K} less {many}", cells[1]),
+    ]
+
+
+def figure_3(areas: Areas, grid: Grid) -> list[Claim]:
+    """Against the exponent of the weights."""
+    wrong, uniform = min(grid.exponents), cell("pst-f-u", "pure", EPSILON)
+    best = [one for one in grid.exponents if one > 0.0]
+    right: Cells = []
+    less: Cells = []
+    spread: Cells = []
+    for table, law in _places(areas):
+        where, equal = _where(table, law), {**uniform, "law": law}
+        own = {one: cell("pst-f-w", law, EPSILON, exponent=one) for one in grid.exponents}
+        for exponent in best:
+            _add(right, where, f"exponent {exponent:g}", areas.gap(table, own[exponent], equal))
+        _add(less, where, "", areas.gap(table, own[1.0], own[wrong]))
+        means = [areas.mean(table, own[one]) for one in best]
+        values = [one.value for one in means if one is not None]
+        if len(values) > 1:
+            spread.append((where, "", _room(values)))
+    return [
+        Claim("With proper weights the area is higher than with none", "PST-F(W) less PST-F(U)", right),
+        Claim("Weights the wrong way round lower the area", f"exponent 1 less {wrong:g}", less),
+        Claim(
+            f"Proper weights need not be exact (areas within {CLOSE:g}; no interval)",
+            f"{CLOSE:g} less the range over positive exponents",
+            spread,
+        ),
+    ]
+
+
+def figure_4(areas: Areas) -> list[Claim]:
+    """Of ways to combine, on the models of PST-F(W)."""
+    first: Cells = []
+    combined: Cells = []
+    majority: Cells = []
+    weighted: Cells = []
+    all_rows: Cells = []
+    for table, law in _places(areas):
+        where, own = _where(table, law), cell("pst-f-w", law, EPSILON)
+        _add(first, where, "", areas.gap(table, own, own, values=(_alone_first, _best_other)))
+        _add(combined, where, "", areas.gap(table, own, own, values=(_area, _best_alone)))
+        _add(majority, where, "", areas.gap(table, own, own, values=(_area, _majority)))
+        _add(weighted, where, "", areas.gap(table, own, own, values=(_area, _weighted)))
+        voted = cell("pst-f-w", law, EPSILON, combine="weighted")
+        _add(all_rows, where, "", areas.gap(table, own, voted))
+    return [
+        Claim(
+            "C-0, with the most important columns, is the best single model", "C-0 less the best other", first
+        ),
+        Claim("The high-level model is better than any single model", "C-hl less the best single", combined),
+        Claim("The high-level model is better than majority voting", "C-hl less C-mv", majority),
+        Claim("The high-level model is better than weighted voting", "C-hl less C-wmv", weighted),
+        Claim(
+            "The high-level model is better than weighted voting of models that have its rows as well",
+            "C-hl less C-wmv on all rows",
+            all_rows,
+        ),
+    ]
+
+
+def _against(areas: Areas, said: str, first: str, second: str, epsilons: Sequence[float]) -> Claim:
+    cells = [
+        (_where(table, law), f"epsilon {epsilon:g}", gap)
+        for table, law in _places(areas)
+        for epsilon in epsilons
+        for gap in [areas.gap(table, cell(first, law, epsilon), cell(second, law, epsilon))]
+        if gap is not None
+    ]
+    return Claim(said, f"{METHODS[first].label} less {METHODS[second].label}", cells)
+
+
+def _cells(areas: Areas, first: Sequence[tuple[str, float]], second: Sequence[tuple[str, float]]) -> Cells:
+    found: Cells = []
+    for table, law in _places(areas):
+        for (one, high), (other, low) in zip(first, second, strict=True):
+            _add(found, _where(table, law), "", areas.gap(table, cell(one, law, high), cell(other, law, low)))
+    return found
+
+
+def _add(found: Cells, where: str, head: str, gap: Difference | None) -> None:
+    if gap is not None:
+        found.append((where, head, gap))
+
+
+def _room(values: Sequence[float]) -> Difference:
+    room = CLOSE - (max(values) - min(values))
+    return Difference(room, room, room, 1)
+
+
+def _places(areas: Areas) -> list[tuple[str, str]]:
+    return [(table, law) for table in areas.tables() for law in LAWS]
+
+
+def _where(table: str, law: str) -> str:
+    return f"{DESIGNS[table].title}, {law}"
+
+
+def _area(one: Result) -> float:
+    return float(one["auc"])
+
+
+def _alone(one: Result) -> list[float]:
+    found: dict[str, Any] = one["alone"]
+    return [float(found[name]) for name in sorted(found)]
+
+
+def _alone_first(one: Result) -> float:
+    return _alone(one)[0]
+
+
+def _best_other(one: Result) -> float:
+    return max(_alone(one)[1:])
+
+
+def _best_alone(one: Result) -> float:
+    return max(_alone(one))
+
+
+def _majority(one: Result) -> float:
+    return float(one["majority"])
+
+
+def _weighted(one: Result) -> float:
+    return float(one["weighted"])
+
+
+def mean_alone(areas: Areas, table: str, law: str) -> list[tuple[str, float]]:
+    """Mean areas of models alone, of votes and of the high-level model, by the paper's names."""
+    runs = list(areas.runs(table, cell("pst-f-w", law, EPSILON)).values())
+    if not runs or "alone" not in runs[0]:
+        return []
+    names = sorted(runs[0]["alone"])
+    found = [(name, mean_of([one["alone"][name] for one in runs]).value) for name in names]
+    return [
+        *found,
+        ("C-mv", mean_of([one["majority"] for one in runs]).value),
+        ("C-wmv", mean_of([one["weighted"] for one in runs]).value),
+        ("C-hl", mean_of([one["auc"] for one in runs]).value),
+    ]

@@ -1,0 +1,17 @@
+"""What a result says of its method, by label."""
+
+from __future__ import annotations
+
+from dpglm.privacy.description import FactValue
+from dpglm.results.fit_result import FitResult
+
+
+def facts(fit: FitResult) -> dict[str, FactValue]:
+    """Facts of the method and of all its releases."""
+    listed = [*fit.description.facts, *(fact for one in fit.description.releases for fact in one.facts)]
+    return {fact.label: fact.value for fact in listed}
+
+
+def noise_scale(fit: FitResult) -> float:
+    """Of the first release."""
+    return fit.description.releases[0].scale
