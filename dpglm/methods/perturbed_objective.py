@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.expected import expected_curvature
+from dpglm.inference.expected import expected_information
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
@@ -113,5 +113,5 @@ def score_variance(term_columns: Sequence[TermColumns], weight: float = WEIGHT_M
     penalised = [block for block in term_columns if block.kind != "intercept"]
     if not penalised:
         return 0.0
-    squares = np.diag(expected_curvature(term_columns, weight))
+    squares = np.diag(expected_information(term_columns, weight))
     return float(np.mean(np.concatenate([squares[block.columns] for block in penalised])))

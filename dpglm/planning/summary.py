@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpglm.curator.priced_releases import PricedReleases
-from dpglm.inference.interval_decision import IntervalDecision
+from dpglm.inference.contrasts import IntervalDecision
 from dpglm.methods.estimate_and_information import MOST
 from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
