@@ -131,6 +131,10 @@ def _row(name: str, claim: Guarantee, found: Found, trials: int, failure: float)
     )
 
 
+# Points of a profile that is neither pure nor Gaussian.
+_POINTS = 21
+
+
 def whole_claim(plan: PricedReleases) -> Guarantee:
     """What the plan promises; the numbers are audited even where a seed took the promise away."""
     return replace(plan.guarantee, private=True, reason="")
