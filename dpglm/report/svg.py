@@ -228,7 +228,7 @@ def _legend(drawing: Drawing, series: list[Curve | Bars | Rule]) -> None:
     """A swatch and a label per series, in lines below the figure."""
     left, middle = 8.0, drawing.height + 8
     for mark in series:
-        room = 30 + 6.0 * len(mark.label)
+        room = 27 + 5.6 * len(mark.label)
         if left > 8.0 and left + room > drawing.width:
             left, middle = 8.0, middle + 16
         if isinstance(mark, Bars):
