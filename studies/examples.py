@@ -4,8 +4,8 @@ python -m studies.examples          write each report again, from the saved resu
 python -m studies.examples --fit    fit again with fresh noise, and write the reports
 
 All data come with the package: a public survey and simulated tables. The noise comes from the operating
-system, as in a real fit. A second fit would thus give other numbers, and each report is written again from the
-result in its own annex.
+system, as in a real fit. A second fit would thus give other numbers, and each report is written again from
+the result in its own annex.
 """
 
 from __future__ import annotations
