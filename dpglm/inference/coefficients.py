@@ -1,4 +1,4 @@
-"""Coefficients from the released linear model, of any penalty or none. All of it is free."""
+"""Coefficients from the released linear model, of any penalty or none, at no cost in privacy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.interval_decision import interval_decisions
-from dpglm.inference.path import SparsePath, sparse_path
+from dpglm.inference.contrasts import Contrasts, interval_decisions
+from dpglm.inference.path import SparsePath, choose_bic, sparse_path
 from dpglm.inference.scaling import Scaling
-from dpglm.inference.selection import choose_bic
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
@@ -35,13 +33,13 @@ class Coefficients:
     strength: float | None
 
 
-def quadratic(found: Contrasts, scaling: Scaling) -> tuple[FloatMatrix, FloatVector]:
+def quadratic(contrasts: Contrasts, scaling: Scaling) -> tuple[FloatMatrix, FloatVector]:
     """``A`` and ``c`` of the released loss ``g'Ag/2 - c'g`` in the scaled coefficients g, (p, p) and (p,).
 
     Twice that loss is (z - H theta)' Omega^-1 (z - H theta) up to a constant; without noise it is the
     deviance around the maximum likelihood estimate.
     """
-    model = found.model
+    model = contrasts.model
     design = model.design @ scaling.mixing
     weighted = np.linalg.solve(model.omega, np.column_stack([design, model.response]))
     matrix = design.T @ weighted[:, :-1]
@@ -49,7 +47,7 @@ def quadratic(found: Contrasts, scaling: Scaling) -> tuple[FloatMatrix, FloatVec
 
 
 def coefficients(
-    found: Contrasts,
+    contrasts: Contrasts,
     scaling: Scaling,
     penalty: Penalty,
     strength: float | None,
@@ -60,7 +58,7 @@ def coefficients(
 
     Parameters
     ----------
-    found : Contrasts
+    contrasts : Contrasts
         Of the user's coefficients.
     scaling : Scaling
         Where penalties act.
@@ -74,45 +72,45 @@ def coefficients(
         A public number of rows, for BIC.
     """
     if penalty.name == "none" or (penalty.name == "l2" and strength is None):
-        estimates = found.shrunk
+        estimates = contrasts.shrunk
         if penalty.name == "none":
-            printed = np.array([verdict.reported for verdict in interval_decisions(found)])
-            estimates = np.where(printed, found.estimates, estimates)
+            reported = np.array([decision.reported for decision in interval_decisions(contrasts)])
+            estimates = np.where(reported, contrasts.estimates, estimates)
         coded = scaling.coded(scaling.from_user(estimates))
         return Coefficients(coded, estimates, np.ones(len(estimates), dtype=np.bool_), None)
-    matrix, right = quadratic(found, scaling)
+    matrix, right = quadratic(contrasts, scaling)
     if strength is None:
         path = sparse_path(matrix, right, penalty, scaling.penalised)
-        place = weakest(path, choose_bic(path, matrix, right, size=size))
+        index = weakest(path, choose_bic(path, matrix, right, size=size))
     else:
         path = sparse_path(matrix, right, penalty, scaling.penalised, strengths=np.array([strength]))
-        place = 0
-    return at(path, place, scaling, found)
+        index = 0
+    return at(path, index, scaling, contrasts)
 
 
-def weakest(path: SparsePath, place: int) -> int:
-    """The weakest strength with the same support, from ``place`` on along the path: it shrinks least."""
-    support = path.coefficients[place] != 0.0
-    while place + 1 < len(path.strengths) and np.array_equal(path.coefficients[place + 1] != 0.0, support):
-        place += 1
-    return place
+def weakest(path: SparsePath, index: int) -> int:
+    """The weakest strength with the same support, from ``index`` on along the path: it shrinks least."""
+    support = path.coefficients[index] != 0.0
+    while index + 1 < len(path.strengths) and np.array_equal(path.coefficients[index + 1] != 0.0, support):
+        index += 1
+    return index
 
 
-def at(path: SparsePath, place: int, scaling: Scaling, found: Contrasts) -> Coefficients:
+def at(path: SparsePath, index: int, scaling: Scaling, contrasts: Contrasts) -> Coefficients:
     """The coefficients at one strength of a path in the scaled coefficients."""
-    return of_scaled(path.coefficients[place], float(path.strengths[place]), scaling, found)
+    return of_scaled(path.coefficients[index], float(path.strengths[index]), scaling, contrasts)
 
 
 def of_scaled(
-    scaled: FloatVector, strength: float | None, scaling: Scaling, found: Contrasts
+    scaled: FloatVector, strength: float | None, scaling: Scaling, contrasts: Contrasts
 ) -> Coefficients:
     """Coefficients of scaled ones, with what is known of them beside the released model."""
-    origin = found.model.released.origin
+    origin = contrasts.model.released.origin
     coded = scaling.coded(scaled) if origin is None else scaling.coded(scaled) + origin
-    return Coefficients(coded, on_user_scale(scaled, scaling, found), scaled != 0.0, strength)
+    return Coefficients(coded, on_user_scale(scaled, scaling, contrasts), scaled != 0.0, strength)
 
 
-def on_user_scale(scaled: FloatVector, scaling: Scaling, found: Contrasts) -> FloatVector:
+def on_user_scale(scaled: FloatVector, scaling: Scaling, contrasts: Contrasts) -> FloatVector:
     """The user's coefficients, the intercept with its known part; zeros stay exact."""
-    known = np.where(scaling.penalised, 0.0, found.model.released.known(found.rows))
+    known = np.where(scaling.penalised, 0.0, contrasts.model.released.known(contrasts.rows))
     return scaling.user(scaled) + known

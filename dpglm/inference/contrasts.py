@@ -1,16 +1,28 @@
-"""Estimates, standard errors and tests for linear functions of the coefficients."""
+"""Generalised least squares: estimates, standard errors and Wald tests of functions of the coefficients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from scipy.special import gammaincc
 
-from dpglm.inference.linear_model import LinearModel, positive_inverse
-from dpglm.inference.linearisation_error import bent, bent_each
+from dpglm.inference.linear_model import (
+    LinearModel,
+    linearisation_error,
+    linearisation_errors,
+    positive_inverse,
+)
 from dpglm.typing import FloatMatrix, FloatVector
+
+# A coefficient is reported with an interval if the released information says more about it than noise alone
+# would, its standard error is below this share of the declared scale, and the other coefficients, which are
+# only known through the declared prior, make no more than this share of its variance.
+LEAST_SIGNAL: Final = 8.0
+MOST_SHARE_OF_SCALE: Final = 0.5
+MOST_ADJUSTMENT: Final = 0.35
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +46,8 @@ class Contrasts:
     that of least squares whatever T: the sampling covariance is left out of K so that the estimate then is
     the one without a prior. Where there is noise it makes no difference worth naming.
 
-    The model is linear at t: its variances have a term of second order, see
-    `dpglm.inference.linearisation_error`, which stands in the part of the curvature.
+    The model is linear at t: its variances have a second-order term, see `linearisation_error`, which is
+    counted in the part of the information matrix.
     """
 
     model: LinearModel
@@ -72,25 +84,25 @@ class Contrasts:
     def parts(self) -> FloatMatrix:
         """Variance by source, shape (k, 4), >= 0.
 
-        Sampling, noise of the estimate, noise and change of the curvature, adjustment for the other
+        Sampling, noise of the estimate, noise and change of the information matrix, adjustment for the other
         coefficients.
         """
         parts = self.first_order.copy()
         private = parts[:, 1:].sum(axis=1)
-        parts[:, 2] += bent_each(self.model, self._units, private) * private
+        parts[:, 2] += linearisation_errors(self.model, self._units, private) * private
         return parts
 
     @cached_property
     def first_order(self) -> FloatMatrix:
-        """`parts` of the linear model itself, shape (k, 4): the curvature stays as it is at t."""
+        """`parts` of the linear model itself, shape (k, 4): the information matrix stays as it is at t."""
         model, weights = self.model, self.weights
-        seen = model.design @ weights
+        fitted = model.design @ weights
         return np.column_stack(
             [
                 np.einsum("ij,ij->j", weights, model.sampling @ weights),
                 model.released.score_scale**2 * (weights**2).sum(axis=0),
                 np.einsum("ij,ij->j", weights, model.noise @ weights),
-                np.maximum((seen**2).T @ model.released.prior_variance - self.prior, 0.0),
+                np.maximum((fitted**2).T @ model.released.prior_variance - self.prior, 0.0),
             ]
         )
 
@@ -113,12 +125,12 @@ class Contrasts:
     def covariance(self) -> FloatMatrix:
         """Covariance of the estimates, shape (k, k); its diagonal is `variances`."""
         linear, private = covariance_of(self.model, self.rows, self.weights)
-        share = np.sqrt(bent_each(self.model, self._units, np.diag(private)))
+        share = np.sqrt(linearisation_errors(self.model, self._units, np.diag(private)))
         return linear + np.outer(share, share) * private
 
     @cached_property
     def noise_information(self) -> FloatVector:
-        """Information that pure noise in the curvature would show about each function, shape (k,)."""
+        """Information about each function that pure noise in the matrix would show, shape (k,)."""
         model = self.model
         across, variances = model.cells.to_coded, model.cell_variances
         inverse = inverse_total(model)
@@ -130,14 +142,14 @@ class Contrasts:
         kernel = across @ inverse @ across.T
         # G without the function's own prior, by Sherman and Morrison.
         factor = self.prior / np.maximum(1.0 - self.prior * information, 1e-12)
-        bent = across @ solved
+        along = across @ solved
         return np.asarray(
             np.einsum("ij,ij->j", inside, (kernel * variances) @ inside)
             + np.diag(kernel) @ squares
             + factor
             * (
-                np.einsum("ij,ij->j", bent * inside, variances @ (bent * inside))
-                + (bent**2 * squares).sum(axis=0)
+                np.einsum("ij,ij->j", along * inside, variances @ (along * inside))
+                + (along**2 * squares).sum(axis=0)
             )
         )
 
@@ -194,7 +206,7 @@ def joint(model: LinearModel, rows: FloatMatrix) -> tuple[FloatVector, FloatMatr
     information = directions.T @ solved
     weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
     covariance, private = covariance_of(model, rows, np.asarray(weights))
-    covariance = covariance + bent(model, np.asarray(units), private) * private
+    covariance = covariance + linearisation_error(model, np.asarray(units), private) * private
     estimates = weights.T @ model.response + model.released.known(rows)
     return np.asarray(estimates), 0.5 * (covariance + covariance.T)
 
@@ -202,6 +214,48 @@ def joint(model: LinearModel, rows: FloatMatrix) -> tuple[FloatVector, FloatMatr
 def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> WaldTest:
     """Wald test of ``rows @ theta = values``; rows linearly independent, shape (k, p)."""
     estimates, covariance = joint(model, rows)
-    gap = estimates - values
-    statistic = float(gap @ np.linalg.solve(covariance, gap))
+    distance = estimates - values
+    statistic = float(distance @ np.linalg.solve(covariance, distance))
     return WaldTest(statistic, len(values), float(gammaincc(len(values) / 2.0, statistic / 2.0)))
+
+
+@dataclass(frozen=True)
+class IntervalDecision:
+    """Whether a coefficient has an interval.
+
+    Attributes
+    ----------
+    reported : bool
+        True if all three tests hold.
+    reason : str
+        The first test that fails, in words; empty if reported.
+    factor : float
+        By how much the number of rows, or epsilon, would have to grow for that test to hold; 1 if reported.
+    """
+
+    reported: bool
+    reason: str = ""
+    factor: float = 1.0
+
+
+def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
+    """A decision for each function; from released and declared numbers only.
+
+    Standard errors here are those of the linear model itself, which is what the tests were measured with. The
+    factor treats the standard error as falling like 1 / (n epsilon), which it does where noise dominates.
+    """
+    scale = np.sqrt(contrasts.prior)
+    deviations = np.sqrt(contrasts.linear_variances)
+    share = contrasts.first_order[:, 3] / contrasts.linear_variances
+    with np.errstate(divide="ignore"):
+        tests = (
+            ("noise hides its variation", np.sqrt(LEAST_SIGNAL / contrasts.signal)),
+            ("too wide against the declared scale", deviations / (MOST_SHARE_OF_SCALE * scale)),
+            ("cannot be told from the other terms", np.sqrt(share / MOST_ADJUSTMENT)),
+        )
+    decisions = []
+    for j in range(len(scale)):
+        failed = [(reason, float(factor[j])) for reason, factor in tests if not factor[j] <= 1.0]
+        worst = max(factor for _, factor in failed) if failed else 1.0
+        decisions.append(IntervalDecision(not failed, failed[0][0] if failed else "", worst))
+    return tuple(decisions)

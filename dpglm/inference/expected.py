@@ -1,4 +1,4 @@
-"""What a fit can be expected to release, from declared numbers alone: nothing has been spent yet."""
+"""Expected information and precision: what a fit releases on average, from declared numbers alone."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.typing import FloatMatrix, FloatVector
 
-# Share of the largest squared norm that a column without declared shares is expected to max_leverage: that of
-# a
+# Share of the largest squared norm that a column without declared shares is expected to reach: that of a
 # uniform variable.
 UNIFORM = 1.0 / 3.0
 
 
-def expected_curvature(
+def expected_information(
     term_columns: Sequence[TermColumns],
     weight: float,
     *,
@@ -34,41 +33,41 @@ def expected_curvature(
     weight : float
         Sum of the rows' weights: n q (1 - q) for a binomial response of which a share q is 1.
     shares : mapping of str to ndarray
-        Declared shares of levels by label of the block; uniform where nothing is declared. Slopes are uniform
+        Declared shares of levels by label of the term; uniform where nothing is declared. Slopes are uniform
         on their declared range.
     narrow : float
         Variance of slopes in units of that.
 
     Examples
     --------
-    >>> block = TermColumns("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.array([10.0]))
-    >>> expected_curvature([block], 100.0)
+    >>> term = TermColumns("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.array([10.0]))
+    >>> expected_information([term], 100.0)
     array([[25.]])
     """
     size = term_columns[-1].stop if term_columns else 0
     means, second = np.zeros(size), np.zeros((size, size))
-    for block in term_columns:
-        width = block.stop - block.start
-        if block.kind == "intercept":
-            means[block.columns] = block.table[0]
-            second[block.columns, block.columns] = block.table**2
-        elif block.kind == "slope":
-            second[block.columns, block.columns] = block.table**2 * narrow / 12.0
-        elif block.kind == "levels":
-            share = shares.get(block.label, np.full(len(block.table), 1.0 / len(block.table)))
-            means[block.columns] = share @ block.table
-            second[block.columns, block.columns] = (block.table.T * share) @ block.table
+    for term in term_columns:
+        width = term.stop - term.start
+        if term.kind == "intercept":
+            means[term.columns] = term.table[0]
+            second[term.columns, term.columns] = term.table**2
+        elif term.kind == "slope":
+            second[term.columns, term.columns] = term.table**2 * narrow / 12.0
+        elif term.kind == "levels":
+            share = shares.get(term.label, np.full(len(term.table), 1.0 / len(term.table)))
+            means[term.columns] = share @ term.table
+            second[term.columns, term.columns] = (term.table.T * share) @ term.table
         else:
-            second[block.columns, block.columns] = np.eye(width) * block.bound * UNIFORM / width
+            second[term.columns, term.columns] = np.eye(width) * term.bound * UNIFORM / width
     total = np.outer(means, means)
-    for block in term_columns:
-        total[block.columns, block.columns] = second[block.columns, block.columns]
+    for term in term_columns:
+        total[term.columns, term.columns] = second[term.columns, term.columns]
     return weight * total
 
 
 def expected_model(
     term_columns: tuple[TermColumns, ...],
-    curvature: FloatMatrix,
+    information: FloatMatrix,
     *,
     ridge: FloatVector,
     score_scale: float,
@@ -84,15 +83,15 @@ def expected_model(
     ----------
     term_columns, ridge, score_scale, information_scale, dispersion, third_derivative_bound
         As in `ScoreAndInformation`; ``ridge`` has shape (p,).
-    curvature : ndarray, shape (p, p)
-        From `expected_curvature`.
+    information : ndarray, shape (p, p)
+        From `expected_information`.
     """
-    prior = np.concatenate([block.prior**2 for block in term_columns])
-    inverse = np.linalg.inv(curvature + np.diag(ridge))
-    middle = dispersion * curvature + np.diag(score_scale**2 + ridge**2 * prior)
+    prior = np.concatenate([term.prior**2 for term in term_columns])
+    inverse = np.linalg.inv(information + np.diag(ridge))
+    middle = dispersion * information + np.diag(score_scale**2 + ridge**2 * prior)
     return expected_equations(
         term_columns,
-        curvature,
+        information,
         products=inverse @ middle @ inverse,
         score_scale=score_scale,
         information_scale=information_scale,
@@ -103,7 +102,7 @@ def expected_model(
 
 def expected_equations(
     term_columns: tuple[TermColumns, ...],
-    curvature: FloatMatrix,
+    information: FloatMatrix,
     *,
     products: FloatMatrix,
     score_scale: float,
@@ -111,19 +110,19 @@ def expected_equations(
     dispersion: float,
     third_derivative_bound: float = 0.0,
 ) -> LinearModel:
-    """As `expected_model`, for any way to a score and a curvature.
+    """As `expected_model`, for any way to a score and an information matrix.
 
     Parameters
     ----------
     products : ndarray, shape (p, p)
         Mean of (t - theta)(t - theta)'; of theta theta' for normal equations, where t is 0.
     """
-    zero = np.zeros(len(curvature))
+    zero = np.zeros(len(information))
     released = ScoreAndInformation(
         term_columns=term_columns,
         centre=zero,
         score=zero,
-        information=curvature,
+        information=information,
         score_scale=score_scale,
         information_scale=information_scale,
         dispersion=dispersion,
@@ -134,21 +133,21 @@ def expected_equations(
 
 
 def estimate_parts(
-    curvature: FloatMatrix, rows: FloatMatrix, *, ridge: FloatVector, score_scale: float
+    information: FloatMatrix, rows: FloatMatrix, *, ridge: FloatVector, score_scale: float
 ) -> FloatMatrix:
-    """Expected variance of ``rows @ t`` by source where no curvature is released, shape (k, 4).
+    """Expected variance of ``rows @ t`` by source where no information matrix is released, shape (k, 4).
 
     Sampling and noise of the estimate; the other two are 0. What the ridge shrinks is not in it.
     """
-    weights = np.linalg.solve(curvature + np.diag(ridge), rows.T)
-    sampling = np.einsum("ij,ij->j", weights, curvature @ weights)
+    weights = np.linalg.solve(information + np.diag(ridge), rows.T)
+    sampling = np.einsum("ij,ij->j", weights, information @ weights)
     noise = score_scale**2 * (weights**2).sum(axis=0)
     return np.column_stack([sampling, noise, 0.0 * noise, 0.0 * noise])
 
 
-def classical_deviations(curvature: FloatMatrix, rows: FloatMatrix, dispersion: float = 1.0) -> FloatVector:
+def classical_deviations(information: FloatMatrix, rows: FloatMatrix, dispersion: float = 1.0) -> FloatVector:
     """Standard errors of a fit without privacy, shape (k,); infinite where nothing determines a function."""
-    values, vectors = np.linalg.eigh(curvature)
+    values, vectors = np.linalg.eigh(information)
     along = rows @ vectors
     determined = values > np.finfo(np.float64).eps * len(values) * max(float(values[-1]), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,24 +1,26 @@
-r"""The released linear model, ``z = H theta + e``, with the covariance of its error.
+r"""Linear model with a noisy design: ``z = H theta + e`` from a released score and information matrix.
 
-Inverting a noisy curvature costs coverage through one bilinear term, the noise of the curvature times the
-error of the estimate. Here that term is part of the error, with a variance that follows from released and
-declared numbers, and the curvature is used as a design matrix: it is never inverted.
+Inverting a noisy information matrix costs coverage through one bilinear term: its noise times the error of
+the estimate. Here that term is part of the error, with a variance that follows from released and declared
+numbers, and the information matrix is used as a design matrix: it is never inverted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import assert_never
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from dpglm.inference.cells import Cells
+from dpglm.glm.term_columns import TermColumns
+from dpglm.inference.cells import Cells, shrink
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.inference.shrinkage import shrink
 from dpglm.typing import FloatMatrix, FloatVector
 
-# Rounds in which the spread of t - theta and the covariance of the error settle.
+# Rounds in which the mean of (t - theta)(t - theta)' and the covariance of the error settle.
 ROUNDS = 5
 
 
@@ -39,11 +41,11 @@ class LinearModel:
 
     Notes
     -----
-    The error is ``-S - b + E(t - theta)``: sampling score, noise of the estimate, noise of the curvature. Its
-    covariance is ``dispersion * H+ + score_scale^2 I + A'[V o D + diag(V diag D)]A``: H+ is H with
-    eigenvalues floored at 0 (the only place where positivity is forced), A maps cells to coded columns, V
-    holds the variances of the cells of H, D = A Delta A' and Delta is the mean of (t - theta)(t - theta)',
-    found in a few rounds under the declared prior.
+    The error is ``-S - b + E(t - theta)``: sampling score, noise of the estimate, noise of the information
+    matrix. Its covariance is ``dispersion * H+ + score_scale^2 I + A'[V o D + diag(V diag D)]A``. H+ is H
+    with eigenvalues floored at 0 (the only place where positivity is forced) and A maps cells to coded
+    columns. V holds the variances of the cells of H, D = A Delta A' and Delta is the mean of
+    (t - theta)(t - theta)', found in a few rounds under the declared prior.
     """
 
     released: ScoreAndInformation
@@ -103,8 +105,8 @@ class LinearModel:
         positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return np.asarray(self.released.dispersion * positive)
 
-    def curvature_noise(self, products: FloatMatrix) -> FloatMatrix:
-        """Covariance of the curvature's noise times u, with ``products`` the mean of uu', shape (p, p)."""
+    def information_noise(self, products: FloatMatrix) -> FloatMatrix:
+        """Covariance of the noise of the information times u, ``products`` the mean of uu', shape (p, p)."""
         across = self.cells.to_coded
         inside = across @ products @ across.T
         middle = self.cell_variances * inside
@@ -121,7 +123,7 @@ class LinearModel:
         if self.gap is not None:
             products = self.gap
         for _ in range(ROUNDS if self.gap is None else 1):
-            weighted = positive_inverse(fixed + self.curvature_noise(products)) @ self.design
+            weighted = positive_inverse(fixed + self.information_noise(products)) @ self.design
             covariance = positive_inverse(precision + self.design @ weighted)
             mean = covariance @ (weighted.T @ self.response)
             if self.gap is None:
@@ -140,13 +142,71 @@ class LinearModel:
 
     @cached_property
     def noise(self) -> FloatMatrix:
-        """The part of ``omega`` that the noise of the curvature makes, shape (p, p)."""
-        return self.curvature_noise(self.products)
+        """The part of ``omega`` that the noise of the information matrix makes, shape (p, p)."""
+        return self.information_noise(self.products)
 
     @cached_property
     def omega(self) -> FloatMatrix:
         """Covariance of the error e, shape (p, p)."""
         return self.sampling + self.released.score_scale**2 * np.eye(self.released.size) + self.noise
+
+
+def linearisation_error(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float:
+    r"""What linearity leaves out: mean square of the second-order term, as a share of the variance.
+
+    Where noise and ridge leave d ~ N(0, v) between t and theta along one function, linear predictors of two
+    rows move apart by s d, s the widest over the declared domain. The weights in H change by at most
+    ``third_derivative_bound`` times that, so the estimate is off by ``third_derivative_bound s d^2 / 2`` at
+    most, with mean square 3/4 (third_derivative_bound s v)^2. Sampling errors do not count: without noise t
+    is the maximum likelihood estimate, and the estimate is t.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Its term_columns are the declared domain.
+    units : ndarray, shape (p, k)
+        Coded coefficients per unit of each function.
+    covariance : array_like, shape (k, k)
+        Of the estimates of the functions, sampling left out.
+
+    Returns
+    -------
+    float
+        At least 0; ``3/4 (third_derivative_bound s)^2 v`` for one function. The same for functions that span
+        the same space.
+    """
+    moved = units @ np.asarray(covariance, dtype=np.float64) @ units.T
+    width = sum(np.sqrt(max(_widest(term, moved), 0.0)) for term in model.released.term_columns)
+    return float(0.75 * (model.released.third_derivative_bound * width) ** 2)
+
+
+def linearisation_errors(model: LinearModel, units: FloatMatrix, variances: FloatVector) -> FloatVector:
+    """`linearisation_error` of each function by itself, shape (k,); sampling is left out of variances."""
+    width = np.zeros(len(variances))
+    for term in model.released.term_columns:
+        inside = units[term.columns]
+        if term.kind == "other":
+            width += 2.0 * np.sqrt(term.bound * (inside**2).sum(axis=0))
+        else:
+            corners = term.table @ inside
+            width += np.ptp(corners, axis=0) if term.kind == "levels" else np.abs(corners[0])
+    return np.asarray(0.75 * (model.released.third_derivative_bound * width) ** 2 * variances)
+
+
+def _widest(term: TermColumns, moved: FloatMatrix) -> float:
+    """Largest variance of what a difference of two rows in this term adds to their predictors."""
+    inside = moved[term.columns, term.columns]
+    match term.kind:
+        case "intercept" | "slope":  # moved from nothing; from one end of the range to the other
+            return float(term.table[0, 0] ** 2 * inside[0, 0])
+        case "levels":
+            among = term.table @ inside @ term.table.T
+            variances = np.diag(among)
+            return float((variances[:, None] + variances - 2.0 * among).max())
+        case "other":
+            return 4.0 * term.bound * float(np.linalg.eigvalsh(inside)[-1])
+        case unreachable:
+            assert_never(unreachable)
 
 
 def positive_inverse(matrix: FloatMatrix) -> FloatMatrix:
@@ -163,5 +223,5 @@ def positive_inverse(matrix: FloatMatrix) -> FloatMatrix:
         return np.asarray(cho_solve(cho_factor(symmetric), np.eye(len(matrix))))
     except LinAlgError:
         values, vectors = eigh(symmetric)
-        kept = values > np.finfo(np.float64).eps * len(values) * max(float(values[-1]), 0.0)
-        return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T)
+        positive = values > np.finfo(np.float64).eps * len(values) * max(float(values[-1]), 0.0)
+        return np.asarray((vectors[:, positive] / values[positive]) @ vectors[:, positive].T)

@@ -1,9 +1,8 @@
-"""Scaled coefficients: where a penalty acts, one unit of each moves the coded row equally far."""
+"""Standardisation: scaled coefficients, where a penalty acts; noise is alike in all of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import solve
@@ -23,8 +22,7 @@ class Geometry(Protocol):
         """Which of the user's coefficients a penalty may touch."""
 
 
-@dataclass(frozen=True)
-class Scaling:
+class Scaling(NamedTuple):
     """The public map between scaled, coded and user's coefficients.
 
     A penalty should treat coefficients alike whatever their units, and pull contrasts, not coded columns,
@@ -83,6 +81,6 @@ class Scaling:
         absorbed = float(self.shares @ np.where(self.penalised, estimates, 0.0))
         return np.where(self.penalised, estimates, estimates + absorbed) * self.lengths
 
-    def spread(self) -> FloatVector:
+    def noise_deviations(self) -> FloatVector:
         """Standard deviation of each scaled coefficient per unit of isotropic noise on the coded ones."""
         return np.asarray(np.sqrt((np.linalg.inv(self.mixing) ** 2).sum(axis=1)), dtype=np.float64)

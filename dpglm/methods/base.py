@@ -13,9 +13,9 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.exact_path import ExactPath
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.path import ExactPath
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
 from dpglm.postprocessing.parts import ResultPart

@@ -10,7 +10,7 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expected import expected_curvature, expected_model
+from dpglm.inference.expected import expected_information, expected_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -86,7 +86,7 @@ def expected_signal(problem: Problem, privacy: Privacy) -> float:
     """Median over coefficients of the information to expect, in units of what noise alone would show."""
     assert problem.known_rows is not None
     term_columns = problem.geometry.term_columns
-    curvature = expected_curvature(term_columns, 0.25 * problem.known_rows, narrow=NARROW)
+    curvature = expected_information(term_columns, 0.25 * problem.known_rows, narrow=NARROW)
     found = constants(term_columns, privacy)
     score, information_scale = deviations(found, Span(term_columns))
     model = expected_model(

@@ -12,12 +12,11 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.coefficients import coefficients
-from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.empirical import fitted_scales, interval_model
+from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.inference.expected import expected_equations
-from dpglm.inference.interval_decision import interval_decisions
 from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.prior_scales import fitted_scales, interval_model
 from dpglm.inference.scaling import Scaling
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.moments import MomentSums, SecondMoments

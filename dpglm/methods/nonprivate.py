@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.inference.exact_path import ExactPath
+from dpglm.inference.path import ExactPath
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods

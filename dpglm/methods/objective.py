@@ -15,10 +15,10 @@ from dpglm.glm.penalties.l1 import L1
 from dpglm.glm.penalties.none import NoPenalty
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.empirical import interval_model
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.inference.expected import expected_model
 from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.prior_scales import interval_model
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
@@ -172,7 +172,7 @@ class Objective(Method):
         scaled = scaling.scaled(coded)
         if minimiser.penalty.selects and minimiser.penalty.weight:
             # The minimiser had exact zeros; the residual noise moved them by a known amount. Post-processing.
-            deviation = factor * minimiser.residual_noise_scale * scaling.spread()
+            deviation = factor * minimiser.residual_noise_scale * scaling.noise_deviations()
             if minimiser.law == "gamma" or minimiser.claimed_epsilon is not None:
                 deviation = deviation * math.sqrt(2.0)
             zero = scaling.penalised & (np.abs(scaled) <= ZERO_WIDTH * deviation)
@@ -192,10 +192,16 @@ class Objective(Method):
     ) -> LinearModel | EstimateNoise:
         clipped = plan.of_kind(NormClippedMinimiser)
         if clipped:
-            return clipped[0].expected_noise(rows)
+            release, minimiser = clipped[0], clipped[0].minimiser
+            factor = release.expected_factor(float(np.trace(rows.moments)))
+            scaled = factor**2 * rows.information
+            noise = noise_of_minimiser(scaled, minimiser.ridges, minimiser.deviation, rows.dispersion)
+            return noise.scaled(factor)
         (minimiser,), information = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
         if not information:
-            return minimiser.expected_noise(rows)
+            return noise_of_minimiser(
+                rows.information, minimiser.ridges, minimiser.deviation, rows.dispersion
+            )
         return expected_model(
             problem.geometry.term_columns,
             rows.information,

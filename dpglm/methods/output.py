@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+import numpy as np
 from scipy.special import expit
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
@@ -103,7 +104,10 @@ class Output(Method):
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
         (release,) = plan.of_kind(PerturbedOutput)
-        return release.expected_noise(rows)
+        size = len(rows.information)
+        deviation = release.scale * (math.sqrt(size + 1.0) if release.law == "gamma" else 1.0)
+        sampling = noise_of_minimiser(rows.information, release.ridge, 0.0, rows.dispersion).sampling
+        return EstimateNoise(sampling, deviation**2 * np.eye(size))
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription("output perturbation", plan.describe(), "inside the objective", plan.why())

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.expected import expected_curvature
+from dpglm.inference.expected import expected_information
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
@@ -23,9 +23,6 @@ RESIDUAL_SHARE = 0.01
 TOLERANCE = 1e-7
 TOLERANCE_SHARE = 1e-10
 NOISE_SHARE = 1e-6
-# A row's squared slope is this, at most, on average; and this for a margin loss, where classes are balanced.
-WEIGHT_MAX = 0.25
-WEIGHT_MAX_MARGIN = 1.0
 
 
 def perturbed_objective(
@@ -100,7 +97,7 @@ def default_strength(
     if not penalty.selects:
         return 0.0
     size = int(np.asarray(problem.geometry.penalised).sum())
-    weight = WEIGHT_MAX if problem.family.likelihood else WEIGHT_MAX_MARGIN
+    weight = problem.family.score_weight_max
     each = score_variance(problem.geometry.term_columns, weight)
     if row_square is not None:
         each = weight * row_square / max(size, 1)
@@ -108,10 +105,10 @@ def default_strength(
     return math.sqrt(deviation**2 + sampling) * math.sqrt(2.0 * math.log(max(size, 2)))
 
 
-def score_variance(term_columns: Sequence[TermColumns], weight: float = WEIGHT_MAX) -> float:
+def score_variance(term_columns: Sequence[TermColumns], weight: float) -> float:
     """Variance that one row adds to a coordinate of the score, at most, on average over coordinates."""
     penalised = [block for block in term_columns if block.kind != "intercept"]
     if not penalised:
         return 0.0
-    squares = np.diag(expected_curvature(term_columns, weight))
+    squares = np.diag(expected_information(term_columns, weight))
     return float(np.mean(np.concatenate([squares[block.columns] for block in penalised])))

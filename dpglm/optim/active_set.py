@@ -20,21 +20,8 @@ def minimise_with_l1(
     sign on the way are stopped at zero and leave the support, coordinates whose gradient exceeds their weight
     enter it. The objective never increases, so no guess comes twice and the answer is exact to rounding.
 
-    Parameters
-    ----------
-    hessian : ndarray, shape (m, m)
-        H, positive definite.
-    gradient : ndarray, shape (m,)
-        g, the gradient of the quadratic at ``x``.
-    x : ndarray, shape (m,)
-        Where the quadratic is centred; its support and signs are the first guess.
-    weights : ndarray, shape (m,)
-        w, >= 0; a coordinate of weight 0 is always in the support.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        Coordinates outside the support are exactly 0.
+    H is positive definite. The support and signs of ``x`` are the first guess; a coordinate of weight 0 is
+    always in the support. Coordinates outside the support are exactly 0.
 
     References
     ----------
@@ -106,19 +93,8 @@ def solve(matrix: FloatMatrix, right: FloatVector) -> FloatVector:
     """Solution of ``matrix @ x = right`` for a matrix that should be positive definite.
 
     If rounding left it indefinite the smallest multiple of its mean diagonal that helps is added, from 1e-14
-    upwards by tens: the answer is still a descent direction. It never raises.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (m, m)
-        Symmetric.
-    right : ndarray, shape (m,)
-        Right-hand side.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        Zero if nothing finite solves the system.
+    upwards by tens: the answer is still a descent direction. It never raises; the answer is zero if nothing
+    finite solves the system.
 
     Examples
     --------

@@ -76,35 +76,19 @@ def minimise_by_admm(
 
     unpenalised coefficients are minimised over in the w-step and have no Z or V. The w-step is exact, so that
     V is the gradient of f at w. For c above twice the Lipschitz constant of that gradient every limit is a
-    stationary point, whatever the penalty; for a convex penalty it is the minimiser.
+    stationary point, whatever the penalty; for a convex penalty it is the minimiser. The answer is the point
+    Z, whose zeros are exact, with the unpenalised coefficients of w.
 
     Parameters
     ----------
-    loss : ChunkLoss
-        Of p coefficients.
-    penalty : Penalty
-        Any, on the penalised gammas, its strength in sum units.
-    ridge : float
-        >= 0, on ``theta``.
-    mixing : ndarray, shape (p, p), or None
-        Invertible; None is the identity.
-    penalised : ndarray of bool, shape (p,), or None
-        None is all.
+    loss, penalty, ridge, mixing, penalised
+        As in `minimise`, but the penalty may be any.
     augmentation : float or None
-        c > 0 in sum units. None takes `default_augmentation`. A larger one is slower, and more
-        points are stationary at its step.
+        c > 0 in sum units. None takes `default_augmentation`. A larger one is slower, and more points are
+        stationary at its step.
     start : ndarray, shape (p,), or None
         A gamma; V starts as the gradient there. None is zero. Where the penalty is not convex the answer
         depends on it: zero, the lasso's solution, and the answer at a neighbouring strength are sensible.
-    tolerance : float
-        Largest residual to be certified.
-    limit : int
-        Most iterations.
-
-    Returns
-    -------
-    Stationary
-        The point Z, whose zeros are exact, with the unpenalised coefficients of w.
 
     Notes
     -----

@@ -151,26 +151,10 @@ class Point(NamedTuple):
 class Objective:
     """``loss(theta) + linear.theta + sum(ridge * theta^2) / 2 + x.curvature.x / 2 + shape(x)``.
 
-    Here ``theta = mixing @ x``.
-
-    Parameters
-    ----------
-    loss : RowLoss
-        Sum over rows.
-    linear, ridge : ndarray, shape (p,)
-        Act on ``theta``.
-    mixing : ndarray, shape (p, m), or None
-        None is the identity.
-    curvature : ndarray, shape (m,), (m, m), or None
-        Extra quadratic in ``x``; a vector is a diagonal.
-    shape : Shape
-        The part that need not be smooth, and how to minimise a quadratic plus it.
-    to_theta : callable or None
-        Maps a subgradient in ``x`` to one in ``theta``: the inverse transpose of ``mixing``; None: identity.
-    stretch : float
-        Bound on how much ``to_theta`` lengthens a vector.
-    compensated : bool
-        Ask for gradients with less rounding.
+    Here ``theta = mixing @ x``; ``linear`` and ``ridge``, shape (p,), act on theta. ``mixing`` is identity
+    or has shape (p, m). ``curvature`` is an extra quadratic in x, shape (m, m), or its diagonal (m,).
+    ``to_theta`` maps a subgradient in x to one in theta, by the inverse transpose of ``mixing``, and makes it
+    longer by a factor of at most ``stretch``. ``compensated`` asks for gradients with less rounding.
     """
 
     loss: RowLoss

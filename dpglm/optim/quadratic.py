@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import pinvh
@@ -19,8 +19,7 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 _APPROACH = 20
 
 
-@dataclass(frozen=True)
-class QuadraticMinima:
+class QuadraticMinima(NamedTuple):
     """Minimisers of a quadratic plus a penalty, one for each strength.
 
     Parameters
@@ -175,28 +174,19 @@ def _solve(matrix: FloatMatrix, right: FloatVector, penalty: Penalty, strengths:
         return minimise_batch(matrix, right, penalty, strengths, start=start, accuracy=accuracy)
     lasso = _lasso_path(matrix, right)
     if isinstance(penalty, Separable):
-        asked = strengths
+        approach = strengths
         if strengths.size < _APPROACH:
             top, least = strength_max(matrix, right, penalty), float(strengths.min())
             if least > 0.0 and top < np.inf:
                 between = np.geomspace(max(top, least), 0.5 * least, _APPROACH)
-                asked = np.unique(np.append(strengths, between))[::-1]
-        points = Search(matrix, right, penalty).path(asked, lasso)
-        return points[np.searchsorted(-asked, -strengths)]
+                approach = np.unique(np.append(strengths, between))[::-1]
+        points = Search(matrix, right, penalty).path(approach, lasso)
+        return points[np.searchsorted(-approach, -strengths)]
     values = 0.5 * np.einsum("ij,ij->i", lasso @ matrix, lasso) - lasso @ right
-    best = np.zeros((strengths.size, right.size))
-    for starts in (np.zeros_like(best), None):
-        if starts is None:
-            total = np.stack([values + penalty.values(lasso, np.full(len(lasso), s)) for s in strengths])
-            starts = lasso[total.argmin(axis=1)]
-        other = minimise_batch(matrix, right, penalty, strengths, start=starts, accuracy=accuracy)
-        both = [
-            0.5 * np.einsum("ij,ij->i", z @ matrix, z) - z @ right + penalty.values(z, strengths)
-            for z in (best, other)
-        ]
-        # Zero is a candidate too, where it is a stationary point.
-        best = np.where((both[1] < both[0])[:, None], other, best)
-    return best
+    totals = np.stack([values + penalty.values(lasso, np.full(len(lasso), one)) for one in strengths])
+    # Zero, where both parts are zero, is a candidate too.
+    start = np.where(totals.min(axis=1, keepdims=True) < 0.0, lasso[totals.argmin(axis=1)], 0.0)
+    return minimise_batch(matrix, right, penalty, strengths, start=start, accuracy=accuracy)
 
 
 def strength_max(matrix: FloatMatrix, right: FloatVector, penalty: Penalty) -> float:
@@ -226,8 +216,8 @@ def _active_set_path(
         weights, ridge = own.l1_weights(right.size), own.ridge_weight
         assert weights is not None
         assert ridge is not None
-        bent = matrix if ridge == 0.0 else matrix + ridge * np.eye(right.size)
-        point = minimise_with_l1(bent, bent @ point - right, point, weights)
+        whole = matrix if ridge == 0.0 else matrix + ridge * np.eye(right.size)
+        point = minimise_with_l1(whole, whole @ point - right, point, weights)
         points[at] = point
     return points
 

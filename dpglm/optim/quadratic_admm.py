@@ -31,41 +31,15 @@ def minimise_with_prox(
 ) -> tuple[FloatVector, FloatVector]:
     r"""Minimiser z of :math:`g'(z - x) + \frac12 (z - x)'H(z - x) + P(z)` and a subgradient of P at z.
 
-    One eigendecomposition, then a product with a matrix and a prox a sweep. The step is the one that is best
-    for the extreme eigenvalues of H. Rows are never read.
-
-    Parameters
-    ----------
-    hessian : ndarray, shape (m, m)
-        H, positive definite.
-    gradient : ndarray, shape (m,)
-        g, the gradient of the quadratic at ``x``.
-    x : ndarray, shape (m,)
-        Where the quadratic is centred, and the start.
-    prox : callable
-        ``prox(v, step)`` minimises ``|b - v|^2 / 2 + step * P(b)``.
-    pull : ndarray, shape (m,), or None
-        A subgradient of P near ``x``: a warm start of the multiplier.
-    accuracy : float
-        Stop when the Euclidean norm of the model's subgradient at z is at most this.
-
-    Returns
-    -------
-    z, v : ndarray, shape (m,)
-        z is an answer of ``prox``, so zeros are exact; v is a subgradient of P at z.
+    One eigendecomposition, then a product with a matrix and a prox per sweep, with the step that is best for
+    the extreme eigenvalues of H. z is an answer of ``prox``, so zeros are exact; ``prox(v, step)`` minimises
+    ``|b - v|^2 / 2 + step * P(b)``. It stops when the Euclidean norm of the model's subgradient at z is at
+    most ``accuracy``; ``pull``, a subgradient of P near x, is a warm start.
 
     References
     ----------
     .. [1] Boyd, Parikh, Chu, Peleato and Eckstein (2011), "Distributed optimization and statistical learning
        via ADMM", section 3.4.3 (over-relaxation).
-
-    Examples
-    --------
-    >>> from dpglm.glm.penalties.l1 import L1
-    >>> gradient = np.array([-3.0, 0.5])
-    >>> z, pull = minimise_with_prox(np.eye(2), gradient, np.zeros(2), L1(1.0).prox, accuracy=1e-9)
-    >>> z.round(6)
-    array([2., 0.])
     """
     if x.size == 0:
         return x.copy(), x.copy()
@@ -98,24 +72,8 @@ def residuals(
     """How far each point is from a fixed point of the proximal gradient map, in units of the gradient.
 
     Zero at a minimiser; where the penalty is not convex, zero at a stationary point no coordinate of which
-    can be moved to anything better under twice the largest second derivative.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (p, p)
-        A.
-    right : ndarray, shape (p,)
-        c.
-    penalty : Penalty
-        Its own strength is not used.
-    points : ndarray, shape (k, p)
-        One for each strength.
-    strengths : ndarray, shape (k,)
-        Strengths.
-
-    Returns
-    -------
-    ndarray, shape (k,)
+    can be moved to anything better under twice the largest second derivative. The points, shape (k, p),
+    belong to the strengths, shape (k,); the penalty's own strength is not used.
     """
     if right.size == 0:
         return np.zeros(len(points))
@@ -138,27 +96,10 @@ def minimise_batch(
 
     One inverse for all strengths and one product of matrices a sweep; strengths that are done leave it. Where
     the penalty knows its derivatives, the last digits are Newton's on the support that ADMM has found. Not
-    convex: A is bent up by twice its largest eigenvalue, which makes ADMM converge to stationary points.
+    convex: the step supposes twice A's largest eigenvalue, which makes ADMM converge to stationary points.
 
-    Parameters
-    ----------
-    matrix : ndarray, shape (p, p)
-        A, positive semidefinite.
-    right : ndarray, shape (p,)
-        c.
-    penalty : Penalty
-        Its own strength is not used.
-    strengths : ndarray, shape (k,)
-        Strengths.
-    start : ndarray, shape (k, p)
-        Where to start.
-    accuracy : float
-        Residual at which a strength is done, in units of the gradient.
-
-    Returns
-    -------
-    ndarray, shape (k, p)
-        Answers of the prox, so zeros are exact.
+    ``start`` and the answer have shape (k, p); zeros of the answer are exact. A strength is done at a
+    residual of ``accuracy``, in units of the gradient.
 
     References
     ----------

@@ -30,14 +30,7 @@ class Search:
     the prox. The moves that promise most are tried out; when none helps, the point is a local minimiser that
     no single coordinate, entering, leaving or jumping, can better in that model.
 
-    Parameters
-    ----------
-    matrix : ndarray, shape (p, p)
-        A, positive semidefinite.
-    right : ndarray, shape (p,)
-        c.
-    penalty : Separable
-        Its own strength is not used.
+    A is positive semidefinite; the penalty's own strength is not used.
     """
 
     def __init__(self, matrix: FloatMatrix, right: FloatVector, penalty: Separable) -> None:
@@ -110,14 +103,14 @@ class Search:
 
     def _settle(self, start: FloatVector, each: FloatVector) -> tuple[FloatVector, float]:
         """The stationary point reached on the support of ``start``, or on less of it, and its objective."""
-        part = _Part(self, np.flatnonzero(start), each)
+        part = _OnSupport(self, np.flatnonzero(start), each)
         x = start[part.used]
         value, slope = part.value(x), part.slope(x)
         for _ in range(_NEWTON_STEPS):
             steepness = float(np.abs(slope).max(initial=0.0))
             if steepness <= self.tiny:
                 break
-            factor, failed = dpotrf(part.bent(x), lower=0, clean=0)
+            factor, failed = dpotrf(part.hessian(x), lower=0, clean=0)
             # Where the sum bends down, the penalty's tangent, which lies above it, is minimised instead.
             move = -solve(part.block, slope) if failed else -dpotrs(factor, slope, lower=0)[0]
             # Below the rounding of the objective, the slope judges a step in its place.
@@ -134,7 +127,7 @@ class Search:
                 break
             x, value, slope = other, reached, steep
             if not whole:
-                part = _Part(self, part.used[x != 0.0], each)
+                part = _OnSupport(self, part.used[x != 0.0], each)
                 x = x[x != 0.0]
                 slope = part.slope(x)
         point = np.zeros_like(start)
@@ -143,7 +136,7 @@ class Search:
 
     def _moves(self, point: FloatVector, each: FloatVector, value: float) -> list[FloatVector]:
         """Points that a move of one coordinate, or an exchange of two, promises to be better; best first."""
-        part = _Part(self, np.flatnonzero(point), each)
+        part = _OnSupport(self, np.flatnonzero(point), each)
         used, x = part.used, point[part.used]
         rows = self.matrix[used]
         gradient = x @ rows - self.right
@@ -159,7 +152,7 @@ class Search:
             follow[:, outside] = inverse @ across
             schur[outside] = self.diagonal[outside] - (across * follow[:, outside]).sum(axis=0)
             follow[:, used] = -inverse / own
-            schur[used] = 1.0 / own - part.third_derivative_bound(x)
+            schur[used] = 1.0 / own - part.penalty_curvature(x)
         # A model without curvature promises everything; a tenth of A's is as little as is believed.
         curvature = np.maximum(schur, least)
         moved, gain = self._best(point, gradient, curvature, each)
@@ -216,7 +209,7 @@ class Search:
         return other
 
 
-class _Part:
+class _OnSupport:
     """The objective on a support, as a function of the coordinates there."""
 
     def __init__(self, search: Search, used: IntVector, each: FloatVector) -> None:
@@ -236,8 +229,8 @@ class _Part:
     def penalty_slope(self, x: FloatVector) -> FloatVector:
         return np.sign(x) * self.penalty.slope(self._on_all(x), self._each)[self.used]
 
-    def third_derivative_bound(self, x: FloatVector) -> FloatVector:
-        return self.penalty.third_derivative_bound(self._on_all(x), self._each)[self.used]
+    def penalty_curvature(self, x: FloatVector) -> FloatVector:
+        return self.penalty.curvature(self._on_all(x), self._each)[self.used]
 
     def value(self, x: FloatVector) -> float:
         return float(x @ (0.5 * (self.block @ x) - self.right) + self.terms(x).sum())
@@ -245,16 +238,16 @@ class _Part:
     def slope(self, x: FloatVector) -> FloatVector:
         return self.block @ x - self.right + self.penalty_slope(x)
 
-    def bent(self, x: FloatVector) -> FloatMatrix:
-        bent = self.block.copy()
-        bent.reshape(-1)[:: x.size + 1] += self.third_derivative_bound(x)
-        return bent
+    def hessian(self, x: FloatVector) -> FloatMatrix:
+        hessian = self.block.copy()
+        hessian.reshape(-1)[:: x.size + 1] += self.penalty_curvature(x)
+        return hessian
 
     def inverse(self, x: FloatVector) -> tuple[FloatMatrix, bool]:
         """Inverse of the second derivative, and whether it is not positive definite."""
         if x.size == 0:
             return np.zeros((0, 0)), False
-        factor, failed = dpotrf(self.bent(x), lower=0, clean=1)
+        factor, failed = dpotrf(self.hessian(x), lower=0, clean=1)
         if failed:
             return factor, True
         half, failed = dpotri(factor, lower=0)

@@ -1,4 +1,4 @@
-"""The sum of a family's loss over rows kept in blocks: float32 rows, float64 sums."""
+"""Loss summed over chunks of rows: float32 rows, float64 sums of its gradient and Hessian."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SMALLEST_ROOT = np.float32(1e-15)
 
 
 class RowChunk(Protocol):
-    """A block of rows: column i of ``X`` is row i of the design; an unusable row is a column of zeros."""
+    """Rows read together: column i of ``X`` is row i of the design; an unusable row is a column of zeros."""
 
     @property
     def X(self) -> FloatBlock:  # noqa: N802
@@ -36,7 +36,7 @@ class RowChunk(Protocol):
 
 @dataclass(frozen=True)
 class ArrayChunk:
-    """A block as values: rows of a block that fit the cache, or rows kept by thinning."""
+    """A `RowChunk` of arrays in memory."""
 
     X: FloatBlock
     y: FloatVector
@@ -45,16 +45,16 @@ class ArrayChunk:
 
 @dataclass(frozen=True)
 class ChunkLoss:
-    """Loss summed over row blocks, as a function of the coefficients ``theta`` of the coded rows.
+    """Loss summed over chunks of rows, as a function of the coefficients ``theta`` of the coded rows.
 
-    Every sum is taken in float64 of products made in float64; only the curvature, when not asked to be
-    ``precise``, is computed in float32, and serves to precondition. Blocks are always read in the same order,
-    so the same blocks give the same bits. Keeps one working block: not for two threads at once.
+    Every sum is taken in float64 of products made in float64; only the Hessian, when not asked to be
+    ``precise``, is computed in float32, and serves to precondition. Chunks are always read in the same
+    order, so the same chunks give the same bits. Keeps one working chunk: not for two threads at once.
 
     Parameters
     ----------
     chunks : callable
-        Returns a fresh iterable of blocks, the same each time.
+        Returns a fresh iterable of chunks, the same each time.
     family : Family
         Says loss, slope and curvature of a row.
     size : int
@@ -67,8 +67,8 @@ class ChunkLoss:
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
-    >>> block = ArrayChunk(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
-    >>> ChunkLoss(lambda: [block], Binomial(), 2).gradient(np.zeros(2))
+    >>> chunk = ArrayChunk(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)
+    >>> ChunkLoss(lambda: [chunk], Binomial(), 2).gradient(np.zeros(2))
     array([ 0.5, -0.5])
     """
 
@@ -84,7 +84,7 @@ class ChunkLoss:
         width = min(max(width, _NARROWEST), _WIDEST)
         object.__setattr__(self, "_buffer", np.zeros((self.size, width)))
         if self.row_count < 0:
-            object.__setattr__(self, "row_count", sum(block.y.shape[0] for block in self.chunks()))
+            object.__setattr__(self, "row_count", sum(chunk.y.shape[0] for chunk in self.chunks()))
 
     def gradient(self, theta: FloatVector, *, compensated: bool = False) -> FloatVector:
         """Gradient at ``theta``, shape (p,); ``compensated`` adds the pieces without rounding error."""
@@ -96,8 +96,8 @@ class ChunkLoss:
             if compensated:
                 # Knuth's two-sum: what rounding takes from the total is kept aside.
                 sum_ = total + part
-                kept = sum_ - total
-                lost += (total - (sum_ - kept)) + (part - kept)
+                added = sum_ - total
+                lost += (total - (sum_ - added)) + (part - added)
                 total = sum_
             else:
                 total += part
@@ -114,14 +114,8 @@ class ChunkLoss:
     ) -> tuple[FloatVector, FloatMatrix]:
         """Gradient, shape (p,), and second derivative, shape (m, m), in one read.
 
-        Parameters
-        ----------
-        theta : ndarray, shape (p,)
-            Where.
-        variables : ndarray of int, shape (m,), or None
-            Coefficients whose second derivatives are wanted; None for all.
-        precise : bool
-            Whether to multiply in float64; else in float32, good to six digits of the largest entry.
+        ``variables`` are the coefficients whose second derivatives are wanted, None for all. They are
+        multiplied in float64 if ``precise``; else in float32, good to six digits of the largest entry.
         """
         count = self.size if variables is None else variables.size
         total, hessian = np.zeros(self.size), np.zeros((count, count))
@@ -144,29 +138,29 @@ class ChunkLoss:
 
     def thinned(self, step: int) -> ChunkLoss:
         """Every ``step``-th row, copied, and weighted by ``step``: a cheap likeness of the whole."""
-        kept: list[RowChunk] = []
+        thinned: list[RowChunk] = []
         first = 0
-        for block in self.chunks():
-            offset = None if block.offset is None else block.offset[first::step].copy()
-            rows = np.ascontiguousarray(block.X[:, first::step])
-            kept.append(ArrayChunk(rows, block.y[first::step].copy(), offset))
-            first = (first - block.y.shape[0]) % step
-        joined = _join(kept)
+        for chunk in self.chunks():
+            offset = None if chunk.offset is None else chunk.offset[first::step].copy()
+            rows = np.ascontiguousarray(chunk.X[:, first::step])
+            thinned.append(ArrayChunk(rows, chunk.y[first::step].copy(), offset))
+            first = (first - chunk.y.shape[0]) % step
+        joined = _join(thinned)
         return ChunkLoss(
             lambda: joined,
             self.family,
             self.size,
-            row_count=sum(block.y.shape[0] for block in joined),
+            row_count=sum(chunk.y.shape[0] for chunk in joined),
             weight=self.weight * step,
         )
 
     def _pieces(self) -> Iterator[ArrayChunk]:
         width = self._buffer.shape[1]
-        for block in self.chunks():
-            for first in range(0, block.y.shape[0], width):
+        for chunk in self.chunks():
+            for first in range(0, chunk.y.shape[0], width):
                 part = slice(first, first + width)
-                offset = None if block.offset is None else block.offset[part]
-                yield ArrayChunk(block.X[:, part], block.y[part], offset)
+                offset = None if chunk.offset is None else chunk.offset[part]
+                yield ArrayChunk(chunk.X[:, part], chunk.y[part], offset)
 
     def _widened(self, piece: ArrayChunk) -> FloatMatrix:
         wide = self._buffer[:, : piece.y.shape[0]]
@@ -181,16 +175,16 @@ def _predictor(theta: FloatVector, X: FloatMatrix, piece: ArrayChunk) -> FloatVe
     return eta
 
 
-def _join(blocks: list[RowChunk]) -> list[RowChunk]:
-    """The same rows in fewer blocks: thinning leaves blocks too short to be worth a call each."""
+def _join(chunks: list[RowChunk]) -> list[RowChunk]:
+    """The same rows in fewer chunks: thinning leaves chunks too short to be worth a call each."""
     joined: list[RowChunk] = []
     pending: list[RowChunk] = []
     waiting = 0
-    for index, block in enumerate(blocks):
-        pending.append(block)
-        waiting += block.y.shape[0]
-        if waiting >= _WIDEST or index == len(blocks) - 1:
-            # Blocks of one table all have an offset or none.
+    for index, chunk in enumerate(chunks):
+        pending.append(chunk)
+        waiting += chunk.y.shape[0]
+        if waiting >= _WIDEST or index == len(chunks) - 1:
+            # Chunks of one table all have an offset or none.
             offsets = [each.offset for each in pending if each.offset is not None]
             joined.append(
                 ArrayChunk(

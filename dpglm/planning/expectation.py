@@ -12,15 +12,13 @@ import numpy as np
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.errors import DpglmError, MethodError
-from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.expected import classical_deviations
-from dpglm.inference.interval_decision import IntervalDecision, interval_decisions
 from dpglm.inference.linear_model import LinearModel
-from dpglm.planning.curve import Over, curve, plot_curve
 from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.planning.merging import Merger, proposals, without_shares
-from dpglm.planning.summary import summary
+from dpglm.planning.tables import Over, curve, plot_curve, summary
 from dpglm.postprocessing.missing_intervals import reason
 from dpglm.postprocessing.uncertainty import quantile
 from dpglm.tables.table import Table

@@ -12,8 +12,7 @@ from dpglm.data.formula.model import LevelFactor
 from dpglm.data.schema.levels import label_of
 from dpglm.data.schema.variables import Categorical
 from dpglm.errors import DpglmError
-from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.interval_decision import interval_decisions
+from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.linear_model import LinearModel
 from dpglm.planning.expected_rows import expected_shares
 from dpglm.tables.number import coefficient

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpglm.inference.interval_decision import (
+from dpglm.inference.contrasts import (
     LEAST_SIGNAL,
     MOST_ADJUSTMENT,
     MOST_SHARE_OF_SCALE,

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from dpglm.errors import MethodError
-from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.interval_decision import interval_decisions
+from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import quantile

@@ -12,10 +12,9 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from dpglm.errors import StoreError
-from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.empirical import interval_model
-from dpglm.inference.exact_path import ExactPath
-from dpglm.inference.interval_decision import IntervalDecision, interval_decisions
+from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
+from dpglm.inference.path import ExactPath
+from dpglm.inference.prior_scales import interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import encode
 from dpglm.postprocessing.parts import ResultPart

@@ -19,10 +19,10 @@ from dpglm.inference.coefficients import (
     weakest,
 )
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.path import sparse_path
+from dpglm.inference.path import choose_bic, sparse_path
+from dpglm.inference.path import refit as refit_on
 from dpglm.inference.scaling import Scaling
-from dpglm.inference.selection import benjamini_hochberg, choose_bic
-from dpglm.inference.selection import refit as refit_on
+from dpglm.inference.selection import benjamini_hochberg
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import p_values
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector

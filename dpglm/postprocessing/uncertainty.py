@@ -9,9 +9,10 @@ noise would be too small.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from dpglm.errors import MethodError
+from dpglm.inference.selection import false_coverage_level, two_sided_pvalues
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -52,8 +53,7 @@ def shares(record: FitRecord) -> FloatMatrix:
 
 def p_values(record: FitRecord) -> FloatVector:
     """Two-sided p-values of "this coefficient is zero", shape (p,); NaN where there is no interval."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(2.0 * ndtr(-np.abs(debiased(record) / standard_errors(record))))
+    return two_sided_pvalues(debiased(record), standard_errors(record))
 
 
 def intervals(record: FitRecord, level: float, adjust: str | None = None) -> FloatMatrix:
@@ -85,7 +85,7 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
         given = reported(record)
         listed = given & selected(record)
         if listed.any():
-            critical = quantile(1.0 - (1.0 - level) * listed.sum() / given.sum())
+            critical = quantile(false_coverage_level(int(listed.sum()), int(given.sum()), 1.0 - level))
         centre = np.where(listed, centre, np.nan)
     ends = critical * standard_errors(record)
     return np.column_stack([centre - ends, centre + ends])

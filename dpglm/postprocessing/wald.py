@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.inference.contrasts import Contrasts, wald
-from dpglm.inference.interval_decision import interval_decisions
+from dpglm.inference.contrasts import Contrasts, interval_decisions, wald
 from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.content import Column

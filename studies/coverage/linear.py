@@ -18,9 +18,8 @@ from dpglm.data.coding.response import NumericResponse
 from dpglm.data.schema.schema import Schema
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.empirical import interval_model
-from dpglm.inference.interval_decision import interval_decisions
+from dpglm.inference.contrasts import Contrasts, interval_decisions
+from dpglm.inference.prior_scales import interval_model
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.methods.base import Problem
 from dpglm.methods.moments import Moments

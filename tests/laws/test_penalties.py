@@ -165,18 +165,18 @@ def test_derivatives_are_those_of_the_value(name, strength, beta, data):
     beta = beta * np.array(data.draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=4, max_size=4)))
     known = penalty.derivatives(beta)
     assert known is not None
-    slope, third_derivative_bound = known
+    slope, curvature = known
     h = 1e-4 * np.abs(beta)
     for j, e in enumerate(np.diag(h)):
         up, down = penalty.value(beta + e), penalty.value(beta - e)
         size = 1.0 + penalty.value(beta)
         # A central difference of relative width 1e-4 of powers up to two; half the jump of a
-        # third_derivative_bound at a knot.
+        # curvature at a knot.
         assert (up - down) / (2 * h[j]) == pytest.approx(slope[j], abs=1e-4 * strength + 1e-11 * size / h[j])
         ahead, behind = penalty.derivatives(beta + e)[0], penalty.derivatives(beta - e)[0]
         jump = 1.0 if name in ("scad", "mcp") else 0.0
         assert (ahead - behind) / (2 * h[j]) == pytest.approx(
-            third_derivative_bound[:, j],
+            curvature[:, j],
             abs=jump + 1e-4 * strength / abs(beta[j]) + 1e-10 * (1 + strength) / h[j],
         )
 
@@ -343,11 +343,11 @@ def test_strength_scales_with_the_loss():
 def test_derivatives_know_each_coefficient_its_scale_and_weight(name):
     penalty = penalties[name](strength=1.0, scale=(0.2, 3.0, 1.0), weights=(1.0, 2.0, 1.0))
     beta = np.array([1.7, -0.9, 0.0])
-    slope, third_derivative_bound = penalty.derivatives(beta)
+    slope, curvature = penalty.derivatives(beta)
     for j, e in enumerate(1e-5 * np.eye(3)[:2]):
         assert (penalty.value(beta + e) - penalty.value(beta - e)) / 2e-5 == pytest.approx(slope[j], abs=1e-8)
         apart = (penalty.derivatives(beta + e)[0] - penalty.derivatives(beta - e)[0]) / 2e-5
-        assert apart[:2] == pytest.approx(third_derivative_bound[:2, j], abs=1e-8)
+        assert apart[:2] == pytest.approx(curvature[:2, j], abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["adaptive_l1", "l1/2", "lq", "scad", "mcp"])
@@ -412,11 +412,11 @@ def test_group_prox_is_nonexpansive_and_zero_from_strength_max_on(strength, step
 def test_group_derivatives_are_those_of_the_value():
     penalty = penalties["group"](strength=0.7, groups=GROUPS)
     beta = np.array([1.0, -2.0, 0.5, 0.3, 1.5, -0.8])
-    slope, third_derivative_bound = penalty.derivatives(beta)
+    slope, curvature = penalty.derivatives(beta)
     for j, e in enumerate(1e-5 * np.eye(6)):
         assert (penalty.value(beta + e) - penalty.value(beta - e)) / 2e-5 == pytest.approx(slope[j], abs=1e-8)
         apart = penalty.derivatives(beta + e)[0] - penalty.derivatives(beta - e)[0]
-        np.testing.assert_allclose(apart / 2e-5, third_derivative_bound[:, j], atol=1e-8)
+        np.testing.assert_allclose(apart / 2e-5, curvature[:, j], atol=1e-8)
 
 
 @pytest.mark.parametrize(

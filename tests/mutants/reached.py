@@ -16,16 +16,15 @@ from tests.mutants.running import Child, each
 
 # A fingerprint of the code would see every fault there is; the others read no code or start a browser.
 EXCLUDED = ("tests/test_proofs.py", "tests/browser/", "tests/test_vignettes.py", "tests/mutants/")
-# Tests of speed find what a busy machine does.
-TIMED = ("test_calibration_on_the_hot_path_is_fast",)
 NEAR = ("dpglm/", "tests/laws/", "tests/oracles/", "tests/rooms/privacy/", "tests/rooms/curator/")
-NEAR += ("tests/rooms/mechanisms/noise/", "tests/rooms/mechanisms/", "tests/attacks/")
+NEAR += ("tests/rooms/mechanisms/", "tests/rooms/ledger/", "tests/rooms/papers/", "tests/attacks/")
 NEAR += ("tests/golden/test_golden_prices.py",)
 # What runs first; all else only for faults that these do not find.
 FIRST = (
     "dpglm/privacy",
-    "dpglm/noise",
-    "dpglm/releases",
+    "dpglm/mechanisms",
+    "dpglm/ledger",
+    "dpglm/papers",
     "dpglm/curator",
     "tests/oracles/",
     "tests/attacks/",
@@ -36,8 +35,9 @@ FIRST = (
 FIRST += (
     "tests/rooms/privacy/",
     "tests/rooms/curator/",
-    "tests/rooms/mechanisms/noise/",
     "tests/rooms/mechanisms/",
+    "tests/rooms/ledger/",
+    "tests/rooms/papers/",
 )
 LAWS = ("accounting", "cross_validation", "draws", "moments", "neighbours", "noise_of_releases", "plans")
 FIRST += tuple(f"tests/laws/test_{name}.py" for name in (*LAWS, "profiles", "worst_cases"))
@@ -77,7 +77,7 @@ class Reached:
         running = self._that_run(mutant)
         files = {test.partition("::")[0] for test in running}
         beside = {test for test in self.tests if test.partition("::")[0] in files and test.startswith(NEAR)}
-        if mutant.path.startswith(("dpglm/privacy/", "dpglm/noise/")):
+        if mutant.path.startswith(("dpglm/privacy/", "dpglm/mechanisms/noise/", "dpglm/ledger/")):
             beside |= {test for test in self.spawning if test.startswith(NEAR)}
         # The first stages know the tests in `FIRST` only: none of the others has been run by them.
         done, taken, seconds = set(self.quick(mutant)) if near else set(), list[str](), 0.0
@@ -124,7 +124,7 @@ def reached(folder: Path, watched: Sequence[str], *, kept: Path, jobs: int, firs
     for unit in units:
         good = set(answers[unit].get("good", ())) - set(answers[unit]["bad"])
         for test, seen in answers[unit].get("tests", {}).items():
-            if test in good and not test.endswith(TIMED):
+            if test in good:
                 lines = {name: frozenset(at) for name, at in seen["lines"].items()}
                 tests[test] = (float(seen["seconds"]), lines)
         spawning |= set(answers[unit].get("spawning", ())) & good

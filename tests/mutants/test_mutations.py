@@ -70,14 +70,14 @@ def test_texts_types_and_asserts_get_no_fault() -> None:
 
 
 def test_every_fault_of_the_package_is_code_that_differs_and_has_its_own_key() -> None:
-    keys = set()
-    for name, mutants in population(ROOMS).items():
+    everything = population(ROOMS)
+    for name, mutants in everything.items():
         source = (ROOT / name).read_bytes()
         whole = ast.dump(ast.parse(source))
-        for mutant in mutants[:: max(1, len(mutants) // 10)]:
+        for mutant in mutants[:: max(1, len(mutants) // 3)]:
             assert ast.dump(ast.parse(mutant.applied(source))) != whole, mutant
-        keys |= {mutant.key for mutant in mutants}
-    assert len(keys) == sum(len(mutants) for mutants in population(ROOMS).values())
+    keys = [mutant.key for mutants in everything.values() for mutant in mutants]
+    assert len(set(keys)) == len(keys)
 
 
 def test_a_key_stays_when_other_code_is_added_above() -> None:

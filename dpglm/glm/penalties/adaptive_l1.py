@@ -80,7 +80,7 @@ class AdaptiveL1(Separable):
     def slope(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return strength + np.zeros_like(size)
 
-    def third_derivative_bound(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return np.zeros_like(size)
 
     def shrink(self, size: FloatVector, strength: FloatVector, step: FloatVector) -> FloatVector:

@@ -124,11 +124,9 @@ class GroupL1(Penalty):
         norms, roots = self._norms(beta)
         labels = self.labels(beta.size)
         unit = beta / np.where(norms > 0.0, norms, 1.0)
-        third_derivative_bound = self.weight * roots / np.where(norms > 0.0, norms, np.inf)
+        curvature = self.weight * roots / np.where(norms > 0.0, norms, np.inf)
         together = labels[:, None] == labels[None, :]
-        curvature = third_derivative_bound[:, None] * (
-            np.eye(beta.size) - np.where(together, np.outer(unit, unit), 0.0)
-        )
+        curvature = curvature[:, None] * (np.eye(beta.size) - np.where(together, np.outer(unit, unit), 0.0))
         return self.weight * roots * unit, curvature
 
     def strength_max(self, gradient_at_zero: FloatVector, step: float = 1.0) -> float:

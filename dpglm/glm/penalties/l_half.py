@@ -84,7 +84,7 @@ class LHalf(Separable):
     def slope(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return 0.5 * strength / np.sqrt(size)
 
-    def third_derivative_bound(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return -0.25 * strength / (size * np.sqrt(size))
 
     def shrink(self, size: FloatVector, strength: FloatVector, step: FloatVector) -> FloatVector:

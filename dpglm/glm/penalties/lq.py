@@ -78,7 +78,7 @@ class Lq(Separable):
     def slope(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return self.q * strength * size ** (self.q - 1.0)
 
-    def third_derivative_bound(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return self.q * (self.q - 1.0) * strength * size ** (self.q - 2.0)
 
     def shrink(self, size: FloatVector, strength: FloatVector, step: FloatVector) -> FloatVector:

@@ -77,7 +77,7 @@ class MCP(Folded):
     def slope(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return np.maximum(strength - self.scales() * size / self.gamma, 0.0)
 
-    def third_derivative_bound(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         scale = self.scales()
         return np.where(scale * size < self.gamma * strength, -scale / self.gamma, 0.0)
 

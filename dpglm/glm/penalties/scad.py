@@ -80,7 +80,7 @@ class SCAD(Folded):
         middle = (self.a * strength - scale * size) / (self.a - 1.0)
         return np.clip(middle, 0.0, strength)
 
-    def third_derivative_bound(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         scale = self.scales()
         falling = (scale * size >= strength) & (scale * size < self.a * strength)
         return np.where(falling, -scale / (self.a - 1.0), 0.0)

@@ -67,7 +67,7 @@ class Separable(Penalty):
         """First derivative of each term, where ``size`` > 0."""
 
     @abstractmethod
-    def third_derivative_bound(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         """Second derivative of each term, where ``size`` > 0; from the right at a knot."""
 
     @abstractmethod
@@ -109,11 +109,7 @@ class Separable(Penalty):
 
     def derivatives(self, beta: FloatVector) -> tuple[FloatVector, FloatMatrix]:
         size, strength = np.where(beta == 0.0, 1.0, np.abs(beta)), self.strengths_of(beta.size)
-        slope, third_derivative_bound = (
-            np.sign(beta) * self.slope(size, strength),
-            self.third_derivative_bound(size, strength),
-        )
-        return slope, np.diag(third_derivative_bound)
+        return np.sign(beta) * self.slope(size, strength), np.diag(self.curvature(size, strength))
 
     def strength_max(self, gradient_at_zero: FloatVector, step: float = 1.0) -> float:
         pull = np.abs(gradient_at_zero)

@@ -112,8 +112,10 @@ class DPSC(Method):
         pure = privacy.delta == 0.0 and privacy.mu is None
         rounds = self.iterations or (ITERATIONS_PURE if pure else ITERATIONS)
         ridge = None if self.c is None else self.c * declared_rows(problem, self.name)
+        max_leverage = None
         if not problem.family.logistic:
             law, ridge, scale, price, mu = _bounded(privacy, rounds, ridge)
+            max_leverage = 1.0 / ridge
         elif pure:
             law, ridge, scale, price, mu = _pure(privacy, rounds, ridge)
         else:
@@ -123,7 +125,6 @@ class DPSC(Method):
             ridge, found = composable(each * math.sqrt(1.0 - RESIDUAL_SHARE), privacy.relation, ridge)
             scale = found.scale
         smooth = replace(problem, strength=None)
-        max_leverage = None if problem.family.logistic else 1.0 / ridge
         one = perturbed_objective(
             smooth, NoPenalty(), ridge=ridge, law=law, scale=scale, price=price, max_leverage=max_leverage
         )

@@ -9,12 +9,11 @@ import numpy as np
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.glm.penalties import Penalty
-from dpglm.inference.expected import expected_curvature
+from dpglm.inference.expected import expected_information
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Problem
 from dpglm.methods.iterated import bound_penalty, estimate, noise_level, prox
-from dpglm.methods.perturbed_objective import WEIGHT_MAX, WEIGHT_MAX_MARGIN
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 Schedule = Literal["constant", "sqrt"]
@@ -116,11 +115,8 @@ class Run:
 
     def _score_variance(self, size: int) -> float:
         """What a row should add to the variance of a penalised coordinate, the intercept taken out."""
-        family = self.problem.family
-        # Slopes are residuals of a response between 0 and 1, or between -1 and 1, or those of a margin.
-        weight = WEIGHT_MAX if family.likelihood and family.slope_max is not None else WEIGHT_MAX_MARGIN
-        weight = min(weight, self._clip**2)
-        expected = self.scaling.mixing.T @ expected_curvature(self.problem.geometry.term_columns, weight)
+        weight = min(self.problem.family.score_weight_max, self._clip**2)
+        expected = self.scaling.mixing.T @ expected_information(self.problem.geometry.term_columns, weight)
         each = np.einsum("ij,ji->i", expected, self.scaling.mixing)[self.scaling.penalised]
         return min(float(each.mean()), weight / size) if size else 0.0
 
@@ -143,7 +139,7 @@ def _step_sizes(eta: float | None, problem: Problem, scaling: Scaling) -> tuple[
     if eta is not None:
         return eta, eta
     most = problem.family.curvature_max
-    expected = expected_curvature(problem.geometry.term_columns, 1.0 if most is None else most)
+    expected = expected_information(problem.geometry.term_columns, 1.0 if most is None else most)
     found = scaling.mixing.T @ expected @ scaling.mixing
     sizes = []
     for mask in (scaling.penalised, ~scaling.penalised):

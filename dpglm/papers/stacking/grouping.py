@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.inference.expected import expected_curvature
+from dpglm.inference.expected import expected_information
 from dpglm.methods.base import Geometry
 from dpglm.papers.stacking.stack import MOST_MODELS
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
@@ -130,7 +130,7 @@ def loadings_of(
     weight; otherwise each group has.
     """
     known = terms_of(geometry)
-    square = np.diagonal(expected_curvature(geometry.term_columns, 1.0))
+    square = np.diagonal(expected_information(geometry.term_columns, 1.0))
     free = [block for block in geometry.term_columns if block.kind == "intercept"]
     loadings = np.zeros((len(groups), len(square)))
     share = (1.0 - INTERCEPT) if free else 1.0

@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
+from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
-from dpglm.mechanisms.predictor import squares
-from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.mechanisms.row_views import squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.composition import Event, GaussianEvent
@@ -189,7 +189,9 @@ class SubmodelMinimisers(Release):
         for minimiser, loadings in zip(self.minimisers, self.loadings, strict=True):
             columns = np.flatnonzero(loadings)
             inside, factors = np.ix_(columns, columns), np.outer(loadings[columns], loadings[columns])
-            group = minimiser.expected_noise(replace(rows, information=factors * rows.information[inside]))
+            group = noise_of_minimiser(
+                factors * rows.information[inside], minimiser.ridges, minimiser.deviation, rows.dispersion
+            )
             sampling[inside] += factors * group.sampling
             noise[inside] += factors * group.noise
         return EstimateNoise(sampling, noise)

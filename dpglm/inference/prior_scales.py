@@ -1,8 +1,8 @@
-"""Prior scales read off the released numbers: how large effects of one kind are.
+"""Empirical Bayes: prior scales of the effects of each kind, estimated from the released numbers.
 
 A point estimate may learn from the release itself how far to shrink, and gains much where noise hides most
 coefficients. Intervals rest on declared scales, but for one number: how far t may be from theta, which the
-noise of the curvature is multiplied by.
+noise of the information matrix is multiplied by.
 """
 
 from __future__ import annotations
@@ -34,30 +34,20 @@ def fitted_scales(model: LinearModel) -> ScoreAndInformation:
 
     .. math:: z \sim N(0, H T H + \Omega(T)),
 
-    with the noise of the curvature in Omega taken at theta ~ N(0, T). Post-processing of released and
-    declared numbers: it costs no privacy.
-
-    Parameters
-    ----------
-    model : LinearModel
-        With declared scales.
-
-    Returns
-    -------
-    ScoreAndInformation
-        The same numbers; ``term_columns`` with other prior scales.
+    with the noise of the information matrix in Omega taken at theta ~ N(0, T). The model has the declared
+    scales. Post-processing of released and declared numbers: it costs no privacy.
     """
     released = model.released
     factors = _factors(model)
-    return replace(released, term_columns=tuple(_scaled(block, factors) for block in released.term_columns))
+    return replace(released, term_columns=tuple(_scaled(term, factors) for term in released.term_columns))
 
 
 def interval_model(released: ScoreAndInformation) -> LinearModel:
     """The linear model that intervals rest on.
 
     The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared
-    scales alone it errs upwards where most effects are small, and through the noise of the curvature makes
-    intervals wider, by 6 % on two tables; with learned scales alone one large effect in a rare level was
+    scales alone it errs upwards where most effects are small, and makes intervals wider, by 6 % on two
+    tables; with learned scales alone one large effect in a rare level was
     covered .78 in 100 replications (``reports/coverage.md`` has the figures of the middle).
     """
     declared = LinearModel(released)
@@ -65,22 +55,22 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     return declared.with_gap(0.5 * (declared.products + learned.products))
 
 
-def _scaled(block: TermColumns, factors: dict[str, float]) -> TermColumns:
-    return replace(block, prior=block.prior * factors.get(block.kind, 1.0))
+def _scaled(term: TermColumns, factors: dict[str, float]) -> TermColumns:
+    return replace(term, prior=term.prior * factors.get(term.kind, 1.0))
 
 
 def _factors(model: LinearModel) -> dict[str, float]:
     """Best factor of each kind, by a search along one kind after the other."""
     released = model.released
-    kinds = [kind for kind in _KINDS if any(block.kind == kind for block in released.term_columns)]
+    kinds = [kind for kind in _KINDS if any(term.kind == kind for term in released.term_columns)]
     fixed, parts = _parts(model, kinds)
     powers = dict.fromkeys(kinds, 0.0)
 
-    def fit(trial: dict[str, float]) -> float:
+    def log_likelihood(trial: dict[str, float]) -> float:
         total = fixed + sum(4.0**power * parts[kind] for kind, power in trial.items())
         return _log_likelihood(total, model)
 
-    best = fit(powers)
+    best = log_likelihood(powers)
     for step in _STEPS:
         for _ in range(_ROUNDS):
             for kind in kinds:
@@ -89,10 +79,10 @@ def _factors(model: LinearModel) -> dict[str, float]:
                         trial = powers | {kind: powers[kind] + direction}
                         if not _LEAST <= trial[kind] <= _MOST:
                             break
-                        found = fit(trial)
-                        if not found > best:
+                        value = log_likelihood(trial)
+                        if not value > best:
                             break
-                        best, powers = found, trial
+                        best, powers = value, trial
     return {kind: 2.0**power for kind, power in powers.items()}
 
 
@@ -100,13 +90,13 @@ def _parts(model: LinearModel, kinds: list[str]) -> tuple[FloatMatrix, dict[str,
     """Covariance of z that does not depend on the factors, and what each kind adds per squared factor."""
     released = model.released
     centre = np.outer(released.centre, released.centre)
-    fixed = model.sampling + released.score_scale**2 * np.eye(released.size) + model.curvature_noise(centre)
+    fixed = model.sampling + released.score_scale**2 * np.eye(released.size) + model.information_noise(centre)
     parts = {}
     for kind in (*kinds, "intercept"):
         prior = np.concatenate(
-            [block.prior**2 if block.kind == kind else 0.0 * block.prior for block in released.term_columns]
+            [term.prior**2 if term.kind == kind else 0.0 * term.prior for term in released.term_columns]
         )
-        part = (model.design * prior) @ model.design + model.curvature_noise(np.diag(prior))
+        part = (model.design * prior) @ model.design + model.information_noise(np.diag(prior))
         if kind == "intercept":
             fixed = fixed + part
         else:

@@ -275,7 +275,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_streaming_memory_does_not_grow_with_the_rows(tmp_path):
     def peak(rows):
         path = tmp_path / f"{rows}.csv.gz"

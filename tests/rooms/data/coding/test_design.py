@@ -191,7 +191,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_memory_of_a_streamed_design_does_not_grow_with_the_rows(tmp_path):
     def peak(rows):
         path = tmp_path / f"{rows}.csv"

@@ -1,0 +1,82 @@
+"""The package works where ``papers/`` is not: they are additions, known through registries alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+# A user's day: fits by every method that stays, and everything that is done with a result.
+DAY = """
+import dpglm
+from dpglm.errors import DpglmError
+from dpglm.methods.base import methods
+
+assert {"moments", "nonprivate", "objective", "output"} <= set(methods), list(methods)
+assert not {"dpsc", "mpadmm", "pst-f", "pst-s", "ssadmm"} & set(methods), list(methods)
+women = dpglm.load_data("fair")
+formula = "affair ~ age + religious + yrs_married"
+choices = [
+    {"privacy": 1.0},
+    {"privacy": (1.0, 1e-6), "penalty": "none"},
+    {"privacy": (1.0, 1e-6), "penalty": "l1/2", "goal": "select", "method": "objective"},
+    {"privacy": (1.0, 1e-6), "penalty": "l1", "method": "output"},
+    {"privacy": None, "penalty": "l1"},
+    {"privacy": (1.0, 1e-6), "method": "moments", "family": "gaussian", "formula": "age ~ religious"},
+]
+for place, options in enumerate(choices):
+    fit = dpglm.fit(options.pop("formula", formula), women, seed=1, progress=False, **options)
+    again = dpglm.load(fit.save(f"{place}.json"))
+    assert str(again.summary()) == str(fit.summary())
+    assert again.to_html() == fit.to_html()
+    assert len(again.predict(women.head(3))) == 3
+    if fit.privacy.epsilon < float("inf"):
+        assert dpglm.audit(again, trials=200, seed=1, progress=False).passed
+schema = dpglm.Schema.of(women.attrs["dpglm.schema"])
+dpglm.plan(formula, schema, n=500, privacy=1.0, goal="predict").summary()
+for name in ("dpsc", "ssadmm", "pst-f"):
+    try:
+        dpglm.fit(formula, women, privacy=(1.0, 1e-6), method=name, progress=False)
+    except DpglmError as error:
+        assert "Expected:" in str(error), error
+    else:
+        raise AssertionError(name)
+print("the day is over")
+"""
+
+
+def copy_without_papers(folder: Path, *parts: str) -> Path:
+    """The repository's folders ``parts``, without the papers and the tests that are theirs."""
+    for part in parts:
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "papers"))
+    return folder
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_fits_files_reports_plans_and_audits_need_no_paper(tmp_path: Path) -> None:
+    done = run(copy_without_papers(tmp_path, "dpglm"), "-c", DAY)
+    assert done.stdout == "the day is over\n", done.stderr
+
+
+@pytest.mark.audit
+@pytest.mark.papers
+def test_all_other_tests_pass_without_papers(tmp_path: Path) -> None:
+    folder = copy_without_papers(tmp_path, "dpglm", "tests")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    done = run(folder, "-m", "pytest", "-m", "not audit and not papers", "-p", "no:cacheprovider", "tests")
+    assert done.returncode == 0, done.stdout[-3000:]
