@@ -83,7 +83,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
         y=Names(tuple(record.names[j] for j in drawn), frozenset(hollow)),
         marks=(
             Rule(0.0, "x", "zero"),
-            Intervals(filled, *bars[at[filled]].T.tolist(), caps=forest),
+            Intervals(filled, bars[at[filled], 0].tolist(), bars[at[filled], 1].tolist(), caps=forest),
             *(
                 Points(dots[at[rows]].tolist(), rows, role, label)
                 for rows, role, label in ((filled, "point", labels[0]), (hollow, "hollow", labels[1]))
