@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.spending import LedgerState
-from dpglm.privacy.accounting import gdp_delta
+from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Axis, Band, Bars, Curve, Figure, Names, Note, Points, Rows, Rule
 from dpglm.report.section import price, shown
