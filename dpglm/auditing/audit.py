@@ -16,9 +16,9 @@ from dpglm.auditing.result import Audit, AuditRow
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.privacy.accounting import gdp_epsilon
-from dpglm.privacy.composition import Event, PureEvent, basic_composition, composed_profile
-from dpglm.privacy.events import gaussian_mu
+from dpglm.privacy.accountant import basic_composition, composed_profile
+from dpglm.privacy.events import Event, PureEvent, gaussian_mu
+from dpglm.privacy.gdp import gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.spec.arguments import number_of
 from dpglm.spec.run import counting
