@@ -12,8 +12,7 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
 from dpglm.mechanisms.base import Release, Rows, WorstCase
-from dpglm.mechanisms.exact_table import Setting, Table, mean_loss
-from dpglm.mechanisms.folds import fold
+from dpglm.mechanisms.exact_table import Setting, Table, fold, mean_loss
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation

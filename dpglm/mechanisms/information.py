@@ -8,14 +8,22 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.mechanisms import why
-from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
-from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece, outer_products
+from dpglm.mechanisms.audit_statistics import noise_log_ratio, one_piece, outer_products
+from dpglm.mechanisms.base import (
+    CHOSEN,
+    IDEAL_NOISE,
+    SUMS,
+    Release,
+    Rows,
+    WorstCase,
+    require_bounded_slopes,
+    require_positive,
+)
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.predictor import finite, predictor
+from dpglm.mechanisms.row_views import finite, predictor
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
@@ -56,7 +64,7 @@ class Information(Release):
 
     References
     ----------
-    ``curvature.md`` beside this file.
+    ``information.md`` beside this file.
     """
 
     family: Family
@@ -74,19 +82,8 @@ class Information(Release):
         return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
 
     def __post_init__(self) -> None:
-        curvature_max = self.family.curvature_max
-        if self.family.slope_range != 1.0 or curvature_max is None or curvature_max > 1.0:
-            raise MethodError(
-                f"family {self.family.name!r} in a release of curvature",
-                expected="a loss with slopes in an interval of length 1, whose curvature is at most 1",
-                remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
-            )
-        if not 0.0 < self.scale < math.inf:
-            raise MethodError(
-                f"scale={self.scale!r}",
-                expected="scale > 0, finite",
-                remedy="Let a method calibrate the release.",
-            )
+        require_bounded_slopes(self.family, "an information matrix")
+        require_positive(self, "scale")
         if self.law == "gaussian":
             grid_step(self.scale, self.weight_max, self.span.size * (self.span.size + 1) // 2)
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpglm.auditing.bounding import Found, bounded
-from dpglm.auditing.claim import release_claim, whole_claim
+from dpglm.auditing.bounds import Found, bounded
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
 from dpglm.auditing.result import Audit, AuditRow
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.privacy.accounting import gdp_epsilon
+from dpglm.privacy.composition import Event, PureEvent, basic_composition, composed_profile
+from dpglm.privacy.events import gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.spec.progress import counting
+from dpglm.spec.run import counting
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan
+
 
 WHOLE: Final = "whole method"
 _FEWEST, _MOST = 200, 10**9
@@ -138,3 +143,40 @@ def _confidence(confidence: object) -> float:
             remedy="Use confidence=0.9999.",
         )
     return float(confidence)  # type: ignore[arg-type]  # a number, as just checked
+
+
+# Points of a profile that is neither pure nor Gaussian.
+_POINTS = 21
+
+
+def whole_claim(plan: PricedReleases) -> Guarantee:
+    """What the plan promises; the numbers are audited even where a seed took the promise away."""
+    return replace(plan.guarantee, private=True, reason="")
+
+
+def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
+    """What one release of the plan promises, given all earlier ones.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> plan = dpglm.plan("y ~ x", {"y": (0, 1), "x": (0, 9)}, privacy=1.0, family="gaussian")
+    >>> release_claim(plan.releases, plan.releases.releases[0]).epsilon
+    1.0
+    """
+    whole = whole_claim(plan)
+    if len(plan.releases) == 1:
+        return whole
+    events: list[Event] = [event for _, event in release.events(whole.relation)]
+    common = {"relation": whole.relation, "unit": whole.unit}
+    if all(isinstance(event, PureEvent) for event in events):
+        return Guarantee(basic_composition(events, 0.0), 0.0, "pure", **common)  # type: ignore[arg-type]
+    mus = [found for found in map(gaussian_mu, events) if found is not None]
+    delta = whole.delta
+    if len(mus) == len(events):
+        mu = math.hypot(*mus)
+        return Guarantee(gdp_epsilon(mu, delta), delta, "gdp", mu=mu, **common)  # type: ignore[arg-type]
+    epsilon = basic_composition(events, delta)
+    grid = np.linspace(0.0, 1.5 * epsilon, _POINTS)
+    curve = tuple(zip(grid.tolist(), composed_profile(events, grid.tolist()).tolist(), strict=True))
+    return Guarantee(epsilon, delta, "approximate", curve=curve, **common)  # type: ignore[arg-type]
