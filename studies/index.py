@@ -13,10 +13,7 @@ from studies.study import Study
 
 STUDIES = ("coverage", "dpsc", "radmm", "stacking", "hospitals")
 NAME = "index.html"
-EXAMPLES = (
-    "Privacy reports as `fit.report()` writes them, from seeded fits to public data. Seeded noise is not "
-    "private: each report says so."
-)
+EXAMPLES = "Privacy reports as `fit.report()` writes them, for fits to public and simulated data."
 
 
 def study(name: str) -> Study[Any]:
