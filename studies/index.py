@@ -13,7 +13,9 @@ from studies.study import Study
 
 STUDIES = ("coverage", "dpsc", "radmm", "stacking", "hospitals")
 NAME = "index.html"
-EXAMPLES = "Privacy reports as `fit.report()` writes them, for fits to public and simulated data."
+EXAMPLES = (
+    "Privacy reports as `fit.report()` writes them, of fits to a public survey and to simulated tables."
+)
 
 
 def study(name: str) -> Study[Any]:

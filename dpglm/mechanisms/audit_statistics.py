@@ -26,7 +26,7 @@ def worst_case_rows(family: Family, relation: Relation, size: int) -> tuple[Arra
     Offsets keep slopes at 1 wherever the coefficients are.
     """
     axis = np.eye(size, 1, dtype=np.float32)
-    if family.counts:  # a response of 0 and a mean at the bound: slope 1, not -1
+    if family.response_kind == "count":  # a response of 0 and a mean at the bound: slope 1, not -1
         first = ArrayChunk(axis, np.array([0.0]), np.array([FAR]))
         second = ArrayChunk(-axis, np.array([0.0]), np.array([FAR]))
     else:

@@ -14,8 +14,8 @@ from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
 from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What a guarantee takes for granted, in the words that travel with it.
@@ -127,6 +127,21 @@ class Release(ABC):
     @abstractmethod
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """Neighbouring tables for the audit, with ``size`` coded columns."""
+
+
+class UnclaimedRelease(Release):
+    """A release that promises nothing: no private plan has it."""
+
+    premises: ClassVar[tuple[str, ...]] = ()
+
+    def sensitivity(self, relation: Relation) -> float:
+        return math.inf
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        raise AssertionError(f"{self.name} has no price: it is never part of a private plan")
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        raise AssertionError(f"{self.name} makes no claim to be audited")
 
 
 def release_error(found: str, expected: str) -> MethodError:

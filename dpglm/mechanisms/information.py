@@ -27,8 +27,8 @@ from dpglm.mechanisms.row_views import finite, predictor
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.
@@ -199,7 +199,7 @@ class Information(Release):
         axes = np.eye(size, min(size, 2), dtype=np.float32)
         offset, y = np.array([0.0 if self.what == "curvature" else -_FAR]), np.array([1.0])
         none = np.array([_FAR])
-        if self.family.counts:  # a mean at the bound, or beyond it, with a response of 0
+        if self.family.response_kind == "count":  # a mean at the bound, or beyond it, with a response of 0
             at_bound = math.log(float(self.family.mean(np.array([_FAR]))[0]))
             offset = np.array([at_bound if self.what == "curvature" else _FAR])
             y, none = np.array([0.0]), np.array([_FAR if self.what == "curvature" else -_FAR])

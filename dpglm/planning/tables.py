@@ -66,7 +66,7 @@ def summary(expected: Expectation) -> Table:
         for j, name in enumerate(expected.names)
     )
     headings = (heading.format(level=f"{100 * expected.level:g} %") for heading in HEADINGS)
-    rate = f"{expected.rate:g}" if expected.model.family.binary else ABSENT
+    rate = f"{expected.rate:g}" if expected.model.family.response_kind == "binary" else ABSENT
     facts = (("Rows", f"{count(expected.n)} expected"), ("Rate", rate))
     notes = (*_notes(expected), expected.plan.guarantee.statement())
     columns = (Column("term", "left"), *map(Column, headings))

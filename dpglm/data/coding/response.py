@@ -6,7 +6,7 @@ A response y stands for ``shift + unit * coded``: fitted values go back to the u
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,11 +199,15 @@ def response_of(schema: Schema, name: str, family: Family, *, centred: bool) -> 
     >>> response_of(Schema.of({"n": (0, 20)}), "n", families["gaussian"](), centred=True).unit
     10.0
     """
-    if family.binary:
-        return BinaryResponse.of(schema, name)
-    if family.counts:
-        return NumericResponse.count(schema, name)
-    return NumericResponse.of(schema, name, centred=centred)
+    match family.response_kind:
+        case "binary":
+            return BinaryResponse.of(schema, name)
+        case "count":
+            return NumericResponse.count(schema, name)
+        case "number":
+            return NumericResponse.of(schema, name, centred=centred)
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _declaration_error(name: str, variable: Variable, *, expected: str, remedy: str) -> SchemaError:
