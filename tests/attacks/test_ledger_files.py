@@ -13,8 +13,7 @@ import pytest
 
 import dpglm
 from dpglm.errors import BudgetExceeded, LedgerError, PrivacyError
-from dpglm.ledger import log
-from dpglm.ledger import records
+from dpglm.ledger import log, records
 from dpglm.ledger.ledger import Ledger
 from tests.attacks.ledgers import pure, ran
 from tests.test_bad_input import SCHEMA, private_rows

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import BudgetExceeded, DpglmError, LedgerError, PrivacyError
-from dpglm.ledger import log
-from dpglm.ledger import records
+from dpglm.ledger import log, records
 from dpglm.ledger.ledger import Balance, Charge, Ledger
 from dpglm.ledger.log import TABLES, TRIGGERS
 from dpglm.ledger.odometer import PrivacyFilter
