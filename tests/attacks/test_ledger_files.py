@@ -17,6 +17,7 @@ from dpglm.ledger import log as journal
 from dpglm.ledger import records as book
 from dpglm.ledger.ledger import Ledger
 from tests.attacks.ledgers import pure, ran
+from tests.effort import quick
 from tests.test_bad_input import SCHEMA, private_rows
 
 
@@ -208,7 +209,7 @@ except LedgerError as error:
 """
 
 
-@pytest.mark.parametrize("room", [0, 100, 600])
+@pytest.mark.parametrize("room", quick([0, 100, 600], 100))
 def test_a_disk_without_room_for_the_charge_pays_for_no_release(ledger: Ledger, room: int) -> None:
     pytest.importorskip("resource")
     told = ran(FULL_DISK, ledger.path, room)
