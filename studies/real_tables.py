@@ -34,34 +34,25 @@ class TableError(LookupError):
 
 
 @dataclass(frozen=True)
-class RealTable:
-    """One real table: its file, what it must hash to, its public schema.
+class RealFile:
+    """A public file that is not ours to hand out.
 
     Parameters
     ----------
     name : str
         How tests and studies call it.
     file : str
-        File name in the data folder: gzipped CSV with a header row, missing values empty.
+        File name in the data folder.
     sha256 : str
         Hash of the file that the published figures were made with.
-    response : str
-        Column of the response; the schema makes it binary where the file has more levels.
     rows : int
         Published number of rows.
-    left_out : tuple of str
-        Columns that `formula` leaves out: identifiers, sites, columns computed from other columns.
-    unit : str
-        What one row is, in words.
     """
 
     name: str
     file: str
     sha256: str
-    response: str
     rows: int
-    left_out: tuple[str, ...] = ()
-    unit: str = "one row"
 
     @property
     def path(self) -> Path:
@@ -72,7 +63,46 @@ class RealTable:
         TableError
             No such file.
         """
-        return _path(self)
+        home = folder()
+        if home is None or not (home / self.file).is_file():
+            raise TableError(absence(self.name))
+        return home / self.file
+
+    def check(self) -> Path:
+        """`path`, after its hash was compared with `sha256`.
+
+        Raises
+        ------
+        TableError
+            No such file, or another file under its name.
+        """
+        path = self.path
+        found = file_sha256(path)
+        if found != self.sha256:
+            raise TableError(
+                f"real table {self.name!r}: {self.file} is not the file that the figures were made with "
+                f"(SHA-256 {found}, expected {self.sha256}): see data/SOURCES.md for how that file is made"
+            )
+        return path
+
+
+@dataclass(frozen=True)
+class RealTable(RealFile):
+    """A table with its public schema: a gzipped CSV file with a header row, missing values empty.
+
+    Parameters
+    ----------
+    response : str
+        Column of the response; the schema makes it binary where the file has more levels.
+    left_out : tuple of str
+        Columns that `formula` leaves out: identifiers, sites, columns computed from other columns.
+    unit : str
+        What one row is, in words.
+    """
+
+    response: str
+    left_out: tuple[str, ...] = ()
+    unit: str = "one row"
 
     @property
     def schema_path(self) -> Path:
@@ -98,44 +128,10 @@ class RealTable:
         terms = [name for name in self.schema().variables if name not in skip]
         return f"{quoted(self.response)} ~ " + " + ".join(quoted(name) for name in terms)
 
-    def check(self) -> Path:
-        """`path`, after its hash was compared with `sha256`.
-
-        Raises
-        ------
-        TableError
-            No such file, or another file under its name.
-        """
-        return _checked(self)
-
 
 @dataclass(frozen=True)
-class RealArrays:
-    """Real data that are a matrix and not a table of named columns: pixels, or counts of words.
-
-    Parameters
-    ----------
-    name, file, sha256 : str
-        As in `RealTable`; the file is an ``.npz`` archive.
-    rows : int
-        Published number of rows.
-    """
-
-    name: str
-    file: str
-    sha256: str
-    rows: int
-
-    @property
-    def path(self) -> Path:
-        """The file on this machine.
-
-        Raises
-        ------
-        TableError
-            No such file.
-        """
-        return _path(self)
+class RealArrays(RealFile):
+    """A matrix and not a table of named columns, in an ``.npz`` archive: pixels, or counts of words."""
 
     def load(self) -> dict[str, Any]:
         """All arrays of the file by name."""
@@ -143,34 +139,6 @@ class RealArrays:
 
         with np.load(self.path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-
-    def check(self) -> Path:
-        """`path`, after its hash was compared with `sha256`.
-
-        Raises
-        ------
-        TableError
-            No such file, or another file under its name.
-        """
-        return _checked(self)
-
-
-def _path(real: RealTable | RealArrays) -> Path:
-    home = folder()
-    if home is None or not (home / real.file).is_file():
-        raise TableError(absence(real.name))
-    return home / real.file
-
-
-def _checked(real: RealTable | RealArrays) -> Path:
-    path = real.path
-    found = file_sha256(path)
-    if found != real.sha256:
-        raise TableError(
-            f"real table {real.name!r}: {real.file} is not the file that the figures were made with "
-            f"(SHA-256 {found}, expected {real.sha256}): see data/SOURCES.md for how that file is made"
-        )
-    return path
 
 
 def folder() -> Path | None:
@@ -216,7 +184,7 @@ def available(name: str) -> bool:
 
 
 def absence(name: str) -> str:
-    """Why a test skips: what is missing and how to mend it."""
+    """Why a test skips: what is missing and how to get it."""
     return f"real table {name!r} not found: set {VARIABLE}, see data/SOURCES.md"
 
 

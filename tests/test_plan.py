@@ -26,7 +26,7 @@ from dpglm.inference.prior_scales import interval_model
 from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_moments, expected_quantiles
-from dpglm.planning.summary import release_lines
+from dpglm.planning.tables import release_lines
 from studies.real_tables import require
 
 FAIR = (

@@ -9,9 +9,14 @@ import pandas as pd
 import pytest
 
 import dpglm
+from dpglm.glm.families import families
+from dpglm.glm.penalties import penalties
+from dpglm.methods.base import methods
 from vignettes import demo, pages
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = tuple(sorted((ROOT / "docs").glob("*.md")))
 
 
 def test_the_demo_prints_intervals_and_writes_both_reports(
@@ -29,24 +34,37 @@ def test_the_demo_prints_intervals_and_writes_both_reports(
     assert " ".join(printed.split()).count("50 % of the budget") == 2
 
 
-def test_every_python_block_of_the_readme_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.stem)
+def test_every_python_block_of_the_readme_and_the_docs_runs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ages = [20 + place % 70 for place in range(300)]
     pd.DataFrame(
         {"readmitted": ["no", "yes", "no"] * 100, "age": ages, "ward": ["A", "B", "C"] * 100}
     ).to_csv("patients.csv", index=False)
-    found = list(pages.blocks(README))
-    assert found
     scope: dict[str, object] = {}
-    for block in found:
+    for block in pages.blocks(path.read_text(encoding="utf-8")):
         exec(block.code, scope)
-    assert (tmp_path / "fair.html").exists()
+    if path.stem == "README":
+        assert (tmp_path / "fair.html").exists()
+    if path.stem == "guide":
+        ledger = scope["ledger"]
+        assert isinstance(ledger, dpglm.Ledger)
+        assert ledger.spent.epsilon == 1.0
+
+
+def test_the_plan_of_the_guide_says_which_levels_to_merge(capsys: pytest.CaptureFixture[str]) -> None:
+    (plan, *_) = pages.blocks((ROOT / "docs" / "guide.md").read_text(encoding="utf-8"))
+    exec(plan.code, {})
     assert "Merge levels sea and mine of job" in capsys.readouterr().out
-    ledger = scope["ledger"]
-    assert isinstance(ledger, dpglm.Ledger)
-    assert ledger.spent.epsilon == 1.0
+
+
+def test_the_docs_name_every_family_penalty_and_method() -> None:
+    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    for registry in (families, penalties, methods):
+        for name in registry:
+            assert f'"{name}"' in text, name
 
 
 def test_the_readme_shows_the_table_that_its_first_block_prints(
@@ -100,8 +118,7 @@ def test_every_vignette_with_a_seed_says_that_it_is_not_private() -> None:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    root = Path(__file__).parent.parent
-    for path in (root / "README.md", root / "CONTRIBUTING.md", *pages.PAGES):
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS, *pages.PAGES):
         text = path.read_text(encoding="utf-8")
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
             assert (path.parent / target).exists(), f"{path.name}: {target}"

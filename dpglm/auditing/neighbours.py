@@ -132,7 +132,7 @@ def declared_neighbours(
     """
     X, offsets = corners(schema, encoder)
     longest = _longest(X)
-    low, high = _responses(family)
+    low, high = family.worst_case_responses
 
     def table(rows: Sequence[tuple[int, float]], rest: Sequence[tuple[int, float]] = ()) -> Table:
         count = REST // len(rest) if rest else 0
@@ -184,15 +184,6 @@ def corners(schema: Schema, encoder: RowEncoder) -> tuple[FloatBlock, FloatVecto
     X, offsets, usable = encoder.encode(columns or {"": np.zeros(1)})
     kept = np.flatnonzero(usable)
     return np.ascontiguousarray(X[:, kept]), None if offsets is None else offsets[kept]
-
-
-def _responses(family: Family) -> tuple[float, float]:
-    """Two coded responses: with the second one, the row differs most from a fit to the first one."""
-    if family.binary:
-        return 0.0, 1.0
-    if family.counts:  # a mean at the bound with a response of 0 has slope 1
-        return float(family.mean(np.array([1e3]))[0]), 0.0
-    return -1.0, 1.0
 
 
 def _longest(X: NDArray[Any]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpglm.auditing.claim import words
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import bounds_figure
 from dpglm.report.plots import draw
@@ -180,3 +179,17 @@ class Audit:
             refuted=[row.refuted for row in self.rows],
         )
         return draw(figure, ax=ax)
+
+
+def words(claim: Guarantee) -> str:
+    """The claim as it stands in a table.
+
+    Examples
+    --------
+    >>> words(Guarantee(1.0, 1e-6, "approximate", "replace-one", "one row"))
+    'epsilon 1, delta 1e-6'
+    """
+    if claim.definition == "pure":
+        return f"epsilon {budget(claim.epsilon)}"
+    pair = f"epsilon {budget(claim.epsilon)}, delta {budget(claim.delta)}"
+    return pair if claim.mu is None else f"mu {budget(claim.mu)} ({pair})"

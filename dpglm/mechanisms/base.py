@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from dpglm.errors import MethodError
+from dpglm.glm.families import Family
+from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
 from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What a guarantee takes for granted, in the words that travel with it.
@@ -123,3 +127,72 @@ class Release(ABC):
     @abstractmethod
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """Neighbouring tables for the audit, with ``size`` coded columns."""
+
+
+def release_error(found: str, expected: str) -> MethodError:
+    """For numbers of a release that no method gives it."""
+    return MethodError(found, expected=expected, remedy="Let a method calibrate the release.")
+
+
+def require_positive(release: Release, *names: str) -> None:
+    """Refuse fields that are not positive finite numbers.
+
+    Raises
+    ------
+    MethodError
+        Names the first one.
+    """
+    for name in names:
+        value = getattr(release, name)
+        if not 0.0 < value < math.inf:
+            raise release_error(f"{name}={value!r}", f"{name} > 0, finite")
+
+
+def require_public_rows(relation: Relation, penalty_rows: float | None) -> None:
+    """Refuse a penalty per row of a private number of rows.
+
+    Raises
+    ------
+    MethodError
+        Under add-remove without a public number.
+    """
+    if relation == "add-remove" and penalty_rows is None:
+        raise MethodError(
+            "a penalty per row under add-remove, where the number of rows is private",
+            expected="a public number of rows",
+            remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
+        )
+
+
+def require_convex(penalty: Penalty, where: str) -> None:
+    """Refuse a penalty whose minimiser may jump.
+
+    Raises
+    ------
+    MethodError
+        It is not convex.
+    """
+    if not penalty.convex:
+        raise MethodError(
+            f"penalty {penalty.name!r} in {where}",
+            expected="a convex penalty: a global minimiser of another one may jump",
+            remedy="Use penalty='l1', 'l2', 'elastic_net' or 'none'.",
+        )
+
+
+def require_bounded_slopes(family: Family, where: str, *, curvature: bool = True) -> None:
+    """Refuse a family whose slopes lie in no interval of length 1, or whose curvature exceeds 1.
+
+    Raises
+    ------
+    MethodError
+        The proofs do not cover it.
+    """
+    most = family.curvature_max
+    if family.slope_range != 1.0 or (curvature and (most is None or most > 1.0)):
+        also = ", whose curvature is at most 1" if curvature else ""
+        raise MethodError(
+            f"family {family.name!r} in {where}",
+            expected=f"a loss with slopes in an interval of length 1{also}",
+            remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
+        )

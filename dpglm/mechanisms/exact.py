@@ -12,13 +12,12 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
 from dpglm.mechanisms.base import Release, Rows, WorstCase
-from dpglm.mechanisms.exact_table import Setting, Table, mean_loss
-from dpglm.mechanisms.folds import fold
+from dpglm.mechanisms.exact_table import Setting, Table, fold, mean_loss
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
 from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import Event
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 

@@ -1,4 +1,4 @@
-"""Exact solutions on one table, strength by strength: minima, or stationary points."""
+"""Exact solutions on one table or on folds of it, strength by strength: minima, or stationary points."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
 from dpglm.mechanisms.base import Rows
+from dpglm.mechanisms.row_views import RowSubset
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss
+from dpglm.optim.rows import ChunkLoss, RowChunk
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Makes the minimiser of separable data finite; moves any other one by less than its printed digits.
@@ -23,6 +24,8 @@ STATIONARY = 1e-6
 _LASSOS = 20
 # Iterations of ADMM from a second start once the first has led somewhere.
 _FEW = 150
+# Numbers of a fold that are kept in memory instead of being cut out of the table at each read: 256 MiB.
+_KEPT = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,3 +160,30 @@ def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
         total += float(family.loss(eta, block.y).sum())
         count += len(eta)
     return total / max(count, 1)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows in memory."""
+
+    size: int
+    pieces: tuple[RowChunk, ...]
+
+    def row_count(self) -> int:
+        return sum(len(block.y) for block in self.pieces)
+
+    def chunks(self) -> tuple[RowChunk, ...]:
+        return self.pieces
+
+
+def fold(rows: Rows, folds: int, place: int, *, held: bool) -> Rows:
+    """Every ``folds``-th row of a table from ``place`` on, or all others; in memory if it is small."""
+
+    def holds(first: int, count: int) -> BoolVector:
+        inside: BoolVector = (first + np.arange(count)) % folds == place
+        return inside if held else ~inside
+
+    part = RowSubset(rows, holds)
+    if part.row_count() * part.size > _KEPT:
+        return part
+    return Kept(part.size, tuple(part.chunks()))

@@ -12,16 +12,24 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.mechanisms import why
-from dpglm.mechanisms.base import CHOSEN, LAWS, SUMS, Release, Rows, WorstCase
+from dpglm.mechanisms.audit_statistics import worst_case_rows
+from dpglm.mechanisms.base import (
+    CHOSEN,
+    LAWS,
+    SUMS,
+    Release,
+    Rows,
+    WorstCase,
+    release_error,
+    require_positive,
+)
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.predictor import finite, predictor
-from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.mechanisms.row_views import finite, predictor
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import SampledGaussianEvent
+from dpglm.privacy.events import Event, GaussianEvent, SampledGaussianEvent
 from dpglm.typing import BoolVector, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.
@@ -75,17 +83,15 @@ class Gradient(Release):
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS)
 
     def __post_init__(self) -> None:
-        for name in ("scale", "clip"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise _refused(f"{name}={getattr(self, name)!r}", f"{name} > 0, finite")
+        require_positive(self, "scale", "clip")
         if not 0.0 < self.rate <= 1.0 or (self.sampling == "all" and self.rate != 1.0):
-            raise _refused(
+            raise release_error(
                 f"rate={self.rate!r} with sampling={self.sampling!r}", "a rate in (0, 1], 1 for all"
             )
         if self.sampling not in ("all", "poisson", "fixed"):
-            raise _refused(f"sampling={self.sampling!r}", "'all', 'poisson' or 'fixed'")
+            raise release_error(f"sampling={self.sampling!r}", "'all', 'poisson' or 'fixed'")
         if self.parts < 1 or (self.parts > 1 and self.sampling != "all"):
-            raise _refused(f"parts={self.parts!r} with sampling={self.sampling!r}", "parts of all rows")
+            raise release_error(f"parts={self.parts!r} with sampling={self.sampling!r}", "parts of all rows")
         self.require_grid(1)
 
     def require_grid(self, size: int) -> None:
@@ -198,7 +204,3 @@ class Gradient(Release):
         first, second = worst_case_rows(self.family, relation, size)
         direction = np.tile(np.eye(size)[0], self.parts)
         return WorstCase(first, second, direction, at=np.zeros(self.parts * size))
-
-
-def _refused(found: str, expected: str) -> MethodError:
-    return MethodError(found, expected=expected, remedy="Let a method calibrate the release.")

@@ -8,19 +8,27 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.mechanisms import why
-from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, SUMS, Release, Rows, WorstCase
-from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece, outer_products
+from dpglm.mechanisms.audit_statistics import noise_log_ratio, one_piece, outer_products
+from dpglm.mechanisms.base import (
+    CHOSEN,
+    IDEAL_NOISE,
+    SUMS,
+    Release,
+    Rows,
+    WorstCase,
+    require_bounded_slopes,
+    require_positive,
+)
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.predictor import finite, predictor
+from dpglm.mechanisms.row_views import finite, predictor
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.
@@ -56,7 +64,7 @@ class Information(Release):
 
     References
     ----------
-    ``curvature.md`` beside this file.
+    ``information.md`` beside this file.
     """
 
     family: Family
@@ -74,19 +82,8 @@ class Information(Release):
         return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
 
     def __post_init__(self) -> None:
-        curvature_max = self.family.curvature_max
-        if self.family.slope_range != 1.0 or curvature_max is None or curvature_max > 1.0:
-            raise MethodError(
-                f"family {self.family.name!r} in a release of curvature",
-                expected="a loss with slopes in an interval of length 1, whose curvature is at most 1",
-                remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
-            )
-        if not 0.0 < self.scale < math.inf:
-            raise MethodError(
-                f"scale={self.scale!r}",
-                expected="scale > 0, finite",
-                remedy="Let a method calibrate the release.",
-            )
+        require_bounded_slopes(self.family, "an information matrix")
+        require_positive(self, "scale")
         if self.law == "gaussian":
             grid_step(self.scale, self.weight_max, self.span.size * (self.span.size + 1) // 2)
 
@@ -202,7 +199,7 @@ class Information(Release):
         axes = np.eye(size, min(size, 2), dtype=np.float32)
         offset, y = np.array([0.0 if self.what == "curvature" else -_FAR]), np.array([1.0])
         none = np.array([_FAR])
-        if self.family.counts:  # a mean at the bound, or beyond it, with a response of 0
+        if self.family.response_kind == "count":  # a mean at the bound, or beyond it, with a response of 0
             at_bound = math.log(float(self.family.mean(np.array([_FAR]))[0]))
             offset = np.array([at_bound if self.what == "curvature" else _FAR])
             y, none = np.array([0.0]), np.array([_FAR if self.what == "curvature" else -_FAR])

@@ -8,16 +8,25 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.errors import MethodError
 from dpglm.mechanisms import why
-from dpglm.mechanisms.base import CHOSEN, IDEAL_NOISE, LAWS, SUMS, Release, Rows, WorstCase
+from dpglm.mechanisms.base import (
+    CHOSEN,
+    IDEAL_NOISE,
+    LAWS,
+    SUMS,
+    Release,
+    Rows,
+    WorstCase,
+    release_error,
+    require_positive,
+)
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -105,20 +114,12 @@ class SecondMoments(Release):
         return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
 
     def __post_init__(self) -> None:
-        for name in ("scale", "gram_weight", "cross_weight", "square_weight", "count_weight"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise MethodError(
-                    f"{name}={getattr(self, name)!r}",
-                    expected=f"{name} > 0, finite",
-                    remedy="Let a method calibrate the release.",
-                )
+        require_positive(self, "scale", "gram_weight", "cross_weight", "square_weight", "count_weight")
         if self.law == "gaussian":
             grid_step(self.scale, self._least_sensitivity, self.size * (self.size + 3) // 2 + 2)
         if self.square_weight > self.cross_weight or self.count_weight > self.gram_weight:  # proof: weights
-            raise MethodError(
-                "weights out of order",
-                expected="square_weight <= cross_weight and count_weight <= gram_weight",
-                remedy="Let a method calibrate the release.",
+            raise release_error(
+                "weights out of order", "square_weight <= cross_weight and count_weight <= gram_weight"
             )
 
     def sensitivity(self, relation: Relation) -> float:

@@ -10,16 +10,24 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, TAIL, Release, Rows, WorstCase
-from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece
+from dpglm.mechanisms.audit_statistics import FAR, noise_log_ratio, one_piece
+from dpglm.mechanisms.base import (
+    CERTIFICATE,
+    CHOSEN,
+    IDEAL_NOISE,
+    TAIL,
+    Release,
+    Rows,
+    WorstCase,
+    release_error,
+)
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.worst_case_rows import FAR
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
 # Squared lengths are rounded down to multiples of this, so that their sum has no rounding error.
@@ -52,8 +60,7 @@ class NormClippedMinimiser(Release):
         min(c, 1 / |x|) x,      c = 1 / (margin * root mean square of |x|), between 1 and ``most``.
 
     With a ridge P for each coordinate the length of a row is the larger of |x| and of the square root of
-    ``x' P^-1 x / reach``, so that shortened rows are within the max_leverage, too. Released is c, followed by
-    the
+    ``x' P^-1 x / max_leverage``, so that clipped rows are within that, too. Released is c, followed by the
     minimiser; the coefficients of rows that were not shortened are c times it.
 
     Parameters
@@ -79,7 +86,7 @@ class NormClippedMinimiser(Release):
 
     References
     ----------
-    ``shortened.md`` beside this file.
+    ``norm_clipped.md`` beside this file.
     """
 
     minimiser: PerturbedMinimiser
@@ -137,18 +144,16 @@ class NormClippedMinimiser(Release):
         }
         for name, right in good.items():
             if not right:
-                raise MethodError(
+                raise release_error(
                     f"{name}={getattr(self, name)!r}",
-                    expected="length_scale > 0, finite; margin from 1e-3 to 1e3; most from 1 to 1e6",
-                    remedy="Let a method calibrate the release.",
+                    "length_scale > 0, finite; margin from 1e-3 to 1e3; most from 1 to 1e6",
                 )
         if self.minimiser.law == "gaussian":
             grid_step(self.length_scale, length_sensitivity("add-remove"), 2)
         if self.minimiser.claimed_epsilon is not None:
-            raise MethodError(
+            raise release_error(
                 f"a minimiser claimed at epsilon={self.minimiser.claimed_epsilon:g} after another release",
-                expected="claimed_epsilon=None, whose price composes",
-                remedy="Let a method calibrate the release.",
+                "claimed_epsilon=None, whose price composes",
             )
 
     def sensitivity(self, relation: Relation) -> float:

@@ -7,22 +7,35 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms import why
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
-from dpglm.mechanisms.leverage import WithinLeverage
-from dpglm.mechanisms.likelihood_ratio import noise_log_ratio, one_piece, perturbation_and_jacobian
+from dpglm.mechanisms.audit_statistics import perturbation_log_ratio, worst_case_rows
+from dpglm.mechanisms.base import (
+    CERTIFICATE,
+    CHOSEN,
+    LAWS,
+    TAIL,
+    Release,
+    Rows,
+    WorstCase,
+    release_error,
+    require_bounded_slopes,
+    require_convex,
+    require_positive,
+    require_public_rows,
+)
 from dpglm.mechanisms.noise.lattice import add_laplace, add_normal, grid_step, laplace_price
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.mechanisms.row_views import WithinLeverage
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss
-from dpglm.privacy.bounded import bounded_shift
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import (
+from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import (
     ApproximateEvent,
     BoundedSlopeEvent,
     Event,
@@ -30,9 +43,8 @@ from dpglm.privacy.composition import (
     PerturbedEvent,
     PureEvent,
 )
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.loss_bound import is_gaussian_at
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.privacy.joint_profile import is_gaussian_at
+from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 _SLACK = 1e-3
@@ -40,15 +52,14 @@ _SLACK = 1e-3
 _DIGITS = 2.0**45
 # A centre may be this many tolerances long: rounding in the certificate grows with the point it is about.
 CENTRE = 1e7
-_REMEDY = "Let a method calibrate the release."
 NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
 
 
 @dataclass(frozen=True, eq=False)
 class PerturbedMinimiser(Release):
-    r"""The minimiser of a randomly tilted objective, blurred by the solver's own error.
+    r"""The minimiser of a randomly perturbed objective, with noise that hides the solver's own error.
 
-    With rows x_i of norm at most 1 it releases ``theta + blur``, theta minimising
+    With rows x_i of norm at most 1 it releases ``theta + residual noise``, theta minimising
 
         sum_i loss(x_i'theta, y_i) + b'theta + theta' P theta / 2 + penalty(gamma),   theta = mixing @ gamma,
 
@@ -85,9 +96,9 @@ class PerturbedMinimiser(Release):
     claimed_epsilon : float or None
         With Gaussian noise: the epsilon at which the release is claimed as (epsilon, delta) by itself. None
         claims what composes with Gaussian releases: Gaussian differential privacy where every ridge is at
-        least ``2 scale**2`` or ``reach`` is None, and otherwise a `PerturbedEvent`. Families that are not
-        logistic have None only, and a `BoundedSlopeEvent`.
-    reach : float or None
+        least ``2 scale**2`` or ``max_leverage`` is None, and otherwise a `PerturbedEvent`. Families
+        that are not logistic have None only, and a `BoundedSlopeEvent`.
+    max_leverage : float or None
         Public bound on x' P^-1 x over all rows that the declared bounds allow; rows beyond it are read as
         zeros. Needed where ``ridge`` is an array; for a number it is 1 / ridge, and saying so asks for the
         claim that composes.
@@ -95,14 +106,11 @@ class PerturbedMinimiser(Release):
     Raises
     ------
     MethodError
-        A penalty that is not convex, a family without these bounds, a ridge that is not positive, an array of
-        ridges without max_leverage, a reach that every row of norm 1 exceeds, or a claim at one epsilon for a
-        family
-        that is not logistic.
+        A penalty that is not convex, a family without these bounds, or numbers that no theorem allows.
 
     References
     ----------
-    Theorems A1, A2, A2', A4, B and C in ``minimiser.md`` beside this file.
+    Theorems A1, A2, A2', A4, B and C in ``objective_perturbation.md`` beside this file.
     """
 
     family: Family
@@ -127,44 +135,25 @@ class PerturbedMinimiser(Release):
         return self.premises if self.law == "gamma" else (CHOSEN, CERTIFICATE)
 
     def __post_init__(self) -> None:
-        if not self.penalty.convex:
-            raise MethodError(
-                f"penalty {self.penalty.name!r} inside a perturbed objective",
-                expected="a convex penalty: a global minimiser of another one may jump",
-                remedy="Use penalty='l1', 'l2', 'elastic_net' or 'none'.",
-            )
-        curvature_max = self.family.curvature_max
-        if self.family.slope_range != 1.0 or curvature_max is None or curvature_max > 1.0:  # proof: slopes
-            raise MethodError(
-                f"family {self.family.name!r} in a perturbed objective",
-                expected="a family whose slopes stay in an interval of length 1, and curvatures in [0, 1]",
-                remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
-            )
+        require_convex(self.penalty, "a perturbed objective")
+        require_bounded_slopes(self.family, "a perturbed objective")  # proof: slopes
         if self.claimed_epsilon is not None and not self.family.logistic:
-            raise MethodError(
+            raise release_error(
                 f"a claim at one epsilon for family {self.family.name!r}",
-                expected="a logistic loss, whose slope is at most 1 and whose curvature is a(1 - a)",
-                remedy=_REMEDY,
+                "a logistic loss, whose slope is at most 1 and whose curvature is a(1 - a)",
             )
-        for name in ("scale", "tolerance", "residual_noise_scale"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise MethodError(
-                    f"{name}={getattr(self, name)!r}",
-                    expected=f"{name} > 0, finite",
-                    remedy=_REMEDY,
-                )
+        require_positive(self, "scale", "tolerance", "residual_noise_scale")
         ridge = np.asarray(self.ridge, dtype=np.float64)
         if ridge.ndim > 1 or ridge.size == 0 or not np.all((ridge > 0.0) & (ridge < math.inf)):
-            raise MethodError("a ridge", expected="ridge > 0, finite, a number or a vector", remedy=_REMEDY)
+            raise release_error("a ridge", "ridge > 0, finite, a number or a vector")
         # Rows may be declared a little shorter than 1; one number takes no advantage of that.
         least = 1.0 / float(ridge.max()) * (1.0 - (_SLACK if ridge.ndim else 0.0))
         if (self.max_leverage is None and ridge.ndim) or (
             self.max_leverage is not None and not self.max_leverage >= least
         ):
-            raise MethodError(
+            raise release_error(
                 f"max_leverage={self.max_leverage!r} with a largest ridge of {float(ridge.max()):g}",
-                expected="the largest x' P^-1 x of a row, at least 1 / max(ridge)",
-                remedy=_REMEDY,
+                "the largest x' P^-1 x of a row, at least 1 / max(ridge)",
             )
 
     @property
@@ -176,13 +165,13 @@ class PerturbedMinimiser(Release):
     def moved(self) -> float:
         """How far neighbours' answers lie apart at most where their minimisers are the same.
 
-        Twice the tolerance for each: once for the residual, once for rounding in it and in the tilt.
+        Twice the tolerance for each: once for the residual, once for rounding in it and in b.
         """
         return 2.0 * 2.0 * self.tolerance / self.least_ridge  # proof: residual
 
     @property
     def _max_leverage(self) -> float:
-        """x' P^-1 x at most, for rows within ``reach`` and of norm at most 1."""
+        """x' P^-1 x at most, for rows within ``max_leverage`` and of norm at most 1."""
         return min(1.0 / self.least_ridge, math.inf if self.max_leverage is None else self.max_leverage)
 
     def sensitivity(self, relation: Relation) -> float:
@@ -190,35 +179,22 @@ class PerturbedMinimiser(Release):
         return NEIGHBOURS[relation]  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        if relation == "add-remove" and self.penalty_rows is None:
-            raise MethodError(
-                "a penalty per row under add-remove, where the number of rows is private",
-                expected="a public number of rows",
-                remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
-            )
-        rate = 1.0 / self.scale
-        tilt: Event
+        require_public_rows(relation, self.penalty_rows)
+        if self.claimed_epsilon is None and self.law == "gaussian":
+            residual = GaussianEvent(self.moved / self.residual_noise_scale)
+            return (self.name, self._composable(relation)), ("solver residual", residual)
+        minimum: Event
         if self.law == "gamma":
-            tilt = PureEvent(self._pure(rate, relation))
-        elif self.claimed_epsilon is None:
-            tilt = self._composable(relation)
-            return (self.name, tilt), (
-                "solver residual",
-                GaussianEvent(self.moved / self.residual_noise_scale),
-            )
+            minimum = PureEvent(self._pure(1.0 / self.scale, relation))
         else:
-            at, max_leverage = (
-                [self.claimed_epsilon],
-                None if self.max_leverage is None else self._max_leverage,
-            )
-            delta = perturbed_profile(
-                at, self.scale, self.least_ridge, relation=relation, max_leverage=max_leverage
-            )
-            tilt = ApproximateEvent(self.claimed_epsilon, float(delta[0]))  # proof: profile
+            claimed = self.claimed_epsilon
+            assert claimed is not None, "what composes is above"
+            delta = self._claimed_profile(claimed, relation)
+            minimum = ApproximateEvent(claimed, float(delta[0]))  # proof: profile
         # Rows of norm sqrt(p) at most in the sum of absolute values.
         distance, size = self.moved * math.sqrt(len(self.mixing)), len(self.mixing)
         price = laplace_price(distance, self.residual_noise_scale, size)  # proof: blur
-        return (self.name, tilt), ("solver residual", PureEvent(price))
+        return (self.name, minimum), ("solver residual", PureEvent(price))
 
     @property
     def noise_scales(self) -> tuple[float, float]:
@@ -270,14 +246,15 @@ class PerturbedMinimiser(Release):
         return (*why.COMMON, why.BY_THEOREM[self._theorem(relation)[1]], *terms, why.RESIDUAL)
 
     def profile(self, epsilons: FloatVector, relation: Relation) -> FloatVector | None:
-        if self.claimed_epsilon is None:
+        if self.law == "gamma" or self.claimed_epsilon is None:
             return None
-        ((_, _), (_, residual)) = self.events(relation)
+        _, (_, residual) = self.events(relation)
         assert isinstance(residual, PureEvent)
-        deltas = perturbed_profile(
-            np.maximum(epsilons - residual.epsilon, 0.0), self.scale, self.least_ridge, relation=relation
-        )
+        deltas = self._claimed_profile(np.maximum(epsilons - residual.epsilon, 0.0), relation)
         return np.where(epsilons < residual.epsilon, 1.0, deltas)
+
+    def _claimed_profile(self, epsilons: ArrayLike, relation: Relation) -> FloatVector:
+        return perturbed_profile(epsilons, self.scale, self.least_ridge, relation=relation)
 
     def log_ratio(
         self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
@@ -288,13 +265,8 @@ class PerturbedMinimiser(Release):
         self, answers: FloatMatrix, first: Rows, second: Rows, factor: FloatVector | None
     ) -> FloatVector:
         """`log_ratio` on rows times ``factor``, clipped to norm 1."""
-        noises, jacobians = [], []
-        for table in (first, second):
-            rows = one_piece(self._within_leverage(table))
-            noise, jacobian = perturbation_and_jacobian(self.family, answers, rows, self.ridges, factor)
-            noises.append(noise)
-            jacobians.append(jacobian)
-        return noise_log_ratio(noises[0], noises[1], self.law, self.scale) + jacobians[0] - jacobians[1]
+        tables = self._within_leverage(first), self._within_leverage(second)
+        return perturbation_log_ratio(self.family, self.ridges, self.law, self.scale, answers, tables, factor)
 
     def _within_leverage(self, rows: Rows) -> Rows:
         if np.ndim(self.ridge) == 0:
@@ -339,7 +311,7 @@ class PerturbedMinimiser(Release):
         return laplace_price(self.moved * math.sqrt(size), 1.0, 0) / left
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        """Draw the tilt, minimise to the certificate, blur; shape (p,), coded coefficients.
+        """Draw b, minimise to the certificate, add the residual noise; shape (p,), coded coefficients.
 
         ``at`` is where the ridge pulls to, zero if None.
         """

@@ -13,16 +13,28 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms import why
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, IDEAL_NOISE, LAWS, Release, Rows, WorstCase
-from dpglm.mechanisms.first_rows import FirstRows
+from dpglm.mechanisms.audit_statistics import worst_case_rows
+from dpglm.mechanisms.base import (
+    CERTIFICATE,
+    CHOSEN,
+    IDEAL_NOISE,
+    LAWS,
+    Release,
+    Rows,
+    WorstCase,
+    require_bounded_slopes,
+    require_convex,
+    require_positive,
+    require_public_rows,
+)
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.mechanisms.row_views import FirstRows
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # max over t of t * expit(-t), rounded up: how far a ridge lets one row carry the minimiser.
@@ -64,7 +76,7 @@ class PerturbedOutput(Release):
 
     References
     ----------
-    Chaudhuri, Monteleoni and Sarwate (2011); ``output.md`` beside this file.
+    Chaudhuri, Monteleoni and Sarwate (2011); ``output_perturbation.md`` beside this file.
     """
 
     family: Family
@@ -86,18 +98,8 @@ class PerturbedOutput(Release):
         return self.premises if self.law == "gamma" else (CHOSEN, CERTIFICATE)
 
     def __post_init__(self) -> None:
-        if not self.penalty.convex:
-            raise MethodError(
-                f"penalty {self.penalty.name!r} in output perturbation",
-                expected="a convex penalty: a global minimiser of another one may jump",
-                remedy="Use penalty='l1', 'l2', 'elastic_net' or 'none'.",
-            )
-        if self.family.slope_range != 1.0:  # proof: slopes
-            raise MethodError(
-                f"family {self.family.name!r} in output perturbation",
-                expected="a family whose slopes stay in an interval of length 1",
-                remedy="Use family='binomial', 'poisson' or 'huber_svm'.",
-            )
+        require_convex(self.penalty, "output perturbation")
+        require_bounded_slopes(self.family, "output perturbation", curvature=False)  # proof: slopes
         if self.plain_rows is not None and not (self.family.name == "binomial" and not self.penalty.weight):
             raise MethodError(
                 "a number of rows for slopes below 1, with a penalty or another loss",
@@ -110,13 +112,7 @@ class PerturbedOutput(Release):
                 expected="plain_rows of 1 or more",
                 remedy="Leave plain_rows out.",
             )
-        for name in ("ridge", "scale", "tolerance"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise MethodError(
-                    f"{name}={getattr(self, name)!r}",
-                    expected=f"{name} > 0, finite",
-                    remedy="Let a method calibrate the release.",
-                )
+        require_positive(self, "ridge", "scale", "tolerance")
         if self.law == "gaussian":
             grid_step(self.scale, self.sensitivity("add-remove"), len(self.mixing))
 
@@ -131,12 +127,7 @@ class PerturbedOutput(Release):
         return rows * slope / self.ridge + residual  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        if relation == "add-remove" and self.penalty_rows is None:
-            raise MethodError(
-                "a penalty per row under add-remove, where the number of rows is private",
-                expected="a public number of rows",
-                remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
-            )
+        require_public_rows(relation, self.penalty_rows)
         if relation == "add-remove" and self.plain_rows is not None:
             raise MethodError(
                 "the first rows of a table under add-remove, where another row moves up for one that leaves",

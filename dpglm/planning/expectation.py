@@ -16,10 +16,9 @@ from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_deci
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.expected import classical_deviations
 from dpglm.inference.linear_model import LinearModel
-from dpglm.planning.curve import Over, curve, plot_curve
 from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.planning.merging import Merger, proposals, without_shares
-from dpglm.planning.summary import summary
+from dpglm.planning.tables import Over, curve, plot_curve, summary
 from dpglm.postprocessing.missing_intervals import reason
 from dpglm.postprocessing.uncertainty import quantile
 from dpglm.tables.table import Table

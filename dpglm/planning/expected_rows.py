@@ -52,13 +52,13 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
     """
     family, response = model.family, model.response
     variable = model.schema.variables[model.model.response]
-    if isinstance(variable, Numeric) and not family.binary:
+    if isinstance(variable, Numeric) and family.response_kind != "binary":
         values = expected_quantiles(variable)
         natural, coded = float(values.mean()), (values - response.shift) / response.unit
         mean, variance = float(coded.mean()), float(coded.var())
     else:
         natural, mean, variance = rate, rate, rate * (1.0 - rate)
-    weight = family.expected_weight(natural) * (1.0 - EXPLAINED if family.binary else 1.0)
+    weight = family.expected_weight(natural, EXPLAINED)
     dispersion = family.dispersion if family.fixed_dispersion else (1.0 - EXPLAINED) * variance
     return ExpectedRows(float(n), moments, n * weight * moments, dispersion, mean, variance)
 

@@ -21,8 +21,7 @@ from dpglm.privacy.site_composition import disjoint, overlapping
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import noise_of
-from dpglm.spec.progress import steps
-from dpglm.spec.running import Run, ledger_state
+from dpglm.spec.run import Run, ledger_state, steps
 
 if TYPE_CHECKING:
     from dpglm.spec.model_spec import ModelSpec

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 import dpglm
-from dpglm.auditing.bounding import bounded
-from dpglm.auditing.claim import words
+from dpglm.auditing.bounds import bounded
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, release_neighbours
+from dpglm.auditing.result import words
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.auditing.bounding import bounded
+from dpglm.auditing.bounds import bounded
 from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.data.coding.design import Design
 from dpglm.data.coding.response import BinaryResponse

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpglm
-from dpglm.auditing.bounding import bounded
+from dpglm.auditing.bounds import bounded
 from dpglm.auditing.neighbours import Neighbours, Table
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse

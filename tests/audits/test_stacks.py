@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.auditing.bounding import bounded
+from dpglm.auditing.bounds import bounded
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import release_neighbours
 from dpglm.glm.families import families

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from dpglm.auditing.bounding import bounded
-from dpglm.auditing.lower_bound import Statistic
+from dpglm.auditing.bounds import Statistic, bounded
 from dpglm.auditing.neighbours import Neighbours
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.privacy.guarantee import Guarantee

@@ -25,7 +25,7 @@ def off_the_kink(family, eta, y):
     Counts have one where the mean meets the bound, the huberised hinge at both ends of its parabola.
     """
     kinks = []
-    if family.counts:
+    if family.response_kind == "count":
         kinks = [np.log(family.mean(np.array([1e3]))[0])]
     if family.name == "huber_svm":
         kinks = [(2 * y - 1) * (1 + end) for end in (-family.width, family.width)]

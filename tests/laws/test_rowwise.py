@@ -218,7 +218,7 @@ def test_a_text_spells_the_number_that_the_csv_parser_reads(text):
     field = text.encode("utf-8", "replace") + b"\n"
     try:
         # Two rows, since the parser takes a column of nothing but True for numbers.
-        frame = parse_lines(field + b"0.5\n", width=1, places=(0,), floats=(0,))
+        frame = parse_lines(field + b"0.5\n", width=1, positions=(0,), floats=(0,))
         parsed = frame[0].iloc[0] if text else None
     except ValueError:
         parsed = None

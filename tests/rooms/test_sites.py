@@ -293,7 +293,7 @@ def test_a_site_alone_is_charged_as_much_as_a_single_table(tmp_path: Path) -> No
 
 
 def test_a_line_a_site_ends_with_its_name(ledger: dpglm.Ledger) -> None:
-    alone = charged(table(0), ledger).ledger.entries[-1]["what"]
+    alone = charged(table(0), ledger).ledger.entries[-1].what
     fits = charged(tables("north", "o'neil's", 'the "old" house'), ledger)
     lines = [one.what for one in ledger.entries[1:]]
     assert lines == [f"{alone} at site {name!r}".replace("  ", " ") for name in fits]

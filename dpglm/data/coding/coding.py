@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from dpglm.data.coding.geometry import SLACK, Group, require_lengths
-from dpglm.data.coding.layouts import centred, reference
+from dpglm.data.coding.layouts import centred, inverted, reference
 from dpglm.data.formula.model import Model
 from dpglm.errors import FormulaError, MethodError
 from dpglm.glm.term_columns import TermColumns
@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["centred", "reference"]
 
 @dataclass(frozen=True, eq=False)
 class Coding:
-    r"""Rows x with norm at most 1, and the maps between coefficients; a function of formula, schema and kind.
+    """Rows x with norm at most 1, and the maps between coefficients; a function of formula, schema and kind.
 
     For every row that is not clipped, user's columns times beta equal ``x @ theta`` when
     ``theta = coded_from_user @ beta``. With ``kind="centred"`` no row is ever clipped.
@@ -40,7 +40,7 @@ class Coding:
     terms : tuple of (str, tuple of int)
         Name and user's columns of each term.
     groups : tuple of Group
-        The coded columns, group by group.
+        The coded columns.
 
     Examples
     --------
@@ -83,22 +83,7 @@ class Coding:
 
     @classmethod
     def of(cls, model: Model, *, kind: Kind = "centred") -> Coding:
-        """The public coding of a model.
-
-        Parameters
-        ----------
-        model : Model
-            A formula read against its schema.
-        kind : "centred" or "reference"
-            ``"centred"``: products of centred coordinates with norm shares 1/4 for the constant, 2 for a
-            numeric factor, 1 for levels, the product of these for an interaction; where the formula leaves
-            out lower-order terms, an orthonormal basis of its columns in these weights. ``"reference"``: the
-            user's columns, each divided by its largest absolute value; rows longer than a typical one are
-            clipped.
-
-        Returns
-        -------
-        Coding
+        """The public coding of a model: ``"centred"`` or ``"reference"`` (see `layouts`).
 
         Raises
         ------
@@ -106,10 +91,6 @@ class Coding:
             If a term's columns are combinations of the columns of others.
         MethodError
             For another kind.
-
-        Examples
-        --------
-        See `Coding`.
         """
         if kind not in ("centred", "reference"):
             raise MethodError(
@@ -141,17 +122,12 @@ class Coding:
 
 
 def _inverse(square: FloatMatrix, formula: str) -> FloatMatrix:
-    """The inverse, where rounding leaves a digit of it; scipy's would warn instead."""
-    try:
-        found = np.linalg.inv(square).astype(np.float64, copy=False)
-    except np.linalg.LinAlgError:
-        found = np.full(square.shape, np.inf)
-    with np.errstate(over="ignore", invalid="ignore"):
-        condition = np.linalg.norm(square, 1) * np.linalg.norm(found, 1)
+    """The inverse, where rounding leaves a digit of it."""
+    inverse, condition = inverted(square)
     if not condition < 1.0 / np.finfo(np.float64).eps:
         raise FormulaError(
             f"columns that are combinations of others, to rounding, in {formula!r}",
             expected="columns that can be told apart",
             remedy="Leave a term out; for numbers far from 0 write center(x, at=...) instead of x.",
         )
-    return found
+    return inverse

@@ -56,19 +56,8 @@ class RowChunk:
 class Design:
     """A private table, coded, in chunks of at most 2,000 rows. Only the curator may hold one.
 
-    Parameters
-    ----------
-    source : Source
-        Where the rows come from.
-    schema : Schema
-        What is declared of the columns.
-    encoder : RowEncoder
-        Coding of the right-hand side.
-    response : BinaryResponse or NumericResponse
-        Coding of the response.
-    memory_limit : int
-        Bytes of coded rows to keep in memory; a larger table is read and coded again at each pass, and
-        memory holds a few chunks however many rows there are.
+    ``memory_limit`` bounds the bytes of coded rows that stay in memory. A larger table is read and coded
+    again at each pass, and memory holds a few chunks however many rows there are.
 
     Raises
     ------

@@ -11,25 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.geometry import Group, Part
+from dpglm.data.coding.geometry import Group, Part, Product
 from dpglm.data.formula.model import LevelFactor, Model
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
-_BLOCK = 8192  # rows worked on at a time, so that what is in use stays in cache
+_CHUNK_ROWS = 8192  # rows worked on at a time, so that what is in use stays in cache
 
 Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class RowEncoder:
-    """Writes the coded rows of cleaned columns.
-
-    Parameters
-    ----------
-    model : Model
-        The formula, read against the schema.
-    coding : Coding
-        Its public coding.
+    """Writes the coded rows of cleaned columns: a model, and its public coding.
 
     Examples
     --------
@@ -58,33 +51,18 @@ class RowEncoder:
         return self.coding.size
 
     def encode(self, columns: Columns) -> tuple[FloatBlock, FloatVector | None, BoolVector]:
-        """Coded rows in float32, variable by variable.
+        """Coded rows in float32 (p, k), sum of the offsets (k,) or None, and the mask of usable rows (k,).
 
-        Parameters
-        ----------
-        columns : mapping of str to ndarray, shape (k,)
-            What ``schema.clean`` gives: float64 with NaN, or codes with -1, where a row cannot be used.
-            A formula that reads no column at all needs ``columns`` to hold one of any name.
-
-        Returns
-        -------
-        rows : ndarray of float32, shape (p, k)
-            Column i is row i of the data: its norm is at most 1, and it is zero where ``usable`` is False.
-        offset : ndarray of float64, shape (k,), or None
-            Sum of the offsets, None where the formula has none.
-        usable : ndarray of bool, shape (k,)
-            Whether all values that the formula needs are there.
-
-        Notes
-        -----
-        Row i of the result depends on row i of ``columns`` only. Nothing is raised or warned for any data.
+        ``columns`` is what ``schema.clean`` gives: float64 with NaN, or codes with -1, where a row cannot be
+        used. A formula that reads no column at all needs ``columns`` to hold one of any name. A coded row has
+        norm at most 1 and is zero where it cannot be used. It depends on the same row of ``columns`` only.
+        Nothing is raised or warned for any data.
         """
-        rows, offset, usable = self._rows(columns, np.dtype(np.float32), 0.0)
-        return rows, offset, usable
+        return self._rows(columns, self._single, np.dtype(np.float32), 0.0)
 
     def coded(self, columns: Columns) -> tuple[FloatMatrix, FloatVector | None]:
         """Coded rows in float64, row by row, shape (k, p), for prediction; NaN where a row cannot be used."""
-        rows, offset, _ = self._rows(columns, np.dtype(np.float64), np.nan)
+        rows, offset, _ = self._rows(columns, self._double, np.dtype(np.float64), np.nan)
         return np.ascontiguousarray(rows.T), offset
 
     def coded_chunks(self, chunks: Iterable[Columns]) -> tuple[FloatMatrix, FloatVector]:
@@ -97,7 +75,7 @@ class RowEncoder:
         return np.concatenate(rows), np.concatenate(offsets)
 
     def _rows(
-        self, columns: Columns, dtype: np.dtype[Any], blank: float
+        self, columns: Columns, writers: tuple[_GroupWriter, ...], dtype: np.dtype[Any], blank: float
     ) -> tuple[NDArray[Any], FloatVector | None, BoolVector]:
         needed = {name: np.ascontiguousarray(columns[name]) for name in self.columns}
         count = len(next(iter(needed.values() if needed else columns.values()), ()))
@@ -105,18 +83,18 @@ class RowEncoder:
         offset = np.zeros(count) if self.model.offsets else None
         usable = np.ones(count, dtype=bool)
         with np.errstate(all="ignore"):
-            for start in range(0, count, _BLOCK):
-                part = slice(start, min(start + _BLOCK, count))
-                block = {name: column[part] for name, column in needed.items()}
-                read = [factor.read(block) for factor in self.model.factors]
-                self._mark(block, usable[part])
-                for operation in self._operations(dtype):
-                    operation.write(read, rows[:, part])
+            for start in range(0, count, _CHUNK_ROWS):
+                part = slice(start, min(start + _CHUNK_ROWS, count))
+                chunk = {name: column[part] for name, column in needed.items()}
+                read = [factor.read(chunk) for factor in self.model.factors]
+                self._mark(chunk, usable[part])
+                for writer in writers:
+                    writer.write(read, rows[:, part])
                 if self.coding.clips:
                     self._clip(rows[:, part])
                 if offset is not None:
                     for expression in self.model.offsets:
-                        offset[part] += expression.evaluate(block)
+                        offset[part] += expression.evaluate(chunk)
         if not usable.all():
             lost = np.flatnonzero(~usable)
             rows[:, lost] = blank
@@ -125,10 +103,10 @@ class RowEncoder:
         return rows, offset, usable
 
     @staticmethod
-    def _mark(block: Columns, usable: BoolVector) -> None:
+    def _mark(chunk: Columns, usable: BoolVector) -> None:
         """Strike out rows that lack a value."""
         numbers = np.zeros(len(usable))  # NaN where any number is: cheaper than asking each column
-        for column in block.values():
+        for column in chunk.values():
             if column.dtype.kind in "iu":
                 usable &= column >= 0
             else:
@@ -141,23 +119,20 @@ class RowEncoder:
         # More than rounding to float32 and less than SLACK: a row at the bound itself is left alone.
         rows /= np.maximum(norms * (1.0 + 2.0**-20), 1.0).astype(rows.dtype)
 
-    def _operations(self, dtype: np.dtype[Any]) -> tuple[_Operation, ...]:
-        return self._single if dtype == np.float32 else self._double
+    @cached_property
+    def _single(self) -> tuple[_GroupWriter, ...]:
+        return self._writers(np.dtype(np.float32))
 
     @cached_property
-    def _single(self) -> tuple[_Operation, ...]:
-        return self._compiled(np.dtype(np.float32))
+    def _double(self) -> tuple[_GroupWriter, ...]:
+        return self._writers(np.dtype(np.float64))
 
-    @cached_property
-    def _double(self) -> tuple[_Operation, ...]:
-        return self._compiled(np.dtype(np.float64))
-
-    def _compiled(self, dtype: np.dtype[Any]) -> tuple[_Operation, ...]:
-        return tuple(_Operation.of(self.model, group, dtype) for group in self.coding.groups)
+    def _writers(self, dtype: np.dtype[Any]) -> tuple[_GroupWriter, ...]:
+        return tuple(_GroupWriter.of(self.model, group, dtype) for group in self.coding.groups)
 
 
 @dataclass(frozen=True, eq=False)
-class _Factor:
+class _FactorTable:
     """One factor of a product in one precision: its table transposed and scaled."""
 
     part: Part
@@ -183,57 +158,66 @@ class _Factor:
 
 
 @dataclass(frozen=True, eq=False)
-class _Operation:
-    """Writes one group of coded columns: products with their factors, scale and mixing."""
+class _ProductTables:
+    """A product of factors in one precision, with its mixing; the scale is in the first factor's table."""
+
+    factors: tuple[_FactorTable, ...]
+    scale: float
+    mixing: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, model: Model, product: Product, dtype: np.dtype[Any]) -> _ProductTables:
+        factors, scale = [], product.scale
+        for part in product.parts:
+            table = None if part.table is None else np.ascontiguousarray(part.table.T * scale, dtype=dtype)
+            of_codes = isinstance(model.factors[part.factor], LevelFactor)
+            factors.append(_FactorTable(part, part.scale * scale, table, of_codes, dtype))
+            scale = 1.0
+        mixing = None if product.mixing is None else np.ascontiguousarray(product.mixing.T)
+        return cls(tuple(factors), product.scale, mixing)
+
+    def values(self, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
+        """Its rows, shape (m, k)."""
+        values = self.factors[0].values(read) if self.factors else np.full((1, count), self.scale)
+        for factor in self.factors[1:]:
+            values = (factor.values(read)[:, None, :] * values[None, :, :]).reshape(-1, count)
+        return values if self.mixing is None else _combined(self.mixing, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupWriter:
+    """Writes one group of coded columns, the sum of its products."""
 
     start: int
     stop: int
-    products: tuple[tuple[tuple[_Factor, ...], float, NDArray[Any] | None], ...]
+    products: tuple[_ProductTables, ...]
 
     @classmethod
-    def of(cls, model: Model, group: Group, dtype: np.dtype[Any]) -> _Operation:
-        """Tables of a group; where products are added up that is done in float64 and rounded once."""
+    def of(cls, model: Model, group: Group, dtype: np.dtype[Any]) -> _GroupWriter:
+        """Where products are added up that is done in float64 and rounded once."""
         if len(group.products) > 1 or group.products[0].mixing is not None:
             dtype = np.dtype(np.float64)
-        found = []
-        for product in group.products:
-            factors = []
-            for place, part in enumerate(product.parts):
-                scale = product.scale if place == 0 else 1.0
-                table = (
-                    None if part.table is None else np.ascontiguousarray(part.table.T * scale, dtype=dtype)
-                )
-                of_codes = isinstance(model.factors[part.factor], LevelFactor)
-                factors.append(_Factor(part, part.scale * scale, table, of_codes, dtype))
-            mixing = None if product.mixing is None else np.ascontiguousarray(product.mixing.T)
-            found.append((tuple(factors), product.scale, mixing))
-        return cls(group.start, group.stop, tuple(found))
+        products = tuple(_ProductTables.of(model, product, dtype) for product in group.products)
+        return cls(group.start, group.stop, products)
 
     def write(self, read: list[NDArray[Any]], rows: NDArray[Any]) -> None:
         """Fill ``rows[start:stop]`` from what the factors read, shapes (k,) or (m, k)."""
         out = rows[self.start : self.stop]
-        factors, _, mixing = self.products[0]
-        if len(self.products) == 1 and len(factors) == 1 and mixing is None:
-            factors[0].values(read, out)
+        first = self.products[0]
+        if len(self.products) == 1 and len(first.factors) == 1 and first.mixing is None:
+            first.factors[0].values(read, out)
             return
-        values = self._product(0, read, out.shape[1])
-        for place in range(1, len(self.products)):
-            values += self._product(place, read, out.shape[1])
+        values = first.values(read, out.shape[1])
+        for product in self.products[1:]:
+            values += product.values(read, out.shape[1])
         out[...] = values
-
-    def _product(self, place: int, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
-        factors, scale, mixing = self.products[place]
-        values = factors[0].values(read) if factors else np.full((1, count), scale)
-        for factor in factors[1:]:
-            values = (factor.values(read)[:, None, :] * values[None, :, :]).reshape(-1, count)
-        return values if mixing is None else _combined(mixing, values)
 
 
 def _combined(weights: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
     """``weights @ values``, shape (m, k), with each column rounded the same wherever it stands.
 
-    A matrix product of BLAS rounds a column by its place in the block, so that removing one row of data would
-    change others in their last digits.
+    A matrix product of BLAS rounds a column by its position in the chunk, so that removing one row of data
+    would change others in their last digits.
     """
     out = np.zeros((len(weights), values.shape[1]))
     for column, row in zip(weights.T, values, strict=True):
@@ -241,6 +225,6 @@ def _combined(weights: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
         if 2 * len(used) > len(column):
             out += column[:, None] * row
         else:
-            for place in used:
-                out[place] += column[place] * row
+            for index in used:
+                out[index] += column[index] * row
     return out

@@ -61,20 +61,9 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Coded columns ``start`` to ``stop`` that belong together.
+    """Coded columns ``start`` to ``stop`` of one product or one term: the sum of ``products``.
 
-    Parameters
-    ----------
-    label : str
-        The factors of the product, or the term.
-    kind : Kind
-        What the columns are to inference.
-    start, stop : int
-        Its coded columns.
-    bound : float
-        The largest squared norm of its part of a row, before the division by ``row_norm``.
-    products : tuple of Product
-        How the columns are made from what a row says; the sum of these.
+    ``bound`` is the largest squared norm of this part of a row, before the division by the row norm.
     """
 
     label: str
@@ -107,16 +96,9 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Coded rows before the maps are made of them.
+    """Coded columns in order, the norm that rows are divided by, and the map of coefficients before that.
 
-    Parameters
-    ----------
-    to_coded : ndarray, shape (p, p)
-        Coded coefficients from the user's, for rows that are not yet divided by their norm.
-    norm : float
-        What rows are divided by.
-    groups : tuple of Group
-        The coded columns in order.
+    ``to_coded``, shape (p, p), gives coded coefficients from the user's.
     """
 
     to_coded: FloatMatrix
@@ -155,17 +137,10 @@ def kind_of(model: Model, subset: Subset) -> Kind:
 class Space:
     """All products that a model uses, one after the other, and its columns as their combinations.
 
-    Parameters
-    ----------
-    factors : tuple of Factor
-        The factors of the model.
-    subsets : tuple of tuple of int
-        Places of the factors of each product; within a product the first factor varies fastest.
-    starts : tuple of int
-        First row of each product in ``columns``, and one past the last row at the end.
-    columns : ndarray, shape (dimension, p)
-        User's columns in the products divided by their public weights: a row of the design is
-        ``columns.T @ z`` with z the products c_S times sqrt(share of S).
+    ``subsets`` holds the positions of each product's factors, of which the first varies fastest.
+    ``starts`` holds its first row in ``columns``, and at the end one past the last row. ``columns``, shape
+    (dimension, p), are the user's columns in the weighed products: a row of the design is ``columns.T @ z``
+    with z the products c_S times sqrt(share of S).
     """
 
     factors: tuple[Factor, ...]
@@ -177,11 +152,11 @@ class Space:
         """Public weight a_S of the squared product."""
         if not subset:
             return _INTERCEPT_SHARE
-        return math.prod(self.factors[place].share for place in subset)
+        return math.prod(self.factors[index].share for index in subset)
 
     def bound(self, subset: Subset) -> float:
         """The largest a_S * |c_S|^2 of any row; attained where every factor is at its farthest corner."""
-        return self.share(subset) * math.prod(self.factors[place].bound for place in subset)
+        return self.share(subset) * math.prod(self.factors[index].bound for index in subset)
 
     def rows(self, position: int) -> slice:
         """Rows of the product at ``position``."""
@@ -193,8 +168,8 @@ class Space:
         The squared norm of any linear function of a row is convex in each factor's coordinates, so that
         its largest value is taken at one of these. None where there are more than ``most``.
         """
-        used = sorted({place for position in positions for place in self.subsets[position]})
-        counts = [len(self.factors[place].corners) for place in used]
+        used = sorted({index for position in positions for index in self.subsets[position]})
+        counts = [len(self.factors[index].corners) for index in used]
         if math.prod(counts) > most:
             return None
         listed = list(itertools.product(*map(range, counts)))
@@ -203,8 +178,8 @@ class Space:
         for position in positions:
             subset = self.subsets[position]
             block = np.full((1, len(choices)), math.sqrt(self.share(subset)))
-            for place in subset:
-                corners = self.factors[place].corners[choices[:, used.index(place)]].T
+            for index in subset:
+                corners = self.factors[index].corners[choices[:, used.index(index)]].T
                 block = (corners[:, None, :] * block[None, :, :]).reshape(-1, len(choices))
             blocks.append(block)
         return np.vstack(blocks)
@@ -224,17 +199,17 @@ def span(model: Model) -> Space:
     array([[ 1.,  0.],
            [50., 60.]])
     """
-    places: dict[Subset, int] = {}
+    position_of: dict[Subset, int] = {}
     pieces: list[tuple[int, int, FloatMatrix]] = []
     for term in model.terms:
         start = term.start
         for subterm in term.subterms:
             for subset, block in _expanded(model, subterm):
                 if block.any():
-                    pieces.append((places.setdefault(subset, len(places)), start, block))
+                    pieces.append((position_of.setdefault(subset, len(position_of)), start, block))
             start += subterm.size
-    subsets = tuple(places)
-    sizes = [math.prod(model.factors[place].size for place in subset) for subset in subsets]
+    subsets = tuple(position_of)
+    sizes = [math.prod(model.factors[index].size for index in subset) for subset in subsets]
     starts = (0, *itertools.accumulate(sizes))
     space = Space(model.factors, subsets, starts, np.zeros((starts[-1], model.size)))
     for position, start, block in pieces:

@@ -47,19 +47,19 @@ def centred(model: Model) -> Layout:
         lengths = np.sqrt((space.columns**2).sum(axis=0))
     require_lengths(lengths, model.formula)
     scaled = space.columns / lengths
-    if scaled.shape[0] == model.size and _invertible(scaled):
+    if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / _DEPENDENT:
         return _whole(model, space)
     return _partial(model, space, *_orthonormal(model, space, scaled))
 
 
-def _invertible(square: FloatMatrix) -> bool:
+def inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
+    """The inverse and the condition number in the 1-norm; both infinite where there is no inverse."""
     try:
-        inverse = np.linalg.inv(square)  # scipy's warns; the condition is looked at here
+        inverse = np.linalg.inv(square).astype(np.float64, copy=False)  # scipy's would warn
     except np.linalg.LinAlgError:
-        return False
+        inverse = np.full(square.shape, np.inf)
     with np.errstate(over="ignore", invalid="ignore"):
-        condition = np.abs(square).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
-    return bool(condition < 1 / _DEPENDENT)
+        return inverse, float(np.linalg.norm(square, 1) * np.linalg.norm(inverse, 1))
 
 
 def _whole(model: Model, space: Space) -> Layout:

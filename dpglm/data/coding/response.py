@@ -6,7 +6,7 @@ A response y stands for ``shift + unit * coded``: fitted values go back to the u
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,18 +71,9 @@ class BinaryResponse:
         )
 
     def code(self, codes: NDArray[np.integer]) -> tuple[FloatVector, BoolVector]:
-        """0/1 response and the mask of rows that have one.
+        """0/1 response and the mask of rows that have one, shapes (k,), from cleaned codes (-1: unusable).
 
-        Parameters
-        ----------
-        codes : ndarray of int, shape (k,)
-            What :meth:`Categorical.clean` gives: 0, 1, or -1 for a row that cannot be used.
-
-        Returns
-        -------
-        y : ndarray of float64, shape (k,)
-            1 for success; 0 for failure and for rows that cannot be used.
-        usable : ndarray of bool, shape (k,)
+        The response is 0 in rows that cannot be used.
         """
         return (codes == 1).astype(np.float64), codes >= 0
 
@@ -125,15 +116,8 @@ class NumericResponse:
     def of(cls, schema: Schema, name: str, *, centred: bool = True) -> NumericResponse:
         """The response that the schema declares under ``name``.
 
-        Parameters
-        ----------
-        schema : Schema
-            What is declared of the columns.
-        name : str
-            Column of the response.
-        centred : bool
-            Whether the middle of the bounds is taken off, which a model with a constant gives back; otherwise
-            the response is divided by its largest absolute value.
+        ``centred`` subtracts the middle of the bounds, which a model with a constant gives back; otherwise
+        the response is only divided by its largest absolute value.
 
         Raises
         ------
@@ -177,18 +161,9 @@ class NumericResponse:
         )
 
     def code(self, column: NDArray[Any]) -> tuple[FloatVector, BoolVector]:
-        """Coded response and the mask of rows that have one.
+        """Coded response and the mask of rows that have one, shapes (k,), from a cleaned column.
 
-        Parameters
-        ----------
-        column : ndarray of float64, shape (k,)
-            What :meth:`Numeric.clean` gives: within the bounds, NaN for a row that cannot be used.
-
-        Returns
-        -------
-        y : ndarray of float64, shape (k,)
-            Within ``coded_bounds``; 0 for rows that cannot be used.
-        usable : ndarray of bool, shape (k,)
+        The response lies within ``coded_bounds`` and is 0 in rows that cannot be used.
         """
         usable: BoolVector = np.isfinite(column)
         with np.errstate(all="ignore"):
@@ -224,11 +199,15 @@ def response_of(schema: Schema, name: str, family: Family, *, centred: bool) -> 
     >>> response_of(Schema.of({"n": (0, 20)}), "n", families["gaussian"](), centred=True).unit
     10.0
     """
-    if family.binary:
-        return BinaryResponse.of(schema, name)
-    if family.counts:
-        return NumericResponse.count(schema, name)
-    return NumericResponse.of(schema, name, centred=centred)
+    match family.response_kind:
+        case "binary":
+            return BinaryResponse.of(schema, name)
+        case "count":
+            return NumericResponse.count(schema, name)
+        case "number":
+            return NumericResponse.of(schema, name, centred=centred)
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _declaration_error(name: str, variable: Variable, *, expected: str, remedy: str) -> SchemaError:

@@ -18,18 +18,7 @@ Span = tuple[int, int]
 
 
 def formula_error(problem: str, formula: str, span: Span, *, expected: str, remedy: str) -> FormulaError:
-    """The error for ``formula[span]``, with the formula and a caret line in ``found``.
-
-    Parameters
-    ----------
-    problem : str
-        What is wrong, one sentence.
-    formula : str
-        The whole formula, on one line.
-    span : tuple of int
-        Start and end of the culprit in ``formula``.
-    expected, remedy : str
-        As in every error of the package.
+    """The error for ``formula[span]``: ``found`` is the problem, the formula, and a line of carets.
 
     Examples
     --------

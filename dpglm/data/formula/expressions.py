@@ -19,21 +19,9 @@ Values = NDArray[np.float64]
 class Expression:
     """A function of the declared columns of one row.
 
-    Two expressions are equal when they compute the same thing in the same way; where they stand in
-    the formula does not matter.
-
-    Parameters
-    ----------
-    op : str
-        ``"column"``, ``"constant"`` or a key of ``OPERATIONS``.
-    args : tuple of Expression
-        What the operation is applied to.
-    name : str
-        The column, for ``"column"``.
-    value : float
-        The number, for ``"constant"``.
-    span : tuple of int
-        Where it stands in the formula.
+    ``op`` is ``"column"`` with a name, ``"constant"`` with a value, or a key of ``OPERATIONS``, applied to
+    ``args``. Two expressions are equal when they compute the same thing in the same way; where they stand in
+    the formula (``span``) does not matter.
 
     Examples
     --------
@@ -137,16 +125,8 @@ class Spline:
     """A B-spline basis on ``[low, high]`` whose knots are public.
 
     All columns together are >= 0 and add up to 1 in every row. A formula uses all but the first, as
-    patsy and R do.
-
-    Parameters
-    ----------
-    low, high : float
-        Boundary knots; values outside count as the nearer one.
-    knots : tuple of float
-        Inner knots, increasing, strictly between the boundary knots.
-    degree : int
-        3 for cubic pieces.
+    patsy and R do. The inner knots increase strictly between the boundary knots ``low`` and ``high``; values
+    outside count as the nearer one. Degree 3 gives cubic pieces.
 
     Examples
     --------

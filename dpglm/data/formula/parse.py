@@ -33,17 +33,8 @@ _SYNTAX = "response ~ term + term, with terms made of factors by + - * : / **"
 def parse(formula: str, schema: Schema) -> Model:
     """Read a formula against the public schema.
 
-    Parameters
-    ----------
-    formula : str
-        In patsy's language, with one declared column left of ``~``.
-    schema : Schema
-        Bounds and levels of the columns. Nothing else is known, and nothing else is asked for.
-
-    Returns
-    -------
-    Model
-        Terms, factors, offsets and column names; a function of the two arguments only.
+    The formula is in patsy's language, with one declared column left of ``~``. The model (terms, factors,
+    offsets and column names) is a function of the two arguments only.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a cell of a column holds: a number, a text, nothing, or something else, told from that cell alone.
+"""Cells of a column: a number, a text, nothing, or something else, as that cell alone says.
 
 Every reading here keeps the row-wise promise of the room: what is read in row ``i`` depends on the value
 in row ``i``, never on the type that a library chose for the whole column. The vectorised paths by column
@@ -56,13 +56,13 @@ def numbers_of_texts(texts: Sequence[str]) -> FloatVector:
     """
     numbers = np.full(len(texts), np.nan)
     plain: list[int] = []
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if _PLAIN.fullmatch(text):
-            plain.append(place)
+            plain.append(index)
         else:
-            numbers[place] = _WORDS.get(text.lower(), np.nan)
+            numbers[index] = _WORDS.get(text.lower(), np.nan)
     if plain:
-        numbers[plain] = _parsed([texts[place].strip(" \t\n\r\f\v") for place in plain])
+        numbers[plain] = _parsed([texts[index].strip(" \t\n\r\f\v") for index in plain])
     return numbers
 
 
@@ -121,8 +121,8 @@ def _unusual_cell(value: Any) -> Cell:
     if issubclass(kind, np.datetime64 | np.timedelta64):  # timedelta64 is an np.integer too
         return Blank.MISSING if np.isnat(value) else Blank.UNREADABLE
     if issubclass(kind, complex | np.complexfloating):
-        whole = np.complex128(complex.__complex__(value) if issubclass(kind, complex) else value)
-        return cell_of(float(whole.real)) if whole.imag == 0 else Blank.UNREADABLE
+        plane = np.complex128(complex.__complex__(value) if issubclass(kind, complex) else value)
+        return cell_of(float(plane.real)) if plane.imag == 0 else Blank.UNREADABLE
     if issubclass(kind, Decimal) and Decimal.is_nan(value):
         return Blank.MISSING
     known: Any
@@ -141,14 +141,14 @@ def numbers_of_cells(cells: Sequence[Cell]) -> FloatVector:
     """Numbers that cells hold or spell; NaN where there is none."""
     numbers = np.full(len(cells), np.nan)
     texts: dict[str, list[int]] = {}
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         if isinstance(cell, float):
-            numbers[place] = cell
+            numbers[index] = cell
         elif isinstance(cell, str):
-            texts.setdefault(cell, []).append(place)
+            texts.setdefault(cell, []).append(index)
     if texts:
-        for places, number in zip(texts.values(), numbers_of_texts(list(texts)).tolist(), strict=True):
-            numbers[places] = number
+        for indices, number in zip(texts.values(), numbers_of_texts(list(texts)).tolist(), strict=True):
+            numbers[indices] = number
     return numbers
 
 
@@ -189,10 +189,10 @@ def cells_of_column(column: Any) -> Cells:
     numbers = numbers_of_column(column)
     if numbers is not None:
         return _number_cells(numbers)
-    if dtype.kind in "OUS" and isinstance(dtype, np.dtype | pd.StringDtype | pd.SparseDtype):
+    if dtype.kind == "c" or (
+        dtype.kind in "OUS" and isinstance(dtype, np.dtype | pd.StringDtype | pd.SparseDtype)
+    ):
         return _object_cells(np.asarray(column).astype(object))
-    if dtype.kind == "c":
-        return _complex_cells(np.asarray(column))
     never = dtype.kind == "V"
     return _blank_cells(np.zeros(len(column), dtype=bool) if never else np.asarray(pd.isna(column)))
 
@@ -211,12 +211,6 @@ def _as_objects(values: Any) -> NDArray[np.object_]:
 def _number_cells(numbers: FloatVector) -> Cells:
     cells: list[Cell] = [number if number == number else Blank.MISSING for number in numbers.tolist()]
     return cells, np.arange(len(cells))
-
-
-def _complex_cells(values: NDArray[np.complexfloating]) -> Cells:
-    with np.errstate(all="ignore"):
-        cells, index = _number_cells(values.real.astype(np.float64))
-    return [*cells, Blank.UNREADABLE], np.where(values.imag == 0, index, len(cells))
 
 
 def _blank_cells(missing: NDArray[np.bool_]) -> Cells:

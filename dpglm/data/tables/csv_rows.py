@@ -78,24 +78,13 @@ def line_chunks(path: Path, rows: int) -> Iterator[bytes]:
 
 
 def parse_lines(
-    lines: bytes, *, width: int, places: Collection[int], floats: Collection[int]
+    lines: bytes, *, width: int, positions: Collection[int], floats: Collection[int]
 ) -> pd.DataFrame:
-    """A frame of some columns of repaired lines, named by their places.
+    """A frame of the columns at ``positions``, named by these, of repaired lines with ``width`` columns.
 
-    Parameters
-    ----------
-    lines : bytes
-        As :func:`line_chunks` gives them.
-    width : int
-        Number of columns of the file.
-    places : collection of int
-        Columns to read: as float64 if among ``floats``, otherwise as text (not as
-        categories, whose type pandas infers from all of them together).
-
-    Raises
-    ------
-    ValueError
-        If a field of ``floats`` is no number. For callers inside the room, which then read it as text.
+    Columns are read as float64 if among ``floats``, otherwise as text (not as categories, whose type pandas
+    infers from all of them together). A field of ``floats`` that is not a number is a ValueError, for callers
+    inside the room, which then read it as text.
     """
     import pandas as pd
 
@@ -106,8 +95,8 @@ def parse_lines(
         header=None,
         names=range(width),
         index_col=False,
-        usecols=sorted(places),
-        dtype={place: "float64" if place in floats else "str" for place in places},
+        usecols=sorted(positions),
+        dtype={position: "float64" if position in floats else "str" for position in positions},
         keep_default_na=False,
         na_values=[""],
         skip_blank_lines=False,
@@ -214,6 +203,6 @@ def _without_stray_quotes(lines: bytes) -> bytes:
     if paired.all():
         return lines
     stray = np.isin(line, line[~paired])
-    kept = np.ones(len(buffer), dtype=bool)
-    kept[quotes[stray]] = False
-    return buffer[kept].tobytes()
+    keep = np.ones(len(buffer), dtype=bool)
+    keep[quotes[stray]] = False
+    return buffer[keep].tobytes()

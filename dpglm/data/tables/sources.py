@@ -148,19 +148,18 @@ class CsvSource(Source):
         which :class:`~dpglm.data.schema.variables.Numeric` reads to the same values.
         """
         width = len(self._header)
-        places = {self._header.index(name): name for name in columns}
-        floats = {place for place, name in places.items() if name in numeric}
+        positions = {self._header.index(name): name for name in columns}
+        floats = {position for position, name in positions.items() if name in numeric}
         for lines in line_chunks(self._path, self._chunk_rows):
             try:
-                frame = parse_lines(lines, width=width, places=places, floats=floats)
+                frame = parse_lines(lines, width=width, positions=positions, floats=floats)
             except ValueError:
                 # Some field is no number. Columns that hold one are read as text from here on: slower, and
                 # equal to the last bit.
-                frame = parse_lines(lines, width=width, places=places, floats=())
-                floats = {
-                    place for place in floats if all(map(looks_numeric, frame[place].dropna().unique()))
-                }
-            yield frame.rename(columns=places)
+                frame = parse_lines(lines, width=width, positions=positions, floats=())
+                texts = {position: frame[position].dropna().unique() for position in floats}
+                floats = {position for position in floats if all(map(looks_numeric, texts[position]))}
+            yield frame.rename(columns=positions)
 
 
 def open_source(data: object) -> Source:
@@ -206,10 +205,10 @@ def open_source(data: object) -> Source:
 def _require_distinct(header: Sequence[str]) -> None:
     """Refuse repeated names by their positions: without a header line they are a row's values."""
     count = Counter(name for name in header if name)
-    places = [str(place) for place, name in enumerate(header, 1) if count[name] > 1]
-    if places:
+    positions = [str(position) for position, name in enumerate(header, 1) if count[name] > 1]
+    if positions:
         raise SchemaError(
-            f"more than one column of the same name, among columns {', '.join(places[:20])}",
+            f"more than one column of the same name, among columns {', '.join(positions[:20])}",
             expected="a first line of column names, all different",
             remedy="Rename or drop the repeated column; a file without column names needs such a line.",
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpglm.registry import Registry
 from dpglm.typing import FloatVector
+
+ResponseKind = Literal["binary", "count", "number"]
 
 
 class Family(ABC):
@@ -35,10 +37,10 @@ class Family(ABC):
     slope_range: ClassVar[float | None] = None
     # Whether, in the margin, the slope is -a and the curvature a(1 - a) for an a in (0, 1).
     logistic: ClassVar[bool] = False
-    # Whether responses have two levels, coded 0 and 1.
-    binary: ClassVar[bool] = False
-    # Whether responses are counts from 0 to a declared bound.
-    counts: ClassVar[bool] = False
+    # Two levels, coded 0 and 1; counts from 0 to a declared bound; or numbers between declared bounds.
+    response_kind: ClassVar[ResponseKind] = "number"
+    # A row's squared slope where the model fits, at most, on average; for numbers coded in [-1, 1].
+    score_weight_max: ClassVar[float] = 1.0
     # Whether the loss is a negative log-likelihood: without one there are no standard errors to be had from
     # its curvature, and no expected responses.
     likelihood: ClassVar[bool] = True
@@ -50,7 +52,7 @@ class Family(ABC):
 
     @property
     def third_derivative_bound(self) -> float:
-        """Bound on the third derivative as a share of the second: how fast the curvature bends."""
+        """Bound on the third derivative as a share of the second."""
         return math.inf
 
     # Whether the likelihood itself fixes the dispersion.
@@ -61,8 +63,16 @@ class Family(ABC):
         """Variance of a row's slope per unit of its curvature, where the model fits; by a known factor."""
         return 1.0
 
-    def expected_weight(self, mean: float) -> float:
-        """Second derivative of a row's loss to expect at this mean response; that at eta = 0 by default."""
+    @property
+    def worst_case_responses(self) -> tuple[float, float]:
+        """Two coded responses: with the second one, a row differs most from a fit to the first one."""
+        return (0.0, 1.0) if self.response_kind == "binary" else (-1.0, 1.0)
+
+    def expected_weight(self, mean: float, explained: float) -> float:
+        """Second derivative of a row's loss to expect at this mean response; that at eta = 0 by default.
+
+        ``explained`` is the share of the response's variance that the predictors explain.
+        """
         return float(self.curvature(np.zeros(1), np.full(1, mean))[0])
 
     def with_bound(self, bound: float) -> Family:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.glm.families.base import Family, families
+from dpglm.glm.families.base import Family, ResponseKind, families
 from dpglm.typing import FloatVector
 
 
@@ -34,10 +34,11 @@ class Binomial(Family):
     third_derivative_bound: ClassVar[float] = 1.0
     slope_range: ClassVar[float | None] = 1.0
     logistic: ClassVar[bool] = True
-    binary: ClassVar[bool] = True
+    response_kind: ClassVar[ResponseKind] = "binary"
+    score_weight_max: ClassVar[float] = 0.25
 
-    def expected_weight(self, mean: float) -> float:
-        return mean * (1.0 - mean)
+    def expected_weight(self, mean: float, explained: float) -> float:
+        return mean * (1.0 - mean) * (1.0 - explained)
 
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         return np.maximum(eta, 0.0) - y * eta + np.log1p(np.exp(-np.abs(eta)))

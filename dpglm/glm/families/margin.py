@@ -9,7 +9,7 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.glm.families.base import Family
+from dpglm.glm.families.base import Family, ResponseKind
 from dpglm.typing import FloatVector
 
 
@@ -37,7 +37,7 @@ class MarginLoss(Family):
     link: ClassVar[str] = "margin"
     slope_max: ClassVar[float | None] = 1.0
     slope_range: ClassVar[float | None] = 1.0
-    binary: ClassVar[bool] = True
+    response_kind: ClassVar[ResponseKind] = "binary"
     likelihood: ClassVar[bool] = False
     # The width at which the curvature is at most 1.
     least_width: ClassVar[float]
@@ -52,11 +52,11 @@ class MarginLoss(Family):
             )
         object.__setattr__(self, "width", float(self.width))
 
-    def expected_weight(self, mean: float) -> float:
-        """Mean curvature over margins that are spread like a standard normal variable."""
+    def expected_weight(self, mean: float, explained: float) -> float:
+        """Mean curvature over standard normal margins, less the explained share."""
         margins = np.linspace(-5.0, 5.0, 201)
         weights = np.exp(-0.5 * np.square(margins))
-        return float(weights @ self._curvature(1.0 - margins) / weights.sum())
+        return float(weights @ self._curvature(1.0 - margins) / weights.sum()) * (1.0 - explained)
 
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         """Smoothed hinge of each row, shape (k,)."""

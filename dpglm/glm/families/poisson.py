@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.glm.families.base import Family, families
+from dpglm.glm.families.base import Family, ResponseKind, families
 from dpglm.typing import FloatVector
 
 
@@ -58,7 +58,8 @@ class Poisson(Family):
     curvature_max: ClassVar[float | None] = 1.0
     third_derivative_bound: ClassVar[float] = 1.0
     slope_range: ClassVar[float | None] = 1.0
-    counts: ClassVar[bool] = True
+    response_kind: ClassVar[ResponseKind] = "count"
+    score_weight_max: ClassVar[float] = 0.25
 
     def __post_init__(self) -> None:
         number = isinstance(self.bound, int | float | np.integer | np.floating)
@@ -78,7 +79,12 @@ class Poisson(Family):
         """The same family for counts up to ``bound``."""
         return replace(self, bound=float(bound))
 
-    def expected_weight(self, mean: float) -> float:
+    @property
+    def worst_case_responses(self) -> tuple[float, float]:
+        """A mean at the bound with a response of 0 has slope 1."""
+        return self.bound, 0.0
+
+    def expected_weight(self, mean: float, explained: float) -> float:
         return min(mean / self.bound, 1.0)
 
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:

@@ -14,7 +14,6 @@ from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Problem
 from dpglm.methods.iterated import bound_penalty, estimate, noise_level, prox
-from dpglm.methods.perturbed_objective import WEIGHT_MAX, WEIGHT_MAX_MARGIN
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 Schedule = Literal["constant", "sqrt"]
@@ -116,10 +115,7 @@ class Run:
 
     def _score_variance(self, size: int) -> float:
         """What a row should add to the variance of a penalised coordinate, the intercept taken out."""
-        family = self.problem.family
-        # Slopes are residuals of a response between 0 and 1, or between -1 and 1, or those of a margin.
-        weight = WEIGHT_MAX if family.likelihood and family.slope_max is not None else WEIGHT_MAX_MARGIN
-        weight = min(weight, self._clip**2)
+        weight = min(self.problem.family.score_weight_max, self._clip**2)
         expected = self.scaling.mixing.T @ expected_information(self.problem.geometry.term_columns, weight)
         each = np.einsum("ij,ji->i", expected, self.scaling.mixing)[self.scaling.penalised]
         return min(float(each.mean()), weight / size) if size else 0.0

@@ -11,15 +11,15 @@ import numpy as np
 from scipy.special import expit
 
 from dpglm.errors import MethodError
+from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.predictor import finite, predictor
-from dpglm.mechanisms.worst_case_rows import worst_case_rows
+from dpglm.mechanisms.row_views import finite, predictor
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What stands in the column of the intercept, and the length that is left for the answers.

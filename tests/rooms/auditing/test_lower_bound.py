@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dpglm.auditing.lower_bound import Event, chosen_events, clopper_pearson, counted
-from dpglm.auditing.statistic import learned
+from dpglm.auditing.bounds import Event, chosen_events, clopper_pearson, counted
+from dpglm.auditing.statistics import learned
 from dpglm.privacy.guarantee import Guarantee
 
 PURE = Guarantee(1.0, 0.0, "pure", "replace-one", "one row")

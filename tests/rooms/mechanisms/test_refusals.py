@@ -14,9 +14,9 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.glm.term_columns import TermColumns
 from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.leverage import WithinLeverage
 from dpglm.mechanisms.norm_clipped import NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.row_views import WithinLeverage
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 

@@ -1,4 +1,4 @@
-r"""Log-likelihood ratios of outputs, for audits: from the noise law and the two tables.
+r"""For audits: worst-case neighbouring rows, and log-likelihood ratios of outputs.
 
 A perturbed minimiser theta tells of its linear perturbation, :math:`b = -\nabla L(\theta) - P\theta`, one for
 each table; the noise law and the Jacobian then say which table is the likelier. Penalties inside the
@@ -13,7 +13,29 @@ import numpy as np
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Rows
 from dpglm.optim.rows import ArrayChunk
+from dpglm.privacy.budget import Relation
 from dpglm.typing import FloatMatrix, FloatVector
+
+# An offset beyond which a slope is 1 or 0 for the audit's purposes.
+FAR = 1e3
+
+
+def worst_case_rows(family: Family, relation: Relation, size: int) -> tuple[ArrayChunk, ArrayChunk]:
+    """One row along the first of ``size`` columns, against none or against its opposite.
+
+    Offsets keep slopes at 1 wherever the coefficients are.
+    """
+    axis = np.eye(size, 1, dtype=np.float32)
+    if family.response_kind == "count":  # a response of 0 and a mean at the bound: slope 1, not -1
+        first = ArrayChunk(axis, np.array([0.0]), np.array([FAR]))
+        second = ArrayChunk(-axis, np.array([0.0]), np.array([FAR]))
+    else:
+        first = ArrayChunk(axis, np.array([1.0]), np.array([-FAR]))
+        second = ArrayChunk(axis, np.array([0.0]), np.array([FAR]))
+    if relation == "add-remove":
+        second = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+    return first, second
+
 
 # Up to this many columns the Jacobian is worth its cost.
 MOST_JACOBIAN = 12
@@ -27,7 +49,23 @@ def noise_log_ratio(first: FloatMatrix, second: FloatMatrix, law: str, scale: fl
     return np.asarray((norms[1] - norms[0]) / scale)
 
 
-def perturbation_and_jacobian(
+def perturbation_log_ratio(
+    family: Family,
+    ridge: FloatVector,
+    law: str,
+    scale: float,
+    theta: FloatMatrix,
+    tables: tuple[Rows, Rows],
+    factor: FloatVector | None,
+) -> FloatVector:
+    """How much likelier minimisers theta, shape (k, p), are on the first table, shape (k,)."""
+    (first, one), (second, other) = (
+        _perturbation_and_jacobian(family, theta, one_piece(table), ridge, factor) for table in tables
+    )
+    return noise_log_ratio(first, second, law, scale) + one - other
+
+
+def _perturbation_and_jacobian(
     family: Family,
     theta: FloatMatrix,
     rows: ArrayChunk,

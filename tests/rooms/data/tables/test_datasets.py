@@ -69,7 +69,7 @@ def test_the_heavy_part_of_statsmodels_stays_out():
 
 
 def test_the_script_makes_the_simulated_table_again(tmp_path):
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     script = root / "data" / "make_simulated.py"
     if not script.exists():
         pytest.skip("the script is in the repository, not in the package")

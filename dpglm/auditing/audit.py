@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpglm.auditing.bounding import Found, bounded
-from dpglm.auditing.claim import release_claim, whole_claim
+from dpglm.auditing.bounds import Found, bounded
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
 from dpglm.auditing.result import Audit, AuditRow
-from dpglm.errors import MethodError
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.privacy.accountant import basic_composition, composed_profile
+from dpglm.privacy.events import Event, PureEvent, gaussian_mu
+from dpglm.privacy.gdp import gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.spec.progress import counting
+from dpglm.spec.arguments import number_of
+from dpglm.spec.run import counting
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan
+
 
 WHOLE: Final = "whole method"
 _FEWEST, _MOST = 200, 10**9
@@ -38,7 +43,19 @@ def audited_plan(
     MethodError
         Numbers out of range.
     """
-    return audited(plan, _trials(trials), 1.0 - _confidence(confidence), noise, progress)
+    draws = f"a whole number of draws from {_FEWEST} to {_MOST:,}"
+    count = number_of(
+        "trials", trials, low=_FEWEST, high=_MOST, whole=True, expected=draws, remedy="Use trials=10_000."
+    )
+    sure = number_of(
+        "confidence",
+        confidence,
+        low=0.0,
+        high=1.0,
+        expected="a probability between 0 and 1",
+        remedy="Use confidence=0.9999.",
+    )
+    return audited(plan, int(count), 1.0 - sure, noise, progress)
 
 
 def audited(plan: Plan, count: int, failure: float, noise: NoiseSource, progress: bool | None) -> Audit:
@@ -114,27 +131,38 @@ def _row(name: str, claim: Guarantee, found: Found, trials: int, failure: float)
     )
 
 
-def _trials(trials: object) -> int:
-    whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)
-    if not whole or not _FEWEST <= trials <= _MOST:  # type: ignore[operator]  # a whole number, as just checked
-        raise MethodError(
-            f"trials={trials!r}"
-            if isinstance(trials, int | float)
-            else f"trials of type {type(trials).__name__}",
-            expected=f"a whole number of draws from {_FEWEST} to {_MOST:,}",
-            remedy="Use trials=10_000.",
-        )
-    return int(trials)  # type: ignore[call-overload, no-any-return]  # a whole number, as just checked
+# Points of a profile that is neither pure nor Gaussian.
+_POINTS = 21
 
 
-def _confidence(confidence: object) -> float:
-    number = isinstance(confidence, int | float | np.floating) and not isinstance(confidence, bool)
-    if not number or not 0.0 < confidence < 1.0:  # type: ignore[operator]  # a number, as just checked
-        raise MethodError(
-            f"confidence={confidence!r}"
-            if isinstance(confidence, int | float)
-            else f"confidence of type {type(confidence).__name__}",
-            expected="a probability between 0 and 1",
-            remedy="Use confidence=0.9999.",
-        )
-    return float(confidence)  # type: ignore[arg-type]  # a number, as just checked
+def whole_claim(plan: PricedReleases) -> Guarantee:
+    """What the plan promises; the numbers are audited even where a seed took the promise away."""
+    return replace(plan.guarantee, private=True, reason="")
+
+
+def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
+    """What one release of the plan promises, given all earlier ones.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> plan = dpglm.plan("y ~ x", {"y": (0, 1), "x": (0, 9)}, privacy=1.0, family="gaussian")
+    >>> release_claim(plan.releases, plan.releases.releases[0]).epsilon
+    1.0
+    """
+    whole = whole_claim(plan)
+    if len(plan.releases) == 1:
+        return whole
+    events: list[Event] = [event for _, event in release.events(whole.relation)]
+    common = {"relation": whole.relation, "unit": whole.unit}
+    if all(isinstance(event, PureEvent) for event in events):
+        return Guarantee(basic_composition(events, 0.0), 0.0, "pure", **common)  # type: ignore[arg-type]
+    mus = [found for found in map(gaussian_mu, events) if found is not None]
+    delta = whole.delta
+    if len(mus) == len(events):
+        mu = math.hypot(*mus)
+        return Guarantee(gdp_epsilon(mu, delta), delta, "gdp", mu=mu, **common)  # type: ignore[arg-type]
+    epsilon = basic_composition(events, delta)
+    grid = np.linspace(0.0, 1.5 * epsilon, _POINTS)
+    curve = tuple(zip(grid.tolist(), composed_profile(events, grid.tolist()).tolist(), strict=True))
+    return Guarantee(epsilon, delta, "approximate", curve=curve, **common)  # type: ignore[arg-type]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 import numpy as np
 from scipy.special import expit
 
-from dpglm.auditing.lower_bound import Statistic
+from dpglm.mechanisms.base import Release, Rows
 from dpglm.typing import FloatMatrix, FloatVector
+
+Statistic: TypeAlias = Callable[[FloatMatrix], FloatVector]
 
 # Outputs of more numbers are looked at where the tables differ most.
 MOST = 40
@@ -97,3 +102,34 @@ def _logistic(standard: Statistic, first: FloatMatrix, second: FloatMatrix) -> S
         if float(np.abs(step).max()) < 1e-6:
             break
     return lambda z: np.asarray(features(z) @ beta)
+
+
+def log_ratio(
+    releases: Sequence[Release],
+    answers: Sequence[FloatMatrix],
+    first: Rows,
+    second: Rows,
+    at: FloatVector | None = None,
+) -> FloatVector | None:
+    """How much likelier the outputs are on the first table, in logarithms; None where no law is known.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+        In order.
+    answers : sequence of ndarray, shape (k, m)
+        Outputs of each.
+    first, second : Rows
+        The tables.
+    at : ndarray, shape (p,), or None
+        Where the first release is evaluated; later ones are at the answer of the release before them.
+    """
+    total = np.zeros(len(answers[0]))
+    points = None if at is None else np.broadcast_to(np.asarray(at), (len(total), len(at)))
+    for release, answer in zip(releases, answers, strict=True):
+        ratio = release.log_ratio(answer, first, second, points)
+        if ratio is None:
+            return None
+        total += ratio
+        points = answer
+    return total

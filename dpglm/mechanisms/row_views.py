@@ -1,0 +1,172 @@
+"""Views of coded rows: subsets, clipped leverage, and sums that do not depend on where a row stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpglm.mechanisms.base import Rows
+from dpglm.optim.rows import ArrayChunk, RowChunk
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+
+# No released point is longer than this in any coordinate, or so little of it is left as makes no difference.
+FARTHEST = 2.0**100
+
+
+def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
+    """x'at of each row, coordinate by coordinate; ``wide`` has rows as columns, shape (p, k).
+
+    A product of matrices may round a row differently in another place, and so let one row touch others.
+
+    Examples
+    --------
+    >>> predictor(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
+    array([2.5, 3. ])
+    """
+    eta = np.zeros(wide.shape[1])
+    for value, column in zip(at, wide, strict=True):
+        eta += value * column
+    return eta
+
+
+def squares(weights: FloatVector, X: FloatBlock) -> FloatVector:
+    """Weighted sum of squares of each row, coordinate by coordinate; shape (k,), as in `predictor`.
+
+    Examples
+    --------
+    >>> squares(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
+    array([2.25, 9.  ])
+    """
+    total = np.zeros(X.shape[1])
+    for weight, entries in zip(weights.tolist(), X, strict=True):
+        total += weight * np.square(entries, dtype=np.float64)
+    return total
+
+
+def finite(at: FloatVector) -> FloatVector:
+    """A released point without infinities and NaN, which times a row's 0 would be felt by every sum.
+
+    Examples
+    --------
+    >>> finite(np.array([np.inf, np.nan, 2.0])).tolist()
+    [1.2676506002282294e+30, 0.0, 2.0]
+    """
+    return np.asarray(np.clip(np.nan_to_num(at), -FARTHEST, FARTHEST), dtype=np.float64)
+
+
+class RowView:
+    """The same rows, read otherwise; a subclass says how by `chunks`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Coded rows.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns."""
+        return self._rows.size
+
+    def row_count(self) -> int:
+        """Number of rows; public under replace-one, private under add-remove."""
+        return self._rows.row_count()
+
+
+class WithinLeverage(RowView):
+    """The same rows, but for those with ``x' P^-1 x`` above ``max_leverage``: these are read as zeros.
+
+    The coding keeps every row within the bounds of its terms. The price of a release leans on that, so every
+    row is looked at, once, when it is first read.
+
+    Parameters
+    ----------
+    rows : Rows
+    ridge : ndarray, shape (p,)
+        Diagonal of P, > 0.
+    max_leverage : float
+        Public bound on ``x' P^-1 x``.
+    """
+
+    def __init__(self, rows: Rows, ridge: FloatVector, max_leverage: float) -> None:
+        super().__init__(rows)
+        self._weights = 1.0 / (ridge * max_leverage)
+        self._outside: list[IntVector] = []
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """The rows in chunks, the same at each call."""
+        for index, chunk in enumerate(self._rows.chunks()):
+            if index == len(self._outside):
+                self._outside.append(np.flatnonzero(~_within(chunk.X, self._weights)))
+            outside = self._outside[index]
+            yield _blanked(chunk, outside) if outside.size else chunk
+
+
+def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:
+    """Which columns have a weighted sum of squares of at most 1; NaN has not."""
+    within: BoolVector = squares(weights, X) <= 1.0 - len(X) * 2.0**-50
+    return within
+
+
+def _blanked(chunk: RowChunk, outside: IntVector) -> RowChunk:
+    X = chunk.X.copy()
+    X[:, outside] = 0.0
+    return ArrayChunk(X, chunk.y, chunk.offset)
+
+
+class FirstRows(RowView):
+    """The first ``most`` rows, a public number, without their offsets."""
+
+    def __init__(self, rows: Rows, most: int) -> None:
+        super().__init__(rows)
+        self._most = most
+
+    def row_count(self) -> int:
+        """At most ``most``."""
+        return min(self._most, self._rows.row_count())
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """The rows in order; offsets are not read."""
+        left = self._most
+        for chunk in self._rows.chunks():
+            count = min(left, len(chunk.y))
+            yield ArrayChunk(chunk.X[:, :count], chunk.y[:count], None)
+            left -= count
+
+
+@dataclass(frozen=True)
+class RowSubset:
+    """The rows at chosen places; cut out of the table at each read.
+
+    Parameters
+    ----------
+    rows : Rows
+    holds : callable
+        A place and a number k to whether the k rows from there on are held, shape (k,).
+    """
+
+    rows: Rows
+    holds: Callable[[int, int], BoolVector]
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns."""
+        return self.rows.size
+
+    def row_count(self) -> int:
+        """Number of rows held."""
+        return int(self.holds(0, self.rows.row_count()).sum())
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """The rows in order, the same at each call."""
+        first = 0
+        for chunk in self.rows.chunks():
+            held = self.holds(first, len(chunk.y))
+            first += len(chunk.y)
+            offset = None if chunk.offset is None else chunk.offset[held]
+            yield ArrayChunk(np.ascontiguousarray(chunk.X[:, held]), chunk.y[held], offset)
