@@ -209,7 +209,7 @@ def test_dpsc_is_accurate_on_the_simulation_of_its_paper(epsilon: float, least: 
                 seed=seed,
                 progress=False,
             )
-            slopes = fit.estimates[1:]
+            slopes = fit._record.estimates[1:]
             kept[penalty].append(float(np.count_nonzero(slopes)))
             zeroed[penalty].append(float(np.count_nonzero(slopes[8:] == 0.0)))
             if penalty == "l1":
