@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
@@ -20,7 +20,7 @@ from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
-from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
+from dpglm.spec.arguments import REQUIRED, FitOptions, Required, ledger_of, noise_of, privacy_of
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan
 from dpglm.spec.sites import fit_sites, is_sites, site_schemas, site_tables
@@ -31,36 +31,10 @@ if TYPE_CHECKING:
 
 @overload
 def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
-    formula: str | Plan,
-    data: Mapping[str, object],
-    *,
-    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
-    family: str | Family = "binomial",
-    penalty: str | Penalty = "l1",
-    strength: float | Literal["cv"] | None = None,
-    privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
-    goal: Goal = "explain",
-    method: str | Method = "auto",
-    ledger: Ledger | str | PathLike[str] | None = None,
-    seed: int | None = None,
-    progress: bool | None = None,
+    formula: str | Plan, data: Mapping[str, object], **options: Unpack[FitOptions]
 ) -> SiteFits: ...
 @overload
-def fit(
-    formula: str | Plan,
-    data: object,
-    *,
-    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
-    family: str | Family = "binomial",
-    penalty: str | Penalty = "l1",
-    strength: float | Literal["cv"] | None = None,
-    privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
-    goal: Goal = "explain",
-    method: str | Method = "auto",
-    ledger: Ledger | str | PathLike[str] | None = None,
-    seed: int | None = None,
-    progress: bool | None = None,
-) -> FitResult: ...
+def fit(formula: str | Plan, data: object, **options: Unpack[FitOptions]) -> FitResult: ...
 def fit(
     formula: str | Plan,
     data: object,

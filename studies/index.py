@@ -14,8 +14,7 @@ from studies.study import Study
 STUDIES = ("coverage", "dpsc", "radmm", "stacking", "hospitals")
 NAME = "index.html"
 EXAMPLES = (
-    "Privacy reports as `fit.report()` writes them, from seeded fits to public data. Seeded noise is not "
-    "private: each report says so."
+    "Privacy reports as `fit.report()` writes them, of fits to a public survey and to simulated tables."
 )
 
 

@@ -14,13 +14,13 @@ from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
 from dpglm.auditing.result import Audit, AuditRow
 from dpglm.curator.priced_releases import PricedReleases
-from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.privacy.accounting import gdp_epsilon
-from dpglm.privacy.composition import Event, PureEvent, basic_composition, composed_profile
-from dpglm.privacy.events import gaussian_mu
+from dpglm.privacy.accountant import basic_composition, composed_profile
+from dpglm.privacy.events import Event, PureEvent, gaussian_mu
+from dpglm.privacy.gdp import gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.spec.arguments import number_of
 from dpglm.spec.run import counting
 
 if TYPE_CHECKING:
@@ -43,7 +43,19 @@ def audited_plan(
     MethodError
         Numbers out of range.
     """
-    return audited(plan, _trials(trials), 1.0 - _confidence(confidence), noise, progress)
+    draws = f"a whole number of draws from {_FEWEST} to {_MOST:,}"
+    count = number_of(
+        "trials", trials, low=_FEWEST, high=_MOST, whole=True, expected=draws, remedy="Use trials=10_000."
+    )
+    sure = number_of(
+        "confidence",
+        confidence,
+        low=0.0,
+        high=1.0,
+        expected="a probability between 0 and 1",
+        remedy="Use confidence=0.9999.",
+    )
+    return audited(plan, int(count), 1.0 - sure, noise, progress)
 
 
 def audited(plan: Plan, count: int, failure: float, noise: NoiseSource, progress: bool | None) -> Audit:
@@ -117,32 +129,6 @@ def _row(name: str, claim: Guarantee, found: Found, trials: int, failure: float)
         found.tables,
         found.statistics,
     )
-
-
-def _trials(trials: object) -> int:
-    whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)
-    if not whole or not _FEWEST <= trials <= _MOST:  # type: ignore[operator]  # a whole number, as just checked
-        raise MethodError(
-            f"trials={trials!r}"
-            if isinstance(trials, int | float)
-            else f"trials of type {type(trials).__name__}",
-            expected=f"a whole number of draws from {_FEWEST} to {_MOST:,}",
-            remedy="Use trials=10_000.",
-        )
-    return int(trials)  # type: ignore[call-overload, no-any-return]  # a whole number, as just checked
-
-
-def _confidence(confidence: object) -> float:
-    number = isinstance(confidence, int | float | np.floating) and not isinstance(confidence, bool)
-    if not number or not 0.0 < confidence < 1.0:  # type: ignore[operator]  # a number, as just checked
-        raise MethodError(
-            f"confidence={confidence!r}"
-            if isinstance(confidence, int | float)
-            else f"confidence of type {type(confidence).__name__}",
-            expected="a probability between 0 and 1",
-            remedy="Use confidence=0.9999.",
-        )
-    return float(confidence)  # type: ignore[arg-type]  # a number, as just checked
 
 
 # Points of a profile that is neither pure nor Gaussian.

@@ -11,10 +11,10 @@ from typing import TypeVar
 from dpglm.errors import PrivacyError
 from dpglm.mechanisms import why
 from dpglm.mechanisms.base import Release
+from dpglm.privacy.accountant import basic_composition
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.composition import Event, basic_composition
 from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import SampledGaussianEvent, gaussian_mu
+from dpglm.privacy.events import Event, SampledGaussianEvent, gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
 
 Kind = TypeVar("Kind", bound=Release)

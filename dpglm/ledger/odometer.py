@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from decimal import Decimal
 from functools import cached_property
 from typing import Protocol
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_epsilon, mu_from_pure
-from dpglm.privacy.budget import Privacy
-
-# Sums and squares of short decimals are short decimals: nothing is ever rounded, and a rounding would raise.
-EXACT = Context(prec=10_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
-ROOTS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+from dpglm.privacy.budget import EXACT, Privacy, exact, exact_square, exact_sum, rounded_down, rounded_up
+from dpglm.privacy.gdp import gdp_epsilon, mu_from_pure
 
 
 class Charge(Protocol):
@@ -91,25 +87,27 @@ class PrivacyFilter:
         """What was spent, rounded up where a float cannot hold it."""
         epsilon, delta, square = self._sums
         if self.budget.mu is None:
-            return Balance(_above(epsilon), _above(delta), None)
-        return self._at(_above(square, root=True))
+            return Balance(rounded_up(epsilon), rounded_up(delta), None)
+        return self._at(rounded_up(square, root=True))
 
     @property
     def remaining(self) -> Balance:
         """What is left, rounded down: a charge of this much is always admitted."""
         epsilon, delta, square = self._sums
         if self.budget.mu is None:
-            left = EXACT.subtract(_decimal(self.budget.epsilon), epsilon)
-            return Balance(_below(left), _below(EXACT.subtract(_decimal(self.budget.delta), delta)), None)
-        return self._at(_below(EXACT.subtract(_square(self.budget.mu), square), root=True))
+            left = EXACT.subtract(exact(self.budget.epsilon), epsilon)
+            return Balance(
+                rounded_down(left), rounded_down(EXACT.subtract(exact(self.budget.delta), delta)), None
+            )
+        return self._at(rounded_down(EXACT.subtract(exact_square(self.budget.mu), square), root=True))
 
     @property
     def covered(self) -> bool:
         """Whether the budget covers the costs taken so far; what it admitted, it covers."""
         epsilon, delta, square = self._sums
         if self.budget.mu is not None:
-            return square <= _square(self.budget.mu)
-        return epsilon <= _decimal(self.budget.epsilon) and delta <= _decimal(self.budget.delta)
+            return square <= exact_square(self.budget.mu)
+        return epsilon <= exact(self.budget.epsilon) and delta <= exact(self.budget.delta)
 
     def after(self, costs: Sequence[Balance]) -> PrivacyFilter:
         """The filter once more ``costs`` were taken, whether or not the budget covers them."""
@@ -119,10 +117,10 @@ class PrivacyFilter:
         """Whether the budget covers one more ``cost``."""
         epsilon, delta, square = self._sums
         if self.budget.mu is not None:
-            return EXACT.add(square, _square(_mu(cost))) <= _square(self.budget.mu)
-        return EXACT.add(epsilon, _decimal(cost.epsilon)) <= _decimal(self.budget.epsilon) and EXACT.add(
-            delta, _decimal(cost.delta)
-        ) <= _decimal(self.budget.delta)
+            return EXACT.add(square, exact_square(_mu(cost))) <= exact_square(self.budget.mu)
+        return EXACT.add(epsilon, exact(cost.epsilon)) <= exact(self.budget.epsilon) and EXACT.add(
+            delta, exact(cost.delta)
+        ) <= exact(self.budget.delta)
 
     def cost(self, guarantee: Charge, *, owner: str) -> Balance:
         """What a guarantee costs under this budget; ``owner`` names the ledger in messages.
@@ -174,11 +172,11 @@ class PrivacyFilter:
     @cached_property
     def _sums(self) -> tuple[Decimal, Decimal, Decimal]:
         """Exact sums of epsilon, delta and (under a GDP budget) mu squared."""
-        squares = [] if self.budget.mu is None else [_square(_mu(cost)) for cost in self.costs]
+        mus = [] if self.budget.mu is None else [_mu(cost) for cost in self.costs]
         return (
-            _sum([_decimal(cost.epsilon) for cost in self.costs]),
-            _sum([_decimal(cost.delta) for cost in self.costs]),
-            _sum(squares),
+            exact_sum(cost.epsilon for cost in self.costs),
+            exact_sum(cost.delta for cost in self.costs),
+            exact_sum(mus, squares=True),
         )
 
     def _at(self, mu: float) -> Balance:
@@ -197,38 +195,3 @@ def _plain(number: float) -> float:
         return float(number)
     except OverflowError:
         return math.inf
-
-
-def _decimal(number: float) -> Decimal:
-    return Decimal(repr(number))
-
-
-def _square(number: float) -> Decimal:
-    return EXACT.multiply(_decimal(number), _decimal(number))
-
-
-def _sum(terms: Sequence[Decimal]) -> Decimal:
-    total = Decimal(0)
-    for term in terms:
-        total = EXACT.add(total, term)
-    return total
-
-
-def _above(exact: Decimal, *, root: bool = False) -> float:
-    """The smallest float that is printed as no less than ``exact`` (or its root)."""
-    measure, number = _measured(exact, root=root)
-    while measure(number) < exact:
-        number = math.nextafter(number, math.inf)
-    return number
-
-
-def _below(exact: Decimal, *, root: bool = False) -> float:
-    """The largest float that is printed as no more than ``exact`` (or its root)."""
-    measure, number = _measured(exact, root=root)
-    while measure(number) > exact:
-        number = math.nextafter(number, -math.inf)
-    return number
-
-
-def _measured(exact: Decimal, *, root: bool) -> tuple[Callable[[float], Decimal], float]:
-    return (_square, float(ROOTS.sqrt(exact))) if root else (_decimal, float(exact))

@@ -14,8 +14,8 @@ from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
 from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What a guarantee takes for granted, in the words that travel with it.

@@ -16,8 +16,8 @@ from dpglm.mechanisms.exact_table import Setting, Table, fold, mean_loss
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
 from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import Event
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 

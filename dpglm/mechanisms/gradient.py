@@ -28,9 +28,8 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.row_views import finite, predictor
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import SampledGaussianEvent
+from dpglm.privacy.events import Event, GaussianEvent, SampledGaussianEvent
 from dpglm.typing import BoolVector, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.

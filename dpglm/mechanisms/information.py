@@ -27,8 +27,8 @@ from dpglm.mechanisms.row_views import finite, predictor
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Rows widened to float64 at a time: their working copy stays in cache.

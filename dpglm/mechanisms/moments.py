@@ -25,8 +25,8 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import FloatMatrix, FloatVector
 
 

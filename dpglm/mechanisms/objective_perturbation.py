@@ -33,9 +33,9 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.row_views import WithinLeverage
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss
-from dpglm.privacy.bounded import bounded_shift
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import (
+from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import (
     ApproximateEvent,
     BoundedSlopeEvent,
     Event,
@@ -43,9 +43,8 @@ from dpglm.privacy.composition import (
     PerturbedEvent,
     PureEvent,
 )
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.loss_bound import is_gaussian_at
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.privacy.joint_profile import is_gaussian_at
+from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 _SLACK = 1e-3

@@ -33,8 +33,8 @@ from dpglm.mechanisms.row_views import FirstRows
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent, PureEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # max over t of t * expit(-t), rounded up: how far a ridge lets one row carry the minimiser.

@@ -11,9 +11,9 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
-from dpglm.methods.perturbed_objective import perturbed_objective
-from dpglm.privacy.bounded import calibrate_bounded, calibrate_bounded_pure
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.typing import FloatVector
 
 # Least ridge, in units of rows moved per epsilon. The price of the Jacobian is about the inverse of this, as
@@ -34,16 +34,21 @@ def releases_information_bounded(problem: Problem, privacy: Privacy) -> bool:
 
 
 def bounded_constants(
-    problem: Problem, privacy: Privacy, *, share: float, ridge: float | None = None, uniform: bool = False
-) -> tuple[FloatVector, float, float, float, float, str]:
-    """The fields of `look.Constants` that just fit the budget.
+    problem: Problem,
+    privacy: Privacy,
+    *,
+    information: bool,
+    ridge: float | None = None,
+    uniform: bool = False,
+) -> tuple[FloatVector, Calibration]:
+    """Diagonal of the ridge, shape (p,), and noise scales that just fit the budget.
 
     Parameters
     ----------
     problem : Problem
     privacy : Privacy
-    share : float
-        Of the budget for the curvature; 0 for an estimate alone.
+    information : bool
+        Whether half of the budget goes to the information matrix.
     ridge : float or None
         One number for all coordinates, instead of the default.
     uniform : bool
@@ -74,39 +79,31 @@ def bounded_constants(
         if ridge is not None:
             return np.full(len(term_columns), float(ridge))
         found = np.array(least) * moved / epsilon
-        return np.maximum(np.maximum(found, np.array(prior) * scale**2), LEAST_RIDGE) if share else found
+        return (
+            np.maximum(np.maximum(found, np.array(prior) * scale**2), LEAST_RIDGE) if information else found
+        )
 
     def max_leverage_of(scale: float) -> float:
         by_block = ridges(scale)
         total = float((bounds / by_block).sum())
         return 1.0 / float(by_block.min()) if ridge is not None or uniform else total
 
-    sensitivity = curvature_step(problem.family) * math.sqrt(moved)
-    if privacy.delta == 0.0:
-        pure = calibrate_bounded_pure(
-            epsilon,
-            max_leverage_of=max_leverage_of,
-            relation=relation,
-            information_sensitivity=sensitivity,
-            share=share,
-        )
-        law, price = "gamma", pure.residual_epsilon
-        scale, information_scale = pure.score_scale, pure.information_scale
-    else:
-        pair = calibrate_bounded(
-            epsilon,
-            privacy.delta,
-            max_leverage_of=max_leverage_of,
-            relation=relation,
-            information_sensitivity=sensitivity,
-            share=share,
-        )
-        law, price = "gaussian", pair.residual_mu
-        scale, information_scale = pair.score_scale, pair.information_scale
-    vector = np.concatenate(
-        [np.full(block.stop - block.start, p) for block, p in zip(term_columns, ridges(scale), strict=True)]
+    scales = calibrate(
+        Minimisers(
+            max_leverage_of,
+            curvature_step(problem.family) * math.sqrt(moved) if information else 0.0,
+            residual_share=RESIDUAL_SHARE,
+            losses="bounded",
+        ),
+        Target.of(privacy),
     )
-    return vector, max_leverage_of(scale), scale, information_scale, price, law
+    vector = np.concatenate(
+        [
+            np.full(block.stop - block.start, p)
+            for block, p in zip(term_columns, ridges(scales.score_scale), strict=True)
+        ]
+    )
+    return vector, scales
 
 
 def curvature_step(family: Family) -> float:
@@ -120,15 +117,11 @@ def bounded_alone(
 ) -> PerturbedMinimiser:
     """The estimate with its penalty inside, as the only release."""
     uniform = ridge is not None or not centred
-    vector, max_leverage, scale, _, price, law = bounded_constants(
-        problem, privacy, share=0.0, ridge=ridge, uniform=uniform
-    )
+    vector, scales = bounded_constants(problem, privacy, information=False, ridge=ridge, uniform=uniform)
     return perturbed_objective(
         problem,
         penalty,
         ridge=float(vector[0]) if uniform else vector,
-        law=law,
-        scale=scale,
-        price=price,
-        max_leverage=max_leverage,
+        scales=scales,
+        max_leverage=scales.max_leverage,
     )

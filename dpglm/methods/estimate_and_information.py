@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
 from dpglm.methods.bounded_slopes import bounded_constants, releases_information_bounded
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.typing import FloatVector
 
 # Least ridge, in units of rows moved per epsilon: the intercept's may be small, its share of the norm is.
@@ -34,31 +35,6 @@ MOST_PURE_BLIND, MOST_BLIND = 10, 50
 # A penalty that selects is better served by the whole budget unless the curvature, with slopes of a sixth of
 # their range as standard deviation, is expected to hold this many times what noise alone would show.
 WORTH, NARROW = 100.0, 12.0 / 36.0
-
-
-@dataclass(frozen=True)
-class Constants:
-    """Public numbers of the two releases.
-
-    Attributes
-    ----------
-    ridge : ndarray, shape (p,)
-        Diagonal P of the estimate's ridge, constant within a block.
-    reach : float
-        The largest x' P^-1 x of a row.
-    score_scale, information_scale : float
-        Scales of the noise of tilt and curvature, in the law's own terms.
-    price : float
-        What hides the solver's residual costs, in mu or (pure) in epsilon.
-    law : {"gaussian", "gamma"}
-    """
-
-    ridge: FloatVector
-    max_leverage: float
-    score_scale: float
-    information_scale: float
-    price: float
-    law: str
 
 
 def releases_information(problem: Problem, privacy: Privacy) -> bool:
@@ -87,20 +63,19 @@ def expected_signal(problem: Problem, privacy: Privacy) -> float:
     assert problem.known_rows is not None
     term_columns = problem.geometry.term_columns
     curvature = expected_information(term_columns, 0.25 * problem.known_rows, narrow=NARROW)
-    found = constants(term_columns, privacy)
-    score, information_scale = deviations(found, Span(term_columns))
+    ridge, scales = constants(term_columns, privacy)
+    score, information_scale = deviations(scales, len(ridge), Span(term_columns))
     model = expected_model(
-        term_columns, curvature, ridge=found.ridge, score_scale=score, information_scale=information_scale
+        term_columns, curvature, ridge=ridge, score_scale=score, information_scale=information_scale
     )
     signal = Contrasts(model, problem.geometry.user_from_coded).signal
     return float(np.median(signal[problem.geometry.penalised]))
 
 
-def constants(term_columns: tuple[TermColumns, ...], privacy: Privacy) -> Constants:
-    """Ridge and noise that just fit the budget."""
+def constants(term_columns: tuple[TermColumns, ...], privacy: Privacy) -> tuple[FloatVector, Calibration]:
+    """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget."""
     relation = privacy.relation
     moved = 2.0 if relation == "replace-one" else 1.0
-    sensitivity = information_sensitivity(relation)
     epsilon = privacy.epsilon
 
     def ridges(scale: float) -> FloatVector:
@@ -114,33 +89,26 @@ def constants(term_columns: tuple[TermColumns, ...], privacy: Privacy) -> Consta
     def max_leverage_of(scale: float) -> float:
         return float((bounds / ridges(scale)).sum())
 
-    if privacy.delta == 0.0:
-        pure = calibrate_pair_pure(
-            epsilon, max_leverage_of=max_leverage_of, relation=relation, information_sensitivity=sensitivity
-        )
-        by_block = ridges(pure.score_scale) * pure.ridge_factor
-        scales, price, law = (pure.score_scale, pure.information_scale), pure.residual_epsilon, "gamma"
-    else:
-        pair = calibrate_pair(
-            epsilon,
-            privacy.delta,
-            max_leverage_of=max_leverage_of,
-            relation=relation,
-            information_sensitivity=sensitivity,
-        )
-        by_block = ridges(pair.score_scale)
-        scales, price, law = (pair.score_scale, pair.information_scale), pair.residual_mu, "gaussian"
+    pair = Minimisers(
+        max_leverage_of,
+        information_sensitivity(relation),
+        residual_share=RESIDUAL_SHARE,
+        uniform=False,
+        ridge_grows=True,
+    )
+    scales = calibrate(pair, Target.of(privacy))
+    by_block = ridges(scales.score_scale) * scales.ridge_factor
     ridge = np.concatenate(
         [np.full(block.stop - block.start, p) for block, p in zip(term_columns, by_block, strict=True)]
     )
-    return Constants(ridge, float((bounds / by_block).sum()), *scales, price, law)
+    return ridge, replace(scales, max_leverage=float((bounds / by_block).sum()))
 
 
-def constants_of(problem: Problem, privacy: Privacy) -> Constants:
+def constants_of(problem: Problem, privacy: Privacy) -> tuple[FloatVector, Calibration]:
     """Ridge and noise that just fit the budget, by the theorem for the family."""
     if problem.family.logistic:
         return constants(problem.geometry.term_columns, privacy)
-    return Constants(*bounded_constants(problem, privacy, share=0.5))
+    return bounded_constants(problem, privacy, information=True)
 
 
 def information_sensitivity(relation: Relation) -> float:
@@ -148,23 +116,22 @@ def information_sensitivity(relation: Relation) -> float:
     return 0.25 * math.sqrt(2.0 if relation == "replace-one" else 1.0)
 
 
-def deviations(found: Constants, span: Span) -> tuple[float, float]:
-    """Standard deviations of one coordinate of the tilt and of one diagonal entry of the curvature."""
-    if found.law == "gaussian":
-        return found.score_scale, found.information_scale
-    size = len(found.ridge)
+def deviations(scales: Calibration, size: int, span: Span) -> tuple[float, float]:
+    """Standard deviations of one coordinate of the score's noise and of one diagonal entry of the other."""
+    if scales.law == "gaussian":
+        return scales.score_scale, scales.information_scale
     return (
-        found.score_scale * math.sqrt(size + 1.0),
-        found.information_scale * math.sqrt(span.dimension + 1.0),
+        scales.score_scale * math.sqrt(size + 1.0),
+        scales.information_scale * math.sqrt(span.dimension + 1.0),
     )
 
 
-def information_release(problem: Problem, found: Constants) -> Information:
+def information_release(problem: Problem, scales: Calibration) -> Information:
     """The second release of the plan."""
     return Information(
         family=problem.family,
-        scale=found.information_scale,
-        law="gaussian" if found.law == "gaussian" else "gamma",
+        scale=scales.information_scale,
+        law=scales.law,
         span=Span(problem.geometry.term_columns),
     )
 

@@ -1,21 +1,19 @@
-"""A ridge and Gaussian noise whose release composes: Gaussian differential privacy at every epsilon."""
+"""Gaussian differential privacy at every epsilon: the ridge and the noise of a minimiser that composes."""
 
 from __future__ import annotations
 
-import math
-
-from dpglm.privacy.budget import Relation
-from dpglm.privacy.calibration import Calibration, gaussian_scale_gdp
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 
 # More noise than the Gaussian mechanism's, as a share, that a smaller ridge is worth.
 WORTH = 1.03
 
 
-def composable(mu: float, relation: Relation, ridge: float | None = None) -> tuple[float, Calibration]:
-    """The ridge, sum units, and the noise of a perturbed minimiser that is mu-GDP (Theorem A2).
+def gdp_ridge(target: Target, ridge: float | None = None, *, times: int = 1) -> tuple[float, Calibration]:
+    """The ridge, sum units, and the noise of each of ``times`` minimisers that are mu-GDP together.
 
     Without ``ridge`` the least of half of, once and twice the squared scale whose noise is within 3 % of the
-    Gaussian mechanism's; at twice it is that mechanism's.
+    Gaussian mechanism's; at twice it is that mechanism's (Theorem A2).
 
     Raises
     ------
@@ -24,16 +22,22 @@ def composable(mu: float, relation: Relation, ridge: float | None = None) -> tup
 
     Examples
     --------
-    >>> ridge, found = composable(0.2, "replace-one")
-    >>> round(ridge, 1), round(found.scale, 2)
-    (50.0, 10.27)
+    >>> ridge, scales = gdp_ridge(Target("replace-one", mu=0.2))
+    >>> round(ridge, 1), round(scales.score_scale, 2)
+    (50.5, 10.32)
     """
     if ridge is not None:
-        return ridge, gaussian_scale_gdp(mu, ridge, relation=relation)
-    ideal = gaussian_scale_gdp(mu, math.inf, relation=relation).scale
+        return ridge, _at(target, ridge, times)
+    gaussian = calibrate(Minimisers(None, residual_share=RESIDUAL_SHARE, times=times), target)
     for factor in (0.5, 1.0):
-        found = gaussian_scale_gdp(mu, factor * ideal**2, relation=relation)
-        if found.scale <= WORTH * ideal:
-            return factor * ideal**2, found
-    ridge = 2.0 * ideal**2 * (1.0 + 1e-6)
-    return ridge, gaussian_scale_gdp(mu, ridge, relation=relation)
+        ridge = factor * gaussian.score_scale**2
+        scales = _at(target, ridge, times)
+        if scales.score_scale <= WORTH * gaussian.score_scale:
+            return ridge, scales
+    return gaussian.least_ridge, gaussian
+
+
+def _at(target: Target, ridge: float, times: int) -> Calibration:
+    return calibrate(
+        Minimisers(lambda scale: 1.0 / ridge, residual_share=RESIDUAL_SHARE, times=times), target
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpglm.mechanisms.base import Release
+from dpglm.privacy.accountant import composed_profile
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import composed_profile
 from dpglm.privacy.theorems import pure_curve
 from dpglm.typing import FloatVector
 

@@ -10,8 +10,8 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Estimate, Problem
-from dpglm.privacy.accounting import gdp_mu
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.gdp import gdp_mu
 from dpglm.typing import FloatVector
 
 MOST_STEPS = 100_000

@@ -23,9 +23,9 @@ from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
-from dpglm.privacy.accounting import gdp_mu
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.gdp import gdp_mu
 from dpglm.typing import FloatVector
 
 # Shares of mu squared (of the squared sensitivity) under add-remove. X'X's noise multiplies coefficients,

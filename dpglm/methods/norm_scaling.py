@@ -5,9 +5,10 @@ from __future__ import annotations
 from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.methods.base import Problem
-from dpglm.methods.perturbed_objective import perturbed_objective
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
+from dpglm.privacy.calibration import Minimisers, Target, calibrate
+from dpglm.privacy.theorems import STEPS
 
 # Share of mu squared (pure: of epsilon) that measures how long rows are.
 LENGTH_SHARE = 0.03
@@ -36,59 +37,27 @@ def stretches(problem: Problem, privacy: Privacy, penalty: Penalty) -> bool:
 
 def stretched(problem: Problem, privacy: Privacy, penalty: Penalty) -> NormClippedMinimiser:
     """The release that just fits the budget."""
-    relation, epsilon = privacy.relation, privacy.epsilon
-    sensitivity = length_sensitivity(relation)
-    ridge = RIDGE * (2.0 if relation == "replace-one" else 1.0) / epsilon
-    if privacy.mu is not None:
-        gdp = calibrate_pair_gdp(
-            privacy.mu, relation=relation, information_sensitivity=sensitivity, share=LENGTH_SHARE
-        )
-        ridge = max(ridge, gdp.least_ridge)
-        scale, length_scale, price, law = (
-            gdp.score_scale,
-            gdp.information_scale,
-            gdp.residual_mu,
-            "gaussian",
-        )
-    elif privacy.delta == 0.0:
-        pure = calibrate_pair_pure(
-            epsilon,
-            max_leverage_of=lambda scale: 1.0 / ridge,
-            relation=relation,
-            information_sensitivity=sensitivity,
+    relation = privacy.relation
+    least = RIDGE * STEPS[relation] / privacy.epsilon
+    scales = calibrate(
+        Minimisers(
+            None if privacy.mu is not None else lambda scale: 1.0 / least,
+            length_sensitivity(relation),
             share=LENGTH_SHARE,
-        )
-        ridge *= pure.ridge_factor
-        scale, length_scale, price, law = (
-            pure.score_scale,
-            pure.information_scale,
-            pure.residual_epsilon,
-            "gamma",
-        )
-    else:
-        pair = calibrate_pair(
-            epsilon,
-            privacy.delta,
-            max_leverage_of=lambda scale: 1.0 / ridge,
-            relation=relation,
-            information_sensitivity=sensitivity,
-            share=LENGTH_SHARE,
-            uniform=True,
-        )
-        scale, length_scale, price, law = (
-            pair.score_scale,
-            pair.information_scale,
-            pair.residual_mu,
-            "gaussian",
-        )
+            residual_share=RESIDUAL_SHARE,
+            ridge_grows=True,
+        ),
+        Target.of(privacy),
+    )
+    ridge = max(least * scales.ridge_factor, scales.least_ridge)
     minimiser = perturbed_objective(
         problem,
         penalty,
         ridge=ridge,
-        law=law,
-        scale=scale,
-        price=price,
+        scales=scales,
         max_leverage=1.0 / ridge,
         row_square=1.0 / MARGIN**2,
     )
-    return NormClippedMinimiser(minimiser, length_scale, count_rows=relation == "add-remove", margin=MARGIN)
+    return NormClippedMinimiser(
+        minimiser, scales.information_scale, count_rows=relation == "add-remove", margin=MARGIN
+    )

@@ -32,12 +32,12 @@ from dpglm.methods.estimate_and_information import (
     released_by,
     releases_information,
 )
-from dpglm.methods.gdp_ridge import composable
+from dpglm.methods.gdp_ridge import gdp_ridge
 from dpglm.methods.guarantee_curve import curve
 from dpglm.methods.norm_scaling import stretched, stretches
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
+from dpglm.privacy.calibration import Minimisers, Target, calibrate, free_ridge
 from dpglm.privacy.description import MethodDescription
 from dpglm.typing import FloatVector
 
@@ -107,52 +107,25 @@ class Objective(Method):
 
     def _look(self, problem: Problem, privacy: Privacy) -> PricedReleases:
         """Two releases: an estimate without penalty, and the curvature at it."""
-        found = constants_of(problem, privacy)
+        ridge, scales = constants_of(problem, privacy)
         smooth = replace(problem, strength=None)
         estimate = perturbed_objective(
-            smooth,
-            NoPenalty(),
-            ridge=found.ridge,
-            law=found.law,
-            scale=found.score_scale,
-            price=found.price,
-            max_leverage=found.max_leverage,
+            smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
         )
-        releases = estimate, information_release(problem, found)
+        releases = estimate, information_release(problem, scales)
         held = curve(releases, privacy)
         return budgeted_plan(releases, privacy, mu=privacy.mu, curve=held)
 
     def _calibrated(self, problem: Problem, privacy: Privacy) -> PerturbedMinimiser:
-        """The release that just fits the budget."""
-        relation = privacy.relation
+        """The release that just fits the budget, with its penalty inside."""
         if privacy.mu is not None:
-            mu = privacy.mu * math.sqrt(1.0 - RESIDUAL_SHARE)
-            ridge, found = composable(mu, relation, self.ridge)
-            price = privacy.mu * math.sqrt(RESIDUAL_SHARE)
-            return self._alone(problem, ridge, "gaussian", found.scale, price)
-        epsilon = privacy.epsilon * (1.0 - RESIDUAL_SHARE)
-        ridge = self.ridge or free_ridge(epsilon, relation=relation)
-        price = privacy.epsilon * RESIDUAL_SHARE
-        if privacy.delta == 0.0:
-            rate = gamma_rate(epsilon, ridge, relation=relation)
-            return self._alone(problem, ridge, "gamma", 1.0 / rate, price)
-        found = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation)
-        return self._alone(problem, ridge, "gaussian", found.scale, price, epsilon)
-
-    @staticmethod
-    def _alone(
-        problem: Problem, ridge: float, law: str, scale: float, price: float, claimed: float | None = None
-    ) -> PerturbedMinimiser:
-        """The estimate with its penalty inside, as the only release."""
-        return perturbed_objective(
-            problem,
-            convex(problem.penalty),
-            ridge=ridge,
-            law=law,
-            scale=scale,
-            price=price,
-            claimed=claimed,
-        )
+            ridge, scales = gdp_ridge(Target.of(privacy), self.ridge)
+        else:
+            epsilon = privacy.epsilon * (1.0 - RESIDUAL_SHARE)
+            ridge = self.ridge or free_ridge(epsilon, relation=privacy.relation)
+            alone = Minimisers(lambda scale: 1.0 / ridge, residual_share=RESIDUAL_SHARE)
+            scales = calibrate(alone, Target.of(privacy))
+        return perturbed_objective(problem, convex(problem.penalty), ridge=ridge, scales=scales)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         scaling = Scaling.of(problem.geometry)

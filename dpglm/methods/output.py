@@ -17,9 +17,9 @@ from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import estimate, gaussian_total, require_budget, require_positive
-from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.gdp import SAFETY
 
 # The ridge, in units of the noise of the score that objective perturbation would add: the noise of the output
 # is that over the ridge, the bias grows with the ridge.

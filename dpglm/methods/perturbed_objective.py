@@ -14,6 +14,7 @@ from dpglm.inference.expected import expected_information
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
+from dpglm.privacy.calibration import Calibration
 from dpglm.typing import FloatVector
 
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
@@ -30,14 +31,11 @@ def perturbed_objective(
     penalty: Penalty,
     *,
     ridge: float | FloatVector,
-    law: str,
-    scale: float,
-    price: float,
-    claimed: float | None = None,
+    scales: Calibration,
     max_leverage: float | None = None,
     row_square: float | None = None,
 ) -> PerturbedMinimiser:
-    """The release at this noise.
+    """The release at calibrated noise.
 
     Parameters
     ----------
@@ -45,17 +43,17 @@ def perturbed_objective(
         Its strength, if given, is per row.
     penalty : Penalty
         Convex; goes inside the objective.
-    ridge, law, scale, claimed, reach
+    ridge, max_leverage
         As `PerturbedMinimiser` wants them.
-    price : float
-        In epsilon (or mu), pays for the solver's residual.
+    scales : Calibration
     row_square : float or None
         Mean squared norm of the rows that are read, for the default strength; None expects it from declared
         bounds.
     """
     scaling = Scaling.of(problem.geometry)
     size = len(scaling.lengths)
-    deviation = scale if law == "gaussian" else scale * math.sqrt(size + 1.0)
+    scale = scales.score_scale
+    deviation = scale if scales.law == "gaussian" else scale * math.sqrt(size + 1.0)
     tolerance = tolerance_at(deviation, size, float(np.min(ridge)))
     if problem.strength is None:
         # Sum units: the level that noise alone reaches in p coordinates.
@@ -66,7 +64,7 @@ def perturbed_objective(
     found = PerturbedMinimiser(
         family=problem.family,
         ridge=ridge,
-        law="gaussian" if law == "gaussian" else "gamma",
+        law=scales.law,
         scale=scale,
         tolerance=tolerance,
         residual_noise_scale=1.0,
@@ -74,10 +72,10 @@ def perturbed_objective(
         penalty_rows=rows,
         mixing=scaling.mixing,
         penalised=scaling.penalised,
-        claimed_epsilon=claimed,
+        claimed_epsilon=scales.claimed_epsilon,
         max_leverage=max_leverage,
     )
-    return replace(found, residual_noise_scale=found.residual_noise_for(price))
+    return replace(found, residual_noise_scale=found.residual_noise_for(scales.residual_price))
 
 
 def tolerance_at(deviation: float, size: int, ridge: float) -> float:

@@ -14,8 +14,8 @@ from dpglm.mechanisms.base import Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.rows import ChunkLoss
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 

@@ -1,19 +1,27 @@
-"""What a user asks for: epsilon, delta, who counts as a neighbour, who is protected."""
+"""Privacy budget: epsilon, delta, who counts as a neighbour and who is protected; and exact sums of amounts.
+
+Amounts are added exactly, as the decimals that are printed: ten times 0.1 is 1, not less and not more.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_epsilon
+from dpglm.privacy.gdp import gdp_epsilon, mu_from_rho, rho_from_mu
 
 Relation: TypeAlias = Literal["replace-one", "add-remove"]
 Definition: TypeAlias = Literal["pure", "approximate", "gdp", "zcdp"]
 
+# Sums and squares of short decimals are short decimals: nothing is ever rounded, and a rounding would raise.
+EXACT = Context(prec=10_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+_ROOTS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 NUMBERS = (int, float, np.integer, np.floating)
 REMEDY = "Use privacy=1.0 (pure epsilon), privacy=(1.0, 1e-6) or dpglm.Privacy(...)."
 
@@ -118,7 +126,7 @@ class Privacy:
     ) -> Self:
         """A zero-concentrated budget rho, met by Gaussian noise with mu = sqrt(2 rho)."""
         rho = _number("rho", rho, low=0.0, high=math.inf, open_low=True)
-        asked = cls.gdp(math.sqrt(2.0 * rho), delta=delta, relation=relation, unit=unit)
+        asked = cls.gdp(mu_from_rho(rho), delta=delta, relation=relation, unit=unit)
         return cls(asked.epsilon, asked.delta, relation, unit, "zcdp", asked.mu)
 
     @classmethod
@@ -145,7 +153,7 @@ class Privacy:
     @property
     def rho(self) -> float | None:
         """The zCDP parameter that goes with ``mu``."""
-        return None if self.mu is None else self.mu**2 / 2.0
+        return None if self.mu is None else rho_from_mu(self.mu)
 
 
 def _number(name: str, value: object, *, low: float, high: float, open_low: bool) -> float:
@@ -169,3 +177,47 @@ def _shown(value: object) -> str:
     if isinstance(value, int) and abs(value) > 10**15:
         return "a whole number of many digits"
     return repr(value) if isinstance(value, int | float | str | bool | type(None)) else type(value).__name__
+
+
+def exact(number: float) -> Decimal:
+    """The decimal that is printed for a number.
+
+    Examples
+    --------
+    >>> rounded_up(exact_sum([0.1] * 10))
+    1.0
+    """
+    return Decimal(repr(number))
+
+
+def exact_square(number: float) -> Decimal:
+    """Its square, without rounding."""
+    return EXACT.multiply(exact(number), exact(number))
+
+
+def exact_sum(numbers: Iterable[float], *, squares: bool = False) -> Decimal:
+    """The sum of numbers, or of their squares, without rounding."""
+    total = Decimal(0)
+    for number in numbers:
+        total = EXACT.add(total, exact_square(number) if squares else exact(number))
+    return total
+
+
+def rounded_up(amount: Decimal, *, root: bool = False) -> float:
+    """The smallest float that is printed as no less than ``amount`` (or its root)."""
+    measure, number = _measured(amount, root=root)
+    while measure(number) < amount:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
+def rounded_down(amount: Decimal, *, root: bool = False) -> float:
+    """The largest float that is printed as no more than ``amount`` (or its root)."""
+    measure, number = _measured(amount, root=root)
+    while measure(number) > amount:
+        number = math.nextafter(number, -math.inf)
+    return number
+
+
+def _measured(amount: Decimal, *, root: bool) -> tuple[Callable[[float], Decimal], float]:
+    return (exact_square, float(_ROOTS.sqrt(amount))) if root else (exact, float(amount))

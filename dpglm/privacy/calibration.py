@@ -1,178 +1,384 @@
-"""The least noise of a perturbed minimiser for a budget, rounded to the safe side."""
+"""Calibration: the least noise at which what a mechanism releases costs no more than a budget.
+
+A mechanism says what its releases cost at a given noise, by the accountant, the least noise it could do with,
+and which scales that means. One search, `calibrate`, finds the noise for all of them, on the safe side.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Literal, Self
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accounting import SAFETY, gdp_mu
-from dpglm.privacy.budget import Relation
-from dpglm.privacy.loss_bound import Loss, is_gaussian_at, loss_bound
-from dpglm.privacy.search import last_kept, log_ratio
-from dpglm.privacy.theorems import STEPS, gamma_epsilon, mu_perturbed, steps_of
+from dpglm.privacy.accountant import composed_profile, sampled_delta
+from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.events import (
+    BoundedSlopeEvent,
+    Event,
+    GaussianEvent,
+    PerturbedEvent,
+    SampledGaussianEvent,
+    Sampling,
+    require,
+)
+from dpglm.privacy.gdp import SAFETY, conservative_root, gdp_mu, log_ratio
+from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, steps_of
 
 # More than this many times the noise of a larger ridge is refused: nobody can want it.
 MOST_NOISE = 1000.0
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """A noise scale and the theorem that allows it.
+class Target:
+    """What a mechanism may cost: a pure epsilon, an (epsilon, delta), or a mu."""
 
-    Examples
-    --------
-    >>> Calibration(3.0, "Theorem B")
-    Calibration(scale=3.0, theorem='Theorem B')
+    relation: Relation
+    epsilon: float = math.inf
+    delta: float = 0.0
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        steps_of(self.relation)
+        good = self.epsilon > 0.0 and (self.mu is None or 0.0 < self.mu < math.inf)
+        require(good, repr(self), "epsilon > 0, mu > 0 and finite")
+
+    @classmethod
+    def of(cls, privacy: Privacy) -> Self:
+        """All of a budget."""
+        if privacy.mu is not None:
+            return cls(privacy.relation, mu=privacy.mu)
+        return cls(privacy.relation, privacy.epsilon, privacy.delta)
+
+    @property
+    def pure(self) -> bool:
+        """Whether delta is 0."""
+        return self.mu is None and self.delta == 0.0
+
+    @property
+    def ideal_mu(self) -> float:
+        """The mu of Gaussian releases that cost all of it."""
+        return gdp_mu(self.epsilon, self.delta) if self.mu is None else self.mu
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Noise scales that keep a budget.
+
+    Parameters
+    ----------
+    score_scale : float
+        Standard deviation of each coordinate of the noise; where ``law`` is "gamma", the scale of noise of
+        density exp(-norm / scale).
+    law : {"gaussian", "gamma"}
+    information_scale : float
+        The same of the diagonal of the information's noise; infinite where none is released.
+    residual_price : float
+        What the solver's residual may cost, in mu, or in epsilon where the law is "gamma" or ``claimed``.
+    max_leverage : float
+        x' P^-1 x at most, at this noise, before ``ridge_factor``; no ridge may have a larger leverage.
+    ridge_factor : float
+        At least 1; every ridge is to be multiplied by it (Theorem A1).
+    least_ridge : float
+        The claim holds for ridges of at least this; 0 where the leverage alone decides.
+    claimed_epsilon : float or None
+        The epsilon at which a minimiser is claimed as (epsilon, delta) by itself.
     """
 
-    scale: float
-    theorem: str
+    score_scale: float
+    law: Literal["gaussian", "gamma"] = "gaussian"
+    information_scale: float = math.inf
+    residual_price: float = 0.0
+    max_leverage: float = 0.0
+    ridge_factor: float = 1.0
+    least_ridge: float = 0.0
+    claimed_epsilon: float | None = None
 
 
-def free_ridge(epsilon: float, *, relation: Relation, row_norm: float = 1.0) -> float:
-    """The least ridge at which epsilon pays for noise alone, rounded up: Theorems A1 and B.
+class Mechanism(ABC):
+    """What a calibration needs to know; "noise" is the scale of the noise of the score, or of the sum."""
 
-    ``R**2 / epsilon`` (add-remove) or ``2 R**2 / epsilon`` (replace-one), in sum units.
+    close: float = 1e-9  # relative distance to the least noise at which the search may end
+
+    @abstractmethod
+    def least(self, target: Target) -> float:
+        """Noise below which the target is surely exceeded."""
+
+    @abstractmethod
+    def excess(self, noise: float, target: Target) -> float:
+        """What is spent beyond the target: 0 or less where it is kept; logarithms or shares."""
+
+    @abstractmethod
+    def calibration(self, noise: float, target: Target) -> Calibration:
+        """The scales that this noise means."""
+
+    def sufficient_ridge(self, target: Target) -> float | None:
+        """A ridge at which nothing is lost, where one number says it."""
+        return None
+
+
+def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
+    """The least noise at which ``mechanism`` costs no more than ``target``, rounded to the safe side.
 
     Raises
     ------
     MethodError
-        If a number is not positive or the relation is unknown.
+        No useful noise is enough, or a number is out of range.
+
+    Examples
+    --------
+    >>> released = Minimisers(lambda scale: 0.4, information_sensitivity=0.25, uniform=False)
+    >>> scales = calibrate(released, Target("add-remove", epsilon=1.0, delta=1e-6))
+    >>> round(scales.score_scale, 2), round(scales.information_scale, 2)  # Gaussian: 6.00, 1.50
+    (6.01, 1.5)
+    """
+    least = mechanism.least(target)
+
+    def excess(noise: float) -> float:
+        return mechanism.excess(noise, target)
+
+    exceeding, noise = least, least
+    while excess(noise) > 0.0:
+        exceeding, noise = noise, 1.3 * noise
+        if noise > MOST_NOISE * least:
+            raise _ridge_too_small(target, mechanism.sufficient_ridge(target))
+    if noise > least:
+        noise = conservative_root(excess, noise, exceeding, close=mechanism.close)
+    rounded = noise * (1.0 + SAFETY)  # there may be no room for it: a ridge of 2 scale^2 to the last digit
+    return mechanism.calibration(rounded if excess(rounded) <= 0.0 else noise, target)
+
+
+@dataclass(frozen=True)
+class Minimisers(Mechanism):
+    """Perturbed minimisers, each alone or with the information at its answer, and their solver's residuals.
+
+    Parameters
+    ----------
+    max_leverage_of : callable or None
+        ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise, from public numbers;
+        must not increase. None where the ridge follows from the noise: `Calibration.least_ridge`.
+    information_sensitivity : float
+        ``Information.sensitivity(relation)``, or of another second release; 0 for minimisers alone.
+    share : float
+        Part of mu squared (of a pure epsilon) that the second release gets, of what the residual leaves.
+    residual_share : float
+        Part of mu squared (of epsilon) for the solver's residual.
+    losses : {"logistic", "bounded"}
+        Whether Theorems A1, A2 and B hold, or Theorem C alone.
+    uniform : bool
+        Whether the ridge is one number for all coordinates, and the leverage its inverse.
+    ridge_grows : bool
+        Whether the ridge may be multiplied by `Calibration.ridge_factor` under a pure epsilon, so that the
+        Jacobian costs nothing.
+    times : int
+        Number of minimisers, which share the target alike; scales and prices are of one of them.
+
+    Examples
+    --------
+    >>> alone = Minimisers(lambda scale: 0.5)  # a ridge of 2
+    >>> round(1.0 / calibrate(alone, Target("replace-one", epsilon=1.0)).score_scale, 4)  # .99 / 2
+    0.495
+    """
+
+    max_leverage_of: Callable[[float], float] | None
+    information_sensitivity: float = 0.0
+    share: float = 0.5
+    residual_share: float = 0.01
+    losses: Literal["logistic", "bounded"] = "logistic"
+    uniform: bool = True
+    ridge_grows: bool = False
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        shared = 0.0 < self.share < 1.0 or self.information_sensitivity == 0.0
+        if not (shared and 0.0 < self.residual_share < 1.0):
+            raise MethodError(
+                f"share={self.share!r}, residual_share={self.residual_share!r}",
+                expected="numbers between 0 and 1",
+                remedy="Leave them out.",
+            )
+
+    @property
+    def _score_share(self) -> float:
+        """Of what the residual leaves."""
+        return 1.0 - self.share if self.information_sensitivity else 1.0
+
+    def _claimed(self, target: Target) -> float | None:
+        """The epsilon at which a minimiser is claimed; a pure release hides its residual there."""
+        if self.losses == "bounded" or self.information_sensitivity or target.mu is not None or target.pure:
+            return None
+        return target.epsilon * (1.0 - self.residual_share)
+
+    def _leverage(self, noise: float) -> float:
+        if self.max_leverage_of is None:
+            return 1.0 / (2.0 * noise**2 * (1.0 + SAFETY))
+        return self.max_leverage_of(noise)
+
+    def _pure_share(self, target: Target) -> float:
+        """Of a pure epsilon, what one score may cost."""
+        left = target.epsilon / self.times * (1.0 - self.residual_share) * (1.0 - SAFETY)
+        return left * self._score_share
+
+    def least(self, target: Target) -> float:
+        steps = steps_of(target.relation)
+        if target.pure:
+            steps_of(target.relation, epsilon=target.epsilon)
+            return steps / self._pure_share(target)
+        if (claimed := self._claimed(target)) is not None:
+            return steps / gdp_mu(claimed, target.delta)
+        part = (1.0 - self.residual_share) * self._score_share / self.times
+        return steps / (target.ideal_mu * math.sqrt(part))
+
+    def excess(self, noise: float, target: Target) -> float:
+        steps, max_leverage = steps_of(target.relation, scale=noise), self._leverage(noise)
+        steps_of(target.relation, max_leverage=max_leverage)
+        if target.pure:
+            if self.losses == "bounded":
+                spent = steps / noise + bounded_shift(max_leverage)
+            else:
+                ridge = self._ridge_factor(noise) / max_leverage
+                spent = gamma_epsilon(1.0 / noise, ridge, relation=target.relation)
+            return spent / self._pure_share(target) - 1.0 - 1e-15
+        if target.mu is not None:
+            part = math.sqrt((1.0 - self.residual_share) * self._score_share / self.times)
+            spent = mu_perturbed(noise, 1.0 / max_leverage, relation=target.relation)
+            return spent / (target.mu * part) - 1.0 - 1e-14
+        release: Event
+        if self.losses == "bounded":
+            release = BoundedSlopeEvent(1.0 / noise, max_leverage, target.relation)
+        else:
+            release = PerturbedEvent(1.0 / noise, max_leverage, target.relation, self.uniform)
+        epsilon, beside = self._claimed(target), 0.0
+        if epsilon is None:
+            epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
+        events = [release] * self.times + [GaussianEvent(beside)]
+        return log_ratio(float(composed_profile(events, [epsilon])[0]), target.delta)
+
+    def _mus(self, noise: float, steps: int) -> tuple[float, float]:
+        """The mu of one minimiser with what is released beside it, and of the latter alone."""
+        part = (1.0 - self.residual_share) * self._score_share
+        total = steps / noise / math.sqrt(part)
+        return total, total * math.sqrt(1.0 - part)
+
+    def _ridge_factor(self, noise: float) -> float:
+        return max(1.0, self._leverage(noise) * noise * (1.0 + SAFETY)) if self.ridge_grows else 1.0
+
+    def calibration(self, noise: float, target: Target) -> Calibration:
+        steps = steps_of(target.relation)
+        if target.pure:
+            price = target.epsilon / self.times * self.residual_share * (1.0 - SAFETY)
+            second = self._pure_share(target) / self._score_share * self.share
+        elif self._claimed(target) is not None:
+            price, second = target.epsilon * self.residual_share, 0.0
+        else:
+            total, _ = self._mus(noise, steps)
+            price = total * math.sqrt(self.residual_share)
+            second = total * math.sqrt((1.0 - self.residual_share) * self.share)
+        sensitivity = self.information_sensitivity
+        return Calibration(
+            score_scale=noise,
+            law="gamma" if target.pure else "gaussian",
+            information_scale=sensitivity / second if sensitivity else math.inf,
+            residual_price=price,
+            max_leverage=self._leverage(noise),
+            ridge_factor=self._ridge_factor(noise) if target.pure else 1.0,
+            least_ridge=0.0 if self.max_leverage_of else 1.0 / self._leverage(noise),
+            claimed_epsilon=self._claimed(target),
+        )
+
+    def sufficient_ridge(self, target: Target) -> float | None:
+        if self.losses == "bounded" or not self.uniform:
+            return None
+        steps, left = steps_of(target.relation), 1.0 - self.residual_share
+        return (
+            1.001 / left * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)
+        )
+
+
+@dataclass(frozen=True)
+class NoisySums(Mechanism):
+    """Sums over all rows, or over fresh random samples of them, each released once with Gaussian noise.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Largest change of the *sum* over a sample that holds the row, by one neighbour: C (add-remove) or
+        2 C (replace-one) where rows are cut to norm C. Sum units: nothing is divided by the size of a sample.
+    steps : int
+        Number of releases.
+    rate, sampling
+        As of a `SampledGaussianEvent`; rate 1 reads all rows.
+
+    Examples
+    --------
+    >>> sampled, full = NoisySums(1.0, 1000, 0.01), NoisySums(1.0, 1000)  # full: a hundred times the sum
+    >>> target = Target("add-remove", epsilon=1.0, delta=1e-6)
+    >>> round(calibrate(sampled, target).score_scale, 2), round(calibrate(full, target).score_scale, 1)
+    (1.56, 133.6)
+    """
+
+    sensitivity: float = 1.0
+    steps: int = 1
+    rate: float = 1.0
+    sampling: Sampling = "poisson"
+
+    close = 1e-7  # noise is overstated by more than that by the grid of losses
+
+    def __post_init__(self) -> None:
+        good = self.steps >= 1 and int(self.steps) == self.steps and 0.0 < self.sensitivity < math.inf
+        require(good, f"steps={self.steps!r}, {self.sensitivity=}", "whole steps >= 1, sensitivity > 0")
+
+    def _on_all_rows(self, target: Target) -> float:
+        return self.sensitivity * math.sqrt(self.steps) / target.ideal_mu * (1.0 + SAFETY)
+
+    def least(self, target: Target) -> float:
+        noise = self._on_all_rows(target)
+        if self.rate == 1.0:
+            return noise
+        SampledGaussianEvent(1.0, self.rate, self.sampling, target.relation)  # checked before any work
+        while self.excess(noise / 2.0, target) <= 0.0:
+            noise /= 2.0
+        return noise / 2.0
+
+    def excess(self, noise: float, target: Target) -> float:
+        if noise >= self._on_all_rows(target):
+            return 0.0
+        event = SampledGaussianEvent(self.sensitivity / noise, self.rate, self.sampling, target.relation)
+        delta = sampled_delta(event, self.steps, target.epsilon)
+        return log_ratio(delta, target.delta / (1.0 + 2e-6))
+
+    def calibration(self, noise: float, target: Target) -> Calibration:
+        all_rows = self._on_all_rows(target)
+        if self.rate == 1.0:
+            return Calibration(all_rows)
+        return Calibration(min(noise, all_rows))
+
+
+def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
+    amount = f"epsilon={target.epsilon:g}" if target.mu is None else f"mu={target.mu:g}"
+    larger = "a larger ridge" if sufficient is None else f"ridge={sufficient:.4g} (nothing is lost there)"
+    return MethodError(
+        f"a ridge too small for {amount}: at no useful noise is the claim kept",
+        expected="a ridge that bounds how far one row can move the minimiser",
+        remedy=f"Use {larger}, or leave ridge out.",
+    )
+
+
+def free_ridge(epsilon: float, *, relation: Relation) -> float:
+    """The least ridge at which epsilon pays for noise alone, rounded up: Theorems A1 and B.
+
+    ``1 / epsilon`` (add-remove) or ``2 / epsilon`` (replace-one), in sum units.
+
+    Raises
+    ------
+    MethodError
+        If epsilon is not positive or the relation is unknown.
 
     Examples
     --------
     >>> round(free_ridge(0.5, relation="replace-one"), 6)
     4.0
     """
-    steps = steps_of(relation, epsilon=epsilon, row_norm=row_norm)
-    return steps * row_norm**2 / epsilon * (1.0 + 2.0 * SAFETY)
-
-
-def gamma_rate(
-    epsilon: float,
-    ridge: float,
-    *,
-    relation: Relation,
-    row_norm: float = 1.0,
-    loss: Loss = "logistic",
-    slope_max: float = 1.0,
-    curvature_max: float = 0.25,
-) -> float:
-    """The largest rate, the least noise, with ``gamma_epsilon(rate, ridge) <= epsilon``, rounded down.
-
-    Raises
-    ------
-    MethodError
-        If no noise is enough at so small a ridge, or a number is not positive.
-
-    Examples
-    --------
-    >>> round(gamma_rate(1.0, 2.0, relation="replace-one"), 6)
-    0.5
-    """
-    steps = steps_of(relation, epsilon=epsilon, ridge=ridge, row_norm=row_norm, slope_max=slope_max)
-
-    def price(rate: float) -> float:
-        return gamma_epsilon(
-            rate,
-            ridge,
-            relation=relation,
-            row_norm=row_norm,
-            loss=loss,
-            slope_max=slope_max,
-            curvature_max=curvature_max,
-        )
-
-    ideal = epsilon / (steps * row_norm * slope_max) * (1.0 - SAFETY)
-    low = ideal / MOST_NOISE
-    if price(low) > epsilon:
-        raise _too_small(ridge, epsilon, relation, row_norm)
-    return last_kept(lambda rate: price(rate) - epsilon, low, ideal) * (1.0 - SAFETY)
-
-
-def gaussian_scale(
-    epsilon: float, delta: float, ridge: float, *, relation: Relation, row_norm: float = 1.0
-) -> Calibration:
-    """The least Gaussian noise for one (epsilon, delta)-DP release at this ridge, and its theorem.
-
-    Theorem B where it holds: the noise of the Gaussian mechanism and no more. Otherwise the better of A2' and
-    of the loss bound of A2 at this epsilon. Rounded up.
-
-    Raises
-    ------
-    MethodError
-        If no noise is enough at so small a ridge, or a number is not positive.
-
-    Examples
-    --------
-    >>> found = gaussian_scale(1.0, 1e-6, 1.1, relation="add-remove")
-    >>> round(found.scale, 3), found.theorem
-    (4.225, 'Theorem B')
-    """
-    steps = steps_of(relation, epsilon=epsilon, ridge=ridge, row_norm=row_norm)
-    s = row_norm**2 / ridge
-    mu = gdp_mu(epsilon, delta)
-    ideal = steps / mu * (1.0 + SAFETY)
-    if is_gaussian_at(epsilon, 1.0 / ideal, s, steps):
-        return Calibration(row_norm * ideal, "Theorem B")
-    shift = math.log1p(s / 4.0)
-    shifted = math.inf
-    if epsilon > shift:
-        shifted = steps / gdp_mu(epsilon - shift, delta) * (1.0 + SAFETY)
-
-    def excess(scale: float) -> float:
-        return log_ratio(float(loss_bound(np.array([epsilon]), 1.0 / scale, s, steps)[0]), delta)
-
-    most = min(shifted, MOST_NOISE * ideal)
-    if excess(most) <= 0.0:
-        numeric = last_kept(excess, most, ideal, close=1e-10) * (1.0 + SAFETY)
-        if numeric < shifted:
-            return Calibration(row_norm * numeric, "Theorem A2")
-    if shifted > MOST_NOISE * ideal:
-        raise _too_small(ridge, epsilon, relation, row_norm)
-    return Calibration(row_norm * shifted, "Theorem A2'")
-
-
-def gaussian_scale_gdp(mu: float, ridge: float, *, relation: Relation, row_norm: float = 1.0) -> Calibration:
-    """The least Gaussian noise for a mu-GDP release at this ridge: Theorem A2, rounded up.
-
-    Raises
-    ------
-    MethodError
-        If no noise is enough at so small a ridge, or a number is not positive.
-
-    Examples
-    --------
-    >>> round(gaussian_scale_gdp(0.4, 50.0, relation="replace-one").scale, 6)
-    5.0
-    """
-    steps = steps_of(relation, mu=mu, ridge=ridge, row_norm=row_norm)
-    ideal = steps * row_norm / mu
-
-    def excess(scale: float) -> float:
-        return mu_perturbed(scale, ridge, relation=relation, row_norm=row_norm) - mu
-
-    low = ideal * (1.0 + SAFETY)
-    if excess(ideal) <= 1e-14 * mu:  # ridge = 2 scale^2 to the last digit: no room to round up
-        return Calibration(low if excess(low) <= 0.0 else ideal, "Theorem A2")
-    high = 1.1 * low
-    while excess(high) > 0.0:
-        low, high = high, 1.3 * high
-        if high > MOST_NOISE * ideal:
-            raise _too_small(ridge, mu, relation, row_norm, name="mu")
-    return Calibration(last_kept(excess, high, low, close=1e-9), "Theorem A2")
-
-
-def _too_small(
-    ridge: float, value: float, relation: Relation, row_norm: float, name: str = "epsilon"
-) -> MethodError:
-    steps = STEPS[relation]
-    enough = steps * row_norm**2 / value if name == "epsilon" else 2.0 * (steps * row_norm / value) ** 2
-    return MethodError(
-        f"ridge={ridge:g} with {name}={value:g}: at so small a ridge no useful noise is enough",
-        expected="a ridge that bounds how far one row can move the minimiser",
-        remedy=f"Use ridge={1.001 * enough:.4g} (nothing is lost at that ridge), or leave ridge out.",
-    )
+    return steps_of(relation, epsilon=epsilon) / epsilon * (1.0 + 2.0 * SAFETY)

@@ -1,4 +1,7 @@
-"""What releases promise, one event each: the currency of plans."""
+"""Privacy events, one for each promise of a release: what the accountant composes.
+
+What an event says holds for its release given all earlier ones, so events compose, adaptively too.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.bounded import bounded_delta, bounded_shift
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.staged import staged_delta
-from dpglm.privacy.theorems import STEPS
+from dpglm.privacy.joint_profile import joint_delta
+from dpglm.privacy.theorems import STEPS, bounded_delta, bounded_shift
 
 Sampling: TypeAlias = Literal["poisson", "fixed"]
 
@@ -80,13 +82,13 @@ class PerturbedEvent:
     """A promise: the release is a minimiser perturbed by Gaussian noise, at a ridge too small for Theorem A2.
 
     Its profile is Gaussian, ``mu`` for each row that moves, at large epsilons only; everywhere it is at most
-    the Gaussian one shifted by `shift`. What it costs beside Gaussian releases is in ``staged.py``.
+    the Gaussian one shifted by `shift`. What it costs beside Gaussian releases is in ``joint_profile.py``.
 
     Parameters
     ----------
     mu : float
         Largest norm of a row over the scale of the noise, > 0.
-    reach : float
+    max_leverage : float
         Supremum of x' P^-1 x over the declared rows, P the ridge.
     relation : {"add-remove", "replace-one"}
     uniform : bool
@@ -106,7 +108,7 @@ class PerturbedEvent:
 
     def __post_init__(self) -> None:
         good = 0.0 < self.mu < math.inf and 0.0 < self.max_leverage < math.inf and self.relation in STEPS
-        require(good, repr(self), "mu > 0, reach > 0, a relation")
+        require(good, repr(self), "mu > 0, max_leverage > 0, a relation")
 
     @property
     def total_mu(self) -> float:
@@ -126,14 +128,14 @@ class PerturbedEvent:
     def delta(self, epsilon: float, beside: float) -> float:
         """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
         steps = STEPS[self.relation]
-        return staged_delta(epsilon, self.mu, self.max_leverage, steps, beside, uniform=self.uniform)
+        return joint_delta(epsilon, self.mu, self.max_leverage, steps, beside, uniform=self.uniform)
 
 
 @dataclass(frozen=True)
 class BoundedSlopeEvent(PerturbedEvent):
     """A promise: as a `PerturbedEvent`, for losses with slopes and curvatures that nothing ties together.
 
-    Its profile is at most `factor` times the Gaussian one shifted by `shift`: Theorem C, ``bounded.py``.
+    Its profile is at most `factor` times the Gaussian one shifted by `shift`: Theorem C.
 
     Examples
     --------

@@ -11,8 +11,8 @@ from typing import Any, Self, get_args
 from scipy.special import ndtr, ndtri
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon
 from dpglm.privacy.budget import Definition, Relation
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_delta
 
 _NEIGHBOURS: dict[Relation, str] = {
     "replace-one": "replaced by any other (the number of rows is public)",
@@ -286,8 +286,7 @@ class Guarantee:
             return -math.expm1(epsilon) + math.exp(epsilon) * self._hockey(-epsilon)
         found = [] if self.mu is None else [gdp_delta(epsilon, self.mu)]
         for known, delta in self._points():
-            excess = max(0.0, -math.expm1(epsilon - known)) / (1.0 + math.exp(-known))
-            found.append(delta + (1.0 - delta) * excess)
+            found.append(delta + (1.0 - delta) * pure_delta(epsilon, known))
         return min(found)
 
     def _numbers(self) -> str:

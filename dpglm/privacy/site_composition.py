@@ -1,4 +1,4 @@
-r"""What fits at several sites promise together.
+r"""Site composition: what fits at several sites promise together, by sequential and parallel composition.
 
 Site s holds a table :math:`D_s` and releases :math:`M_s(D_s)` with noise of its own and parameters fixed
 before any table was read; everything is published together, :math:`M = (M_1(D_1), \dots, M_S(D_S))`.
@@ -30,9 +30,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dpglm.ledger.odometer import Balance, PrivacyFilter
-from dpglm.privacy.accounting import rho_from_mu
-from dpglm.privacy.budget import Definition, Privacy
+from dpglm.privacy.budget import Definition, exact_sum, rounded_up
+from dpglm.privacy.gdp import gdp_epsilon, rho_from_mu
 from dpglm.privacy.guarantee import Guarantee
 
 
@@ -65,20 +64,25 @@ def overlapping(guarantees: Sequence[Guarantee]) -> Guarantee:
     first = _first(guarantees)
     if len(guarantees) == 1 or _promises_nothing(first):
         return first
-    costs = tuple(Balance(one.epsilon, one.delta, one.mu) for one in guarantees)
-    gaussian = first.definition in ("gdp", "zcdp") and None not in [one.mu for one in guarantees]
-    # What is spent depends on the terms of a budget and its delta, not on how much of it there is.
-    delta = max(one.delta for one in guarantees)
-    spent = PrivacyFilter(Privacy.gdp(40.0, delta=delta) if gaussian else Privacy(1.0), costs).spent
-    definition: Definition = "pure" if spent.delta == 0.0 else "approximate"
+    mus = [guarantee.mu for guarantee in guarantees if guarantee.mu is not None]
+    gaussian = first.definition in ("gdp", "zcdp") and len(mus) == len(guarantees)
+    delta = rounded_up(exact_sum(guarantee.delta for guarantee in guarantees))
+    definition: Definition = "pure" if delta == 0.0 else "approximate"
+    mu = None
+    if gaussian:
+        definition, delta = first.definition, max(guarantee.delta for guarantee in guarantees)
+        mu = rounded_up(exact_sum(mus, squares=True), root=True)
+        epsilon = gdp_epsilon(mu, delta)
+    else:
+        epsilon = rounded_up(exact_sum(guarantee.epsilon for guarantee in guarantees))
     return replace(
         first,
-        epsilon=spent.epsilon,
-        delta=min(1.0, spent.delta),
-        definition=first.definition if gaussian else definition,
+        epsilon=epsilon,
+        delta=min(1.0, delta),
+        definition=definition,
         unit=f"{first.unit}, with a row at each of the {len(guarantees)} sites",
-        mu=spent.mu,
-        rho=rho_from_mu(spent.mu or 0.0) if gaussian and first.definition == "zcdp" else None,
+        mu=mu,
+        rho=rho_from_mu(mu) if mu is not None and definition == "zcdp" else None,
         theorem=_named(guarantees, "composition over the sites"),
         assumptions=(*_assumed(guarantees), "this holds at every site, where small probabilities add up"),
         curve=(),

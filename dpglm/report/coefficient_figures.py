@@ -50,60 +50,61 @@ def coefficient_figure(record: FitRecord) -> Figure:
     forest = bool(given.any())
     full = given if forest else chosen
     dots = np.where(given, debiased(record), record.estimates)
-    reach = np.concatenate([[0.0], dots[drawn], ends[drawn][given[drawn]].ravel()])
-    filled = [(k, j) for k, j in enumerate(drawn) if full[j]]
-    hollow = [(k, j) for k, j in enumerate(drawn) if not full[j]]
+    bars = ends if forest else np.column_stack([np.zeros(len(dots)), dots])
+    reach = np.concatenate([[0.0], dots[drawn], bars[drawn][full[drawn]].ravel()])
+    filled = [k for k, j in enumerate(drawn) if full[j]]
+    hollow = [k for k, j in enumerate(drawn) if not full[j]]
+    at = np.array(drawn)
     what = "coefficient" if record.predictor is None else "coefficient of the linear approximation"
     kind = what.replace("coefficient", "Coefficients")
-    intercept = (
-        ", without the intercept" if len(drawn) < len(record.names) and "Intercept" in record.names else ""
-    )
-    units = "Units differ between variables, so lengths compare only within a unit."
     left_out = _left_out(record, drawn, "clearest" if forest else "largest")
-    cells = [(shown(record.names[j]), coefficient(float(dots[j]))) for j in drawn]
-    listed = ["yes" if chosen[j] else "no" for j in drawn]
+    scope = f"in original units{left_out}"
+    if "Intercept" in record.names and len(drawn) < len(record.names):
+        scope = f"in original units, without the intercept{left_out}"
+    reading = "over its interval" if forest else "from zero"
     if forest:
-        title = f"{kind} with 95 % intervals, original scale"
-        description = (
-            "One line per coefficient: a dot at the estimate, and a bar from the lower to the upper end of "
-            "its interval. Hollow dots have no interval."
+        title, caption = (
+            f"{kind} with 95 % intervals",
+            f"95 % intervals around the debiased estimates, {scope}",
         )
-        caption = (
-            f"95 % intervals around the debiased estimates, in original units{intercept}{left_out}. "
-            f"Hollow: no interval is given, and the dot is the fit’s coefficient. {units}"
+        labels, meaning = (
+            ("95 % interval", "no interval"),
+            "no interval is given, and the dot is the fit’s coefficient",
         )
-        bars = Intervals([k for k, _ in filled], *(ends[[j for _, j in filled]].T.tolist()))
-        limits = [(coefficient(float(ends[j, 0])), coefficient(float(ends[j, 1]))) for j in drawn]
-        headings = ("coefficient", "estimate drawn", "lower end", "upper end", "selected")
-        lines: list[tuple[str, ...]] = [
-            (*cell, *limit, yes) for cell, limit, yes in zip(cells, limits, listed, strict=True)
-        ]
-        twin = Rows("Intervals drawn", headings, tuple(lines), numeric=(1, 2, 3))
     else:
-        title = f"{kind}, original scale"
-        description = (
-            "One line per coefficient, from zero to a dot at its value; hollow dots were not selected."
-        )
-        caption = f"{kind} in original units{intercept}{left_out}. Hollow: not selected. {units}"
-        values = [float(dots[j]) for _, j in filled]
-        bars = Intervals([k for k, _ in filled], [0.0] * len(values), values, caps=False)
-        lines = [(*cell, yes) for cell, yes in zip(cells, listed, strict=True)]
-        twin = Rows("Coefficients drawn", ("coefficient", "value", "selected"), tuple(lines), numeric=(1,))
-    names = ("95 % interval", "no interval") if forest else ("selected", "not selected")
-    points = [
-        Points([float(dots[j]) for _, j in pairs], [k for k, _ in pairs], role, label)
-        for pairs, role, label in ((filled, "point", names[0]), (hollow, "hollow", names[1]))
-        if pairs
-    ]
+        title, caption = kind, f"{kind} {scope}"
+        labels, meaning = ("selected", "not selected"), "not selected"
+    headings = ("coefficient", "estimate drawn", *(("lower end", "upper end") if forest else ()), "selected")
     return Figure(
         "forest" if forest else "coefficients",
-        title,
-        description,
+        f"{title}, original scale",
+        f"One line per coefficient: a dot at its value, and a bar {reading}. Hollow dots: {meaning}.",
         x=_padded(f"{what}, {shown(record.link, 20)} scale", float(reach.min()), float(reach.max())),
-        y=Names(tuple(record.names[j] for j in drawn), frozenset(k for k, _ in hollow)),
-        marks=(Rule(0.0, "x", "zero"), bars, *points),
-        caption=caption,
-        twin=twin,
+        y=Names(tuple(record.names[j] for j in drawn), frozenset(hollow)),
+        marks=(
+            Rule(0.0, "x", "zero"),
+            Intervals(filled, bars[at[filled], 0].tolist(), bars[at[filled], 1].tolist(), caps=forest),
+            *(
+                Points(dots[at[rows]].tolist(), rows, role, label)
+                for rows, role, label in ((filled, "point", labels[0]), (hollow, "hollow", labels[1]))
+                if rows
+            ),
+        ),
+        caption=f"{caption}. Hollow: {meaning}. Units differ, so lengths compare only within a unit.",
+        twin=Rows(
+            "Coefficients drawn",
+            headings,
+            tuple(
+                (
+                    shown(record.names[j]),
+                    coefficient(float(dots[j])),
+                    *(map(coefficient, ends[j].tolist()) if forest else ()),
+                    "yes" if chosen[j] else "no",
+                )
+                for j in drawn
+            ),
+            numeric=tuple(range(1, len(headings) - 1)),
+        ),
     )
 
 
@@ -209,22 +210,12 @@ def path_figure(path: CoefficientPath) -> Figure:
             ),
         )
     label = f"strength of penalty {path.penalty} (dashed: {path.rule})"
-    rows = zip(strengths, path.coefficients[:, sorted(roles)], strict=True)
     return Figure(
         "path",
         "Coefficients against the strength of the penalty",
-        "Strength across, from strong to weak on a logarithmic scale; each coefficient, relative to its "
-        "largest size, leaves zero where the penalty lets it in.",
         x=_log_axis(label, strengths, reverse=True),
         y=Axis("coefficient, relative to its largest", -1.05, 1.05),
         marks=(Rule(float(path.strengths[path.chosen]), "x"), Rule(0.0, "y", "zero"), *curves),
-        caption=f"Coefficients along a path of penalty {path.penalty}; dashed: {path.rule}.",
-        twin=Rows(
-            "Coefficients along the path",
-            ("strength", *(shown(path.names[j]) for j in sorted(roles))),
-            tuple((plain_number(value), *map(coefficient, line.tolist())) for value, line in rows),
-            numeric=tuple(range(len(roles) + 1)),
-        ),
         wide=True,
         right=right,
     )
@@ -258,22 +249,9 @@ def expected_figure(
     return Figure(
         "expected",
         f"Expected standard errors over the {label}",
-        f"{label.capitalize()} across, expected standard error upwards, both on logarithmic scales.",
         x=_log_axis(label, [*values.tolist(), planned], marks=marks),
         y=_log_axis(f"expected standard error, {scale} scale", [y for curve in curves for y in curve.y]),
         marks=(*curves, Rule(planned, "x", label="planned")),
-        caption=f"Expected standard errors over the {label}; dashed: as planned.",
-        twin=Rows(
-            "Expected standard errors",
-            (label, *errors),
-            tuple(
-                (plain_number(float(value)), *map(coefficient, line))
-                for value, *line in zip(
-                    values, *(heights.tolist() for heights in errors.values()), strict=True
-                )
-            ),
-            numeric=tuple(range(len(errors) + 1)),
-        ),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
 from dpglm.tables.content import one_line
@@ -196,7 +196,7 @@ Mark: TypeAlias = Curve | Band | Points | Intervals | Bars | Rule | Note
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as data.
+    """A figure as data; one that the page shows has a description, a caption and a table twin.
 
     Parameters
     ----------
@@ -210,22 +210,23 @@ class Figure:
         From back to front.
     caption : str
         The sentences below it.
-    twin : Rows
+    twin : Rows, optional
         Every number of the figure, for those who cannot see it.
     wide : bool
         Three times as wide as high, instead of nearly square; `Names` decide for themselves.
     right : (Axis, tuple of Mark), optional
-        A second vertical scale with marks of its own.
+        A second vertical scale with marks of its own, drawn by matplotlib only.
     """
 
     slug: str
     title: str
-    description: str
+    description: str = ""
+    _: KW_ONLY
     x: Axis
     y: Axis | Names
     marks: tuple[Mark, ...]
-    caption: str
-    twin: Rows
+    caption: str = ""
+    twin: Rows | None = None
     wide: bool = False
     right: tuple[Axis, tuple[Mark, ...]] | None = None
 

@@ -11,12 +11,12 @@ from typing import Final, TypeAlias
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.spending import LedgerState
-from dpglm.privacy.accounting import gdp_delta
+from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Axis, Band, Bars, Curve, Figure, Names, Note, Points, Rows, Rule
 from dpglm.report.section import price, shown
 from dpglm.report.svg import Drawing, Illustration
-from dpglm.tables.number import budget, coefficient, computed, percent
+from dpglm.tables.number import budget, computed, percent
 
 Pairs: TypeAlias = tuple[tuple[float, float], ...]
 
@@ -165,17 +165,9 @@ def spend_figure(record: FitRecord) -> Figure:
     return Figure(
         "spend",
         "Share of the budget by release",
-        "One bar per release, as long as its share of the budget.",
         x=Axis(f"share of the fit’s budget in %, {price(record.guarantee)}", 0.0, 105.0),
         y=Names(tuple(line.release for line in lines)),
         marks=(Bars(range(len(lines)), [0.0] * len(lines), [100.0 * line.share for line in lines]),),
-        caption="Share of the fit’s budget by release.",
-        twin=Rows(
-            "Share of the budget",
-            ("release", "share"),
-            tuple((shown(line.release), percent(line.share)) for line in lines),
-            numeric=(1,),
-        ),
     )
 
 
@@ -280,20 +272,9 @@ def bounds_figure(
     return Figure(
         "bounds",
         "Lower bounds of an audit against claims",
-        "One bar per claim, as long as the epsilon that draws show at least; a dot at the claimed epsilon.",
         x=Axis("epsilon at the claimed delta", 0.0, 1.15 * max(*bounds, *claims)),
         y=Names(tuple(labels)),
         marks=(*bars, Points(claims, range(len(names)), "claim", "claim")),
-        caption="Lower bounds on epsilon from draws, and the claims (dots).",
-        twin=Rows(
-            "Bounds and claims",
-            ("claim", "epsilon, at least", "epsilon claimed"),
-            tuple(
-                (label, coefficient(bound), coefficient(claim))
-                for label, bound, claim in zip(labels, bounds, claims, strict=True)
-            ),
-            numeric=(1, 2),
-        ),
     )
 
 

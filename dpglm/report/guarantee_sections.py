@@ -29,6 +29,7 @@ DEFINITIONS: Final = {
 }
 MOST_ENTRIES: Final = 60
 MOST_RELEASES: Final = 100
+PLAN_DIGITS: Final = 13  # of a plan's fingerprint in the ledger's table
 INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|\+00:00)")
 
 
@@ -164,10 +165,11 @@ def _entries(ledger: LedgerState) -> Rows:
             budget(entry.epsilon),
             budget(entry.delta),
             budget(entry.mu),
+            shown(entry.plan or ABSENT, PLAN_DIGITS),
         )
         for number, entry in enumerate(ledger.entries[first:], first + 1)
     )
-    headings = ("no.", "when (UTC)", "what", "status", "ε", "δ", "μ")
+    headings = ("no.", "when (UTC)", "what", "status", "ε", "δ", "μ", "plan")
     return Rows("Entries", headings, rows, numeric=(0, 4, 5, 6))
 
 

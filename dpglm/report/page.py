@@ -59,7 +59,7 @@ def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
     --------
     >>> import dpglm
     >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)
-    >>> page = render(fit, choices={"tuning": "fixed before the data were seen"})
+    >>> page = render(fit._record, choices={"tuning": "fixed before the data were seen"})
     """
     drafts = (
         plain_words(record),

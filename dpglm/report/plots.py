@@ -69,7 +69,7 @@ def plot(
     --------
     >>> import dpglm
     >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)
-    >>> plot(fit, "tradeoff").get_xlabel()
+    >>> plot(fit._record, "tradeoff").get_xlabel()
     'type I error (false alarm)'
     """
     axes = draw(_figure(record, kind, path), ax=ax)

@@ -128,7 +128,9 @@ class Scale:
 
 def illustrated(figure: Figure | None) -> Illustration | None:
     """A figure as the page shows it."""
-    return None if figure is None else Illustration(drawn(figure), figure.caption, figure.twin)
+    if figure is None or figure.twin is None:
+        return None
+    return Illustration(drawn(figure), figure.caption, figure.twin)
 
 
 def drawn(figure: Figure) -> Drawing:
@@ -139,7 +141,7 @@ def drawn(figure: Figure) -> Drawing:
     bottom = ROW * len(names) + 8 if names else 152.0 if figure.wide else 222.0
     below = 32 if names else 40
     drawing = Drawing(figure.slug, width, bottom + below, title=figure.title, description=figure.description)
-    x = Scale(figure.x, left, width - 8 - (46 if figure.right else 0))
+    x = Scale(figure.x, left, width - 8)
     if isinstance(figure.y, Names):
         rows = Axis("", 0.0, float(max(1, len(names) - 1)))
         y = Scale(rows, 16.0, 16.0 + ROW * rows.high)
@@ -157,13 +159,6 @@ def drawn(figure: Figure) -> Drawing:
         _marks(drawing, figure.marks, x, y, (bottom, 12.0))
         drawing.line(x.start, bottom, x.stop, bottom, "axis")
         drawing.line(x.start, bottom, x.start, 12.0, "axis")
-        if figure.right:
-            axis, marks = figure.right
-            scale = Scale(axis, bottom, 12.0)
-            for value, text in axis.labelled(5):
-                drawing.text(x.stop + 6, scale(value) + 4, text, "tick")
-            drawing.text(width - 2, (bottom + 12) / 2, axis.label, "label middle", turned=True)
-            _marks(drawing, marks, x, scale, (bottom, 12.0))
     series = [mark for mark in figure.legend if not isinstance(mark, Points)]  # the caption explains dots
     if len(series) > 1:
         _legend(drawing, series)
@@ -199,7 +194,10 @@ def _marks(drawing: Drawing, marks: tuple[Mark, ...], x: Scale, y: Scale, ends: 
                 for a, b in zip(mark.x, mark.y, strict=True):
                     drawing.circle(x(a), y(b), mark.radius, mark.role)
             case Intervals():
-                _intervals(drawing, mark, x, y)
+                for at, low, high in zip(mark.at, mark.low, mark.high, strict=True):
+                    drawing.line(x(low), y(at), x(high), y(at), mark.role)
+                    for end in (x(low), x(high)) if mark.caps else ():
+                        drawing.line(end, y(at) - 3, end, y(at) + 3, mark.role)
             case Bars():
                 for k, start, stop in zip(mark.at, mark.start, mark.stop, strict=True):
                     if x(stop) - x(start) >= 0.1:  # a tenth of a unit is not seen
@@ -214,21 +212,11 @@ def _marks(drawing: Drawing, marks: tuple[Mark, ...], x: Scale, y: Scale, ends: 
                 drawing.text(x(mark.x) + mark.move[0], y(mark.y) + mark.move[1], mark.text, role)
 
 
-def _intervals(drawing: Drawing, mark: Intervals, x: Scale, y: Scale) -> None:
-    for at, low, high in zip(mark.at, mark.low, mark.high, strict=True):
-        if mark.upright:
-            drawing.line(x(at), y(low), x(at), y(high), mark.role)
-            continue
-        drawing.line(x(low), y(at), x(high), y(at), mark.role)
-        for end in (x(low), x(high)) if mark.caps else ():
-            drawing.line(end, y(at) - 3, end, y(at) + 3, mark.role)
-
-
 def _legend(drawing: Drawing, series: list[Curve | Bars | Rule]) -> None:
     """A swatch and a label per series, in lines below the figure."""
     left, middle = 8.0, drawing.height + 8
     for mark in series:
-        room = 30 + 6.0 * len(mark.label)
+        room = 27 + 5.6 * len(mark.label)
         if left > 8.0 and left + room > drawing.width:
             left, middle = 8.0, middle + 16
         if isinstance(mark, Bars):

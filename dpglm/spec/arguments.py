@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 
+from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, PrivacyError
+from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise.source import NoiseSource, OsNoise, SeededNoise
+from dpglm.methods.base import Method
+from dpglm.postprocessing.specification import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
 
@@ -26,6 +30,26 @@ class Required:
 
 
 REQUIRED = Required()
+
+
+class RunOptions(TypedDict, total=False):
+    """Keyword arguments of a run."""
+
+    ledger: Ledger | str | PathLike[str] | None
+    seed: int | None
+    progress: bool | None
+
+
+class FitOptions(RunOptions, total=False):
+    """Keyword arguments of ``dpglm.fit``, for its overloads."""
+
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None
+    family: str | Family
+    penalty: str | Penalty
+    strength: float | Literal["cv"] | None
+    privacy: float | tuple[float, float] | Privacy | Required | None
+    goal: Goal
+    method: str | Method
 
 
 def privacy_of(value: object) -> Privacy | None:
@@ -115,25 +139,31 @@ def require_choice(name: str, value: object, choices: Sequence[str]) -> None:
         )
 
 
+def number_of(
+    name: str, value: object, *, low: float, high: float, whole: bool = False, expected: str, remedy: str
+) -> float:
+    """A number within bounds, whole ones at the bounds too; refused by name otherwise."""
+    kinds = int | np.integer if whole else int | float | np.integer | np.floating
+    number = isinstance(value, kinds) and not isinstance(value, bool)
+    inside = number and (low <= value <= high if whole else low < value < high)  # type: ignore[operator]
+    if not inside:
+        shown = isinstance(value, int | float | np.integer | np.floating)
+        raise MethodError(
+            f"{name}={value!r}" if shown else f"{name} of type {type(value).__name__}",
+            expected=expected,
+            remedy=remedy,
+        )
+    return float(value)  # type: ignore[arg-type]  # a number, as just checked
+
+
 def row_count_of(n: object) -> int:
     """A number of rows to expect."""
-    whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
-    if not whole or not 1 <= n <= 10**12:  # type: ignore[operator]  # a whole number, as just checked
-        raise MethodError(
-            f"n={n!r}" if isinstance(n, int | float) else f"n of type {type(n).__name__}",
-            expected="the expected number of rows, a whole number of at least 1",
-            remedy="Use n=10_000.",
-        )
-    return int(n)  # type: ignore[call-overload, no-any-return]  # a whole number, as just checked
+    expected = "the expected number of rows, a whole number of at least 1"
+    return int(number_of("n", n, low=1, high=10**12, whole=True, expected=expected, remedy="Use n=10_000."))
 
 
 def rate_of(rate: object) -> float:
     """A share of successes to expect."""
-    number = isinstance(rate, int | float | np.integer | np.floating) and not isinstance(rate, bool)
-    if not number or not 0.0 < rate < 1.0:  # type: ignore[operator]  # a number, as just checked
-        raise MethodError(
-            f"rate={rate!r}" if isinstance(rate, int | float) else f"rate of type {type(rate).__name__}",
-            expected="the expected share of the response's second level, between 0 and 1",
-            remedy="Use rate=0.2, or leave it out.",
-        )
-    return float(rate)  # type: ignore[arg-type]  # a number, as just checked
+    expected = "the expected share of the response's second level, between 0 and 1"
+    remedy = "Use rate=0.2, or leave it out."
+    return number_of("rate", rate, low=0.0, high=1.0, expected=expected, remedy=remedy)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Final, Unpack, overload
 
 from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
@@ -22,7 +22,7 @@ from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 from dpglm.results.site_fits import SiteFits
-from dpglm.spec.arguments import ledger_of, noise_of, rate_of, row_count_of
+from dpglm.spec.arguments import RunOptions, ledger_of, noise_of, rate_of, row_count_of
 from dpglm.spec.run import Run, steps
 from dpglm.spec.sites import fit_sites, is_sites
 from dpglm.tables.table import Table
@@ -111,22 +111,10 @@ class Plan:
 
     @overload
     def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
-        self,
-        data: Mapping[str, object],
-        *,
-        ledger: Ledger | str | PathLike[str] | None = None,
-        seed: int | None = None,
-        progress: bool | None = None,
+        self, data: Mapping[str, object], **options: Unpack[RunOptions]
     ) -> SiteFits: ...
     @overload
-    def fit(
-        self,
-        data: object,
-        *,
-        ledger: Ledger | str | PathLike[str] | None = None,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> FitResult: ...
+    def fit(self, data: object, **options: Unpack[RunOptions]) -> FitResult: ...
     def fit(
         self,
         data: object,

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpglm.tables.content import TableContent
-from dpglm.tables.html import render_html
-from dpglm.tables.latex import render_latex
-from dpglm.tables.markdown import render_markdown
+from dpglm.tables.markup import render_html, render_latex, render_markdown
 from dpglm.tables.text import render_text, simple_table
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
-from dpglm.privacy.accounting import gdp_epsilon, gdp_mu
+from dpglm.privacy.accountant import compose
+from dpglm.privacy.calibration import NoisySums, Target, calibrate
 from dpglm.privacy.events import SampledGaussianEvent
-from dpglm.privacy.subsampled import full_batch_scale, sampled_epsilon, sampled_scale
+from dpglm.privacy.gdp import gdp_epsilon, gdp_mu
 from studies.jobs import Result
 from studies.radmm.grid import DELTA, PAPER_NOISE, PAPER_ROWS, PAPER_SAMPLE, PAPER_STEPS, ROUNDS_PRINTED
 
@@ -49,18 +50,12 @@ def noise(sampling: Literal["fixed", "poisson"], epsilon: float) -> Result:
 
     Both at the same epsilon. With all rows it does not depend on the number of steps.
     """
-    scale = sampled_scale(
-        epsilon,
-        DELTA,
-        rate=RATE,
-        steps=PAPER_STEPS,
-        sampling=sampling,
-        relation="replace-one",
-        sensitivity=2.0,
-    )
+    target = Target("replace-one", epsilon=epsilon, delta=DELTA)
+    samples = NoisySums(2.0, PAPER_STEPS, RATE, sampling)
+    scale = calibrate(samples, target).score_scale
     return {
         "sampled": scale / (RATE * math.sqrt(PAPER_STEPS)),
-        "all": full_batch_scale(epsilon, DELTA, steps=1, sensitivity=2.0),
+        "all": calibrate(NoisySums(2.0), target).score_scale,
     }
 
 
@@ -91,7 +86,7 @@ def all_rows_mu(epsilon: float) -> float:
 
 
 def _exact(sampling: Literal["fixed", "poisson"]) -> float:
-    return sampled_epsilon([SampledGaussianEvent(MU, RATE, sampling, "replace-one")] * PAPER_STEPS, DELTA)
+    return compose([SampledGaussianEvent(MU, RATE, sampling, "replace-one")] * PAPER_STEPS, delta=DELTA)
 
 
 @lru_cache

@@ -12,10 +12,9 @@ import pytest
 
 import dpglm
 from dpglm.ledger.ledger import Ledger
-from dpglm.report.page import render
 from dpglm.results.compare import compare
-from dpglm.tables import latex, markdown
 from dpglm.tables.content import JOINERS, Column, one_line
+from dpglm.tables.markup import LATEX_ESCAPES, markdown_text
 from dpglm.tables.table import Table
 from tests.attacks.ledgers import pure
 from tests.rooms.report.specimen import interval
@@ -142,7 +141,7 @@ def test_no_command_of_a_name_reaches_latex(text: str) -> None:
     for table in tables(text):
         source = table.to_latex()
         commands = set(re.findall(r"\\([A-Za-z]+|.)", source))
-        ours = set(re.findall(r"\\([A-Za-z]+|.)", "".join(latex.ESCAPES.values()))) | {"\\"}
+        ours = set(re.findall(r"\\([A-Za-z]+|.)", "".join(LATEX_ESCAPES.values()))) | {"\\"}
         words = {
             "begin",
             "end",
@@ -189,7 +188,7 @@ def test_no_link_image_or_markup_of_a_name_reaches_markdown(text: str) -> None:
 def test_markdown_is_read_as_text_by_a_reader_of_its_own() -> None:
     for text in MARKDOWN:
         shown = one_line(text)
-        read = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown.escape(shown))
+        read = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown_text(shown))
         assert read.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == shown
 
 
@@ -199,7 +198,7 @@ def test_no_escape_sequence_of_a_name_reaches_a_screen(text: str, tmp_path: Path
     fit = hostile(dict.fromkeys(FIELDS, text), private=True)
     shown += [repr(fit), str(fit), repr(dpglm.Schema.of({f"a{text}": (0, 1)}))]
     shown += [table.to_html() for table in tables(text)] + [table.to_markdown() for table in tables(text)]
-    shown.append(render(fit))
+    shown.append(fit.to_html())
     model = interval().released
     assert model is not None
     shown.append(str(interval(names=tuple(f"{text}{k}" for k in range(6))).summary()))

@@ -23,9 +23,9 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
-from dpglm.privacy.bounded import calibrate_bounded, calibrate_bounded_pure
 from dpglm.privacy.budget import Relation
 from tests.audits.harness import Case, check, hidden, of_releases
+from tests.calibrated import calibrate_bounded, calibrate_bounded_pure
 
 COUNTS = Poisson(bound=20.0)
 REACH = 0.05
@@ -43,7 +43,7 @@ def calibrated(privacy: dpglm.Privacy, share: float = 0.0) -> tuple[PerturbedMin
             information_sensitivity=step,
             share=share,
         )
-        scale, other, price = pure.score_scale, pure.information_scale, pure.residual_epsilon
+        scale, other, price = pure.score_scale, pure.information_scale, pure.residual_price
     else:
         found = calibrate_bounded(
             privacy.epsilon,
@@ -53,7 +53,7 @@ def calibrated(privacy: dpglm.Privacy, share: float = 0.0) -> tuple[PerturbedMin
             information_sensitivity=step,
             share=share,
         )
-        scale, other, price = found.score_scale, found.information_scale, found.residual_mu
+        scale, other, price = found.score_scale, found.information_scale, found.residual_price
     release = PerturbedMinimiser(
         family=COUNTS,
         ridge=1.0 / REACH,

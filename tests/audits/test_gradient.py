@@ -18,8 +18,8 @@ from dpglm.glm.families import families
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.subsampled import sampled_scale
 from tests.audits.harness import Case, check, of_releases
+from tests.calibrated import sampled_scale
 
 EPSILON, DELTA, RATE = 1.5, 0.05, 0.5
 

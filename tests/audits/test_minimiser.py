@@ -16,8 +16,9 @@ from dpglm.auditing.neighbours import release_neighbours
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
+from dpglm.privacy.calibration import free_ridge
 from tests.audits.harness import Case, check, hidden, of_releases
+from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 BLUR = 0.01
 
@@ -31,11 +32,11 @@ def calibrated(privacy: dpglm.Privacy, size: int = 1) -> PerturbedMinimiser:
         price = privacy.mu * np.sqrt(BLUR)
         mu = privacy.mu * np.sqrt(1.0 - BLUR)
         ridge = 2.0 * ((1.0 + (relation == "replace-one")) / mu) ** 2 * (1.0 + 1e-6)
-        scale = gaussian_scale_gdp(mu, ridge, relation=relation).scale
+        scale = gaussian_scale_gdp(mu, ridge, relation=relation).score_scale
     elif privacy.delta == 0.0:
         scale = 1.0 / gamma_rate(epsilon, ridge, relation=relation)
     else:
-        scale = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation).scale
+        scale = gaussian_scale(epsilon, privacy.delta, ridge, relation=relation).score_scale
         claimed = epsilon
     release = PerturbedMinimiser(
         family=families["binomial"](),

@@ -22,10 +22,10 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk, RowChunk
+from dpglm.privacy.accountant import basic_composition
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import basic_composition
-from dpglm.privacy.pair import calibrate_pair
 from tests.audits.harness import LESS, Case, check, hidden, of_releases
+from tests.calibrated import calibrate_pair
 
 EPSILON, DELTA = 1.0, 0.1
 FAR = 1e3
@@ -58,7 +58,7 @@ def planned(
         penalised=np.ones(size, dtype=np.bool_),
         max_leverage=1.0 / ridge,
     )
-    minimiser = hidden(minimiser, found.residual_mu)
+    minimiser = hidden(minimiser, found.residual_price)
     curvature = replace(curvature, scale=found.information_scale)
     events = [*minimiser.events(relation), *curvature.events(relation)]
     assert basic_composition([event for _, event in events], DELTA) == pytest.approx(EPSILON, rel=1e-4)

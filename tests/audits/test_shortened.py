@@ -21,10 +21,10 @@ from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.privacy.accountant import basic_composition
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import basic_composition
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
 from tests.audits.harness import FAILURE, Case, check, hidden, of_releases, quieter
+from tests.calibrated import calibrate_pair, calibrate_pair_pure
 
 DRAWS = 10_000
 TOLERANCE = 1e-6
@@ -43,11 +43,11 @@ def planned(privacy: dpglm.Privacy, share: float) -> NormClippedMinimiser:
     }
     if privacy.delta == 0.0:
         pure = calibrate_pair_pure(privacy.epsilon, **common)
-        scales, price = (pure.score_scale, pure.information_scale), pure.residual_epsilon
+        scales, price = (pure.score_scale, pure.information_scale), pure.residual_price
         ridge *= pure.ridge_factor
     else:
         pair = calibrate_pair(privacy.epsilon, privacy.delta, uniform=True, **common)
-        scales, price = (pair.score_scale, pair.information_scale), pair.residual_mu
+        scales, price = (pair.score_scale, pair.information_scale), pair.residual_price
     minimiser = PerturbedMinimiser(
         family=families["binomial"](),
         ridge=ridge,

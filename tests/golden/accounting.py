@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu
+from dpglm.privacy.accountant import compose, composed_profile
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.calibration import gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.privacy.composition import (
+from dpglm.privacy.events import (
     ApproximateEvent,
     BoundedSlopeEvent,
     Event,
@@ -17,10 +16,10 @@ from dpglm.privacy.composition import (
     PerturbedEvent,
     PureEvent,
     SampledGaussianEvent,
-    compose,
-    composed_profile,
 )
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed
+from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 BOTH: tuple[Relation, ...] = ("add-remove", "replace-one")
 PERTURBED = PerturbedEvent(0.1, 0.4, "replace-one")
@@ -70,13 +69,17 @@ def lines() -> Iterator[str]:
         yield _line(name, lambda e=epsilon, r=ridge, n=relation: gamma_rate(e, r, relation=n))
     for epsilon, ridge, relation in product((0.05, 1.0, 4.0), (0.3, 1.0, 40.0), BOTH):
         name = f"noise of a minimiser, epsilon {epsilon:g}, delta 1e-06, ridge {ridge:g}, {relation}"
-        yield _line(name, lambda e=epsilon, r=ridge, n=relation: gaussian_scale(e, 1e-6, r, relation=n).scale)
+        yield _line(name, lambda e=epsilon, r=ridge, n=relation: _alone(e, r, n))
     for mu, ridge, relation in product((0.1, 0.4, 2.0), (0.5, 50.0), BOTH):
         name = f"noise of a minimiser, mu {mu:g}, ridge {ridge:g}, {relation}"
-        yield _line(name, lambda m=mu, r=ridge, n=relation: gaussian_scale_gdp(m, r, relation=n).scale)
+        yield _line(name, lambda m=mu, r=ridge, n=relation: gaussian_scale_gdp(m, r, relation=n).score_scale)
     for scale, share, relation in product((0.5, 5.0), (4.0, 1.99, 0.5), BOTH):
         found = mu_perturbed(scale, share * scale**2, relation=relation)
         yield f"mu of a minimiser, noise {scale:g}, ridge {share * scale**2:g}, {relation}: {found:.9g}"
+
+
+def _alone(epsilon: float, ridge: float, relation: Relation) -> float:
+    return gaussian_scale(epsilon, 1e-6, ridge, relation=relation).score_scale
 
 
 def _line(name: str, value: Callable[[], Any]) -> str:

@@ -11,18 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
-from dpglm.privacy.calibration import Calibration, free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.privacy.composition import (
-    ApproximateEvent,
-    Event,
-    GaussianEvent,
-    PureEvent,
-    basic_composition,
-    compose,
-)
+from dpglm.privacy.accountant import basic_composition, compose
+from dpglm.privacy.calibration import Calibration, free_ridge
+from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 Relation = Literal["add-remove", "replace-one"]
 
@@ -43,13 +38,11 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
 ROUNDING = 1.0 + 1e-7  # two scales, each rounded up by 1e-9 or bisected to 1e-9, and what that does to delta
 
 
-def calibrated(
-    epsilon: float, delta: float, ridge: float, relation: Relation, row_norm: float = 1.0
-) -> Calibration:
+def calibrated(epsilon: float, delta: float, ridge: float, relation: Relation) -> Calibration:
     try:
-        return gaussian_scale(epsilon, delta, ridge, relation=relation, row_norm=row_norm)
+        return gaussian_scale(epsilon, delta, ridge, relation=relation)
     except MethodError:
-        return Calibration(math.inf, "none")
+        return Calibration(math.inf)
 
 
 @given(EPSILONS, DELTAS)
@@ -75,9 +68,9 @@ def test_the_gaussian_profile_is_monotone(epsilon: float, mu: float, factor: flo
     np.testing.assert_allclose(gdp_profile([epsilon], mu), [delta], rtol=1e-9, atol=1e-300)
 
 
-@given(EPSILONS, FRACTIONS, RELATIONS, spread(0.01, 100.0), spread(1.01, 5.0))
+@given(EPSILONS, FRACTIONS, RELATIONS, spread(1.01, 5.0))
 def test_pure_noise_is_least_and_monotone(
-    epsilon: float, fraction: float, relation: Relation, row_norm: float, factor: float
+    epsilon: float, fraction: float, relation: Relation, factor: float
 ) -> None:
     ridge = fraction * free_ridge(epsilon, relation=relation)
     try:
@@ -86,12 +79,9 @@ def test_pure_noise_is_least_and_monotone(
         assume(False)
     assert gamma_epsilon(rate, ridge, relation=relation) <= epsilon
     assert gamma_epsilon(rate * (1.0 + 1e-7), ridge, relation=relation) > epsilon
-    # More ridge or a larger epsilon never needs more noise; norms only set units.
+    # More ridge or a larger epsilon never needs more noise.
     assert gamma_rate(epsilon, ridge * factor, relation=relation) * ROUNDING >= rate
     assert gamma_rate(epsilon * factor, ridge, relation=relation) * ROUNDING >= rate
-    scaled = gamma_rate(epsilon, ridge * row_norm**2, relation=relation, row_norm=row_norm)
-    assert scaled * row_norm == pytest.approx(rate, rel=1e-8)
-    assert gamma_epsilon(rate, ridge, relation=relation, loss="general") >= epsilon * (1.0 - 1e-7)
 
 
 @settings(max_examples=60)
@@ -101,32 +91,13 @@ def test_gaussian_noise_is_monotone_and_keeps_its_delta(
 ) -> None:
     ridge = fraction * free_ridge(epsilon, relation=relation)
     found = calibrated(epsilon, delta, ridge, relation)
-    assume(found.scale < math.inf)
-    reached = perturbed_profile([epsilon], found.scale, ridge, relation=relation)[0]
+    assume(found.score_scale < math.inf)
+    reached = perturbed_profile([epsilon], found.score_scale, ridge, relation=relation)[0]
     assert delta * 0.999 <= reached <= delta
-    assert calibrated(epsilon, delta, ridge * factor, relation).scale <= found.scale * ROUNDING
-    assert calibrated(epsilon * factor, delta, ridge, relation).scale <= found.scale * ROUNDING
-    assert calibrated(epsilon, min(0.5, delta * factor), ridge, relation).scale <= found.scale * ROUNDING
-
-
-@settings(max_examples=60)
-@given(spread(1e-3, 10.0), spread(1e-12, 1e-2), FRACTIONS, RELATIONS, spread(0.01, 100.0))
-def test_row_norms_only_set_units(
-    epsilon: float, delta: float, fraction: float, relation: Relation, row_norm: float
-) -> None:
-    ridge = fraction * free_ridge(epsilon, relation=relation)
-    found = calibrated(epsilon, delta, ridge, relation)
-    assume(found.scale < math.inf)
-    scaled = calibrated(epsilon, delta, ridge * row_norm**2, relation, row_norm)
-    assert scaled.scale == pytest.approx(row_norm * found.scale, rel=1e-7)
-    assert free_ridge(epsilon, relation=relation, row_norm=row_norm) == pytest.approx(
-        row_norm**2 * free_ridge(epsilon, relation=relation), rel=1e-12
-    )
-    mu = mu_perturbed(found.scale, ridge, relation=relation)
-    scaled_mu = mu_perturbed(
-        row_norm * found.scale, row_norm**2 * ridge, relation=relation, row_norm=row_norm
-    )
-    assert scaled_mu == pytest.approx(mu, rel=1e-6)
+    most = found.score_scale * ROUNDING
+    assert calibrated(epsilon, delta, ridge * factor, relation).score_scale <= most
+    assert calibrated(epsilon * factor, delta, ridge, relation).score_scale <= most
+    assert calibrated(epsilon, min(0.5, delta * factor), ridge, relation).score_scale <= most
 
 
 @settings(max_examples=60)
@@ -135,7 +106,7 @@ def test_replacing_a_row_is_never_cheaper_than_adding_one(
     epsilon: float, delta: float, ridge: float, scale: float
 ) -> None:
     one, two = (
-        calibrated(epsilon, delta, ridge, relation).scale for relation in ("add-remove", "replace-one")
+        calibrated(epsilon, delta, ridge, relation).score_scale for relation in ("add-remove", "replace-one")
     )
     assert two >= one * (1.0 - 1e-9)
     grid = np.array([0.0, 0.5, 1.0, 3.0]) * epsilon
@@ -174,7 +145,7 @@ def test_gaussian_dp_noise_keeps_its_mu(mu: float, fraction: float, relation: Re
     steps = 1 if relation == "add-remove" else 2
     ridge = fraction * 2.0 * (steps / mu) ** 2
     try:
-        scale = gaussian_scale_gdp(mu, ridge, relation=relation).scale
+        scale = gaussian_scale_gdp(mu, ridge, relation=relation).score_scale
     except MethodError:
         assume(False)
     assert mu_perturbed(scale, ridge, relation=relation) <= mu * (1.0 + 1e-14)

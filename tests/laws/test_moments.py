@@ -19,7 +19,7 @@ from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Problem
 from dpglm.methods.moments import Moments
 from dpglm.optim.rows import ArrayChunk
-from dpglm.privacy.composition import basic_composition
+from dpglm.privacy.accountant import basic_composition
 from tests.silence import Silence
 
 SIZE = 3

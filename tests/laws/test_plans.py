@@ -15,7 +15,7 @@ from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
 from dpglm.methods.objective import Objective
-from dpglm.privacy.composition import basic_composition
+from dpglm.privacy.accountant import basic_composition
 
 
 class Columns:

@@ -9,27 +9,27 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dpglm.privacy.accounting import gdp_delta, gdp_profile
-from dpglm.privacy.composition import ApproximateEvent, PureEvent, compose
-from dpglm.privacy.loss_bound import is_gaussian_at, loss_bound, profile_bound
-from dpglm.privacy.staged import staged_delta
+from dpglm.privacy.accountant import compose
+from dpglm.privacy.events import ApproximateEvent, PureEvent
+from dpglm.privacy.gdp import gdp_delta, gdp_profile
+from dpglm.privacy.joint_profile import is_gaussian_at, joint_delta, loss_bound, profile_bound
 from dpglm.privacy.theorems import perturbed_profile
 
 
 def test_with_nothing_released_beside_it_a_minimiser_costs_its_own_profile() -> None:
-    """`perturbed_profile` and `staged_delta` meet where the integral has nothing to integrate."""
+    """`perturbed_profile` and `joint_delta` meet where the integral has nothing to integrate."""
     for mu, max_leverage, epsilon in itertools.product(
         (0.05, 0.2, 0.6), (0.05, 0.4, 2.0), (0.0, 0.01, 0.02, 0.07, 0.1, 0.3, 0.5, 2.0)
     ):
         profile = perturbed_profile(
             [epsilon], 1.0 / mu, 1e-6, relation="add-remove", max_leverage=max_leverage
         )[0]
-        alone = staged_delta(epsilon, mu, max_leverage, 1, 0.0)
+        alone = joint_delta(epsilon, mu, max_leverage, 1, 0.0)
         assert alone == pytest.approx(profile, rel=1e-9, abs=1e-300)
         both = perturbed_profile(
             [epsilon], 1.0 / mu, 1e-6, relation="replace-one", max_leverage=max_leverage
         )[0]
-        six = staged_delta(epsilon, mu, max_leverage, 2, 0.0)
+        six = joint_delta(epsilon, mu, max_leverage, 2, 0.0)
         assert six >= both * (1.0 - 1e-9)
         # It tries six splits instead of 65, and the plain shift of Theorem A2'.
         assert six <= gdp_delta(epsilon - math.log1p(max_leverage / 4.0), 2.0 * mu) * (1.0 + 1e-9)
@@ -82,7 +82,7 @@ def test_the_staged_sum_stays_close_where_little_is_released_beside() -> None:
         bound = profile_bound(np.abs(e), mu, max_leverage, 1, cover)
         profile = np.where(e >= 0, bound, -np.expm1(-np.abs(e)) + np.exp(-np.abs(e)) * bound)
         expected = min(float(weight @ profile), gdp_delta(epsilon - cover, math.hypot(mu, nu)))
-        found = staged_delta(epsilon, mu, max_leverage, 1, nu)
+        found = joint_delta(epsilon, mu, max_leverage, 1, nu)
         assert expected * (1.0 - 1e-4) <= found <= expected * 1.004
 
 
@@ -92,9 +92,9 @@ def test_a_uniform_ridge_with_gaussian_noise_enough_costs_the_gaussian_profile()
     for steps, beside in itertools.product((1, 2), (0.0, 0.3)):
         total = math.hypot(steps * mu, beside)
         for epsilon in (0.0, 0.1, 0.5):
-            enough = staged_delta(epsilon, mu, 0.999 * mu**2 / 2.0, steps, beside, uniform=True)
+            enough = joint_delta(epsilon, mu, 0.999 * mu**2 / 2.0, steps, beside, uniform=True)
             assert enough == pytest.approx(gdp_delta(epsilon, total), rel=1e-12)
-    assert staged_delta(0.3, 0.5, 0.5, 2, 0.3, uniform=True) > gdp_delta(0.3, math.hypot(1.0, 0.3)) * 1.0001
+    assert joint_delta(0.3, 0.5, 0.5, 2, 0.3, uniform=True) > gdp_delta(0.3, math.hypot(1.0, 0.3)) * 1.0001
 
 
 def exact_epsilon(parts: list[tuple[float, int]], delta: float) -> float:
@@ -174,4 +174,4 @@ def test_the_shift_of_theorem_a2_bounds_every_staged_profile() -> None:
     for mu, max_leverage, nu in itertools.product((0.05, 0.2, 0.5), (0.02, 0.2, 2.0), (0.01, 0.2)):
         for steps, epsilon in itertools.product((1, 2), (0.1, 0.5, 1.5)):
             shifted = gdp_delta(epsilon - math.log1p(max_leverage / 4.0), math.hypot(steps * mu, nu))
-            assert staged_delta(epsilon, mu, max_leverage, steps, nu) <= shifted * (1.0 + 1e-9)
+            assert joint_delta(epsilon, mu, max_leverage, steps, nu) <= shifted * (1.0 + 1e-9)

@@ -22,17 +22,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accounting import gdp_delta, gdp_mu, gdp_profile
-from dpglm.privacy.bounded import bounded_delta, bounded_shift, calibrate_bounded, calibrate_bounded_pure
+from dpglm.privacy.accountant import basic_composition, compose, composed_profile
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import (
-    BoundedSlopeEvent,
-    GaussianEvent,
-    PureEvent,
-    basic_composition,
-    compose,
-    composed_profile,
-)
+from dpglm.privacy.events import BoundedSlopeEvent, GaussianEvent, PureEvent
+from dpglm.privacy.gdp import gdp_delta, gdp_mu, gdp_profile
+from dpglm.privacy.theorems import bounded_delta, bounded_shift
+from tests.calibrated import calibrate_bounded, calibrate_bounded_pure
 from tests.effort import quick
 
 Array = NDArray[np.float64]
@@ -318,7 +313,7 @@ def test_calibrated_releases_spend_what_was_asked(relation: Relation) -> None:
         events = [
             BoundedSlopeEvent(1.0 / found.score_scale, found.max_leverage, relation),
             GaussianEvent(SENSITIVITY[relation] / found.information_scale),
-            GaussianEvent(found.residual_mu),
+            GaussianEvent(found.residual_price),
         ]
         spent = basic_composition(events, delta)
         assert epsilon * (1.0 - 1e-4) <= spent <= epsilon

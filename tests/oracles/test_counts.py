@@ -12,7 +12,7 @@ import statsmodels.formula.api as smf
 
 import dpglm
 from dpglm.data.tables.datasets import declared
-from dpglm.privacy.accounting import gdp_mu
+from dpglm.privacy.gdp import gdp_mu
 from tests.described import noise_scale
 from tests.oracles.test_statsmodels import Silence
 

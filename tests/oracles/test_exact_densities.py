@@ -21,9 +21,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from dpglm.privacy.accounting import gdp_mu, gdp_profile
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.gdp import gdp_mu, gdp_profile
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from tests.calibrated import gamma_rate, gaussian_scale, theorem
 
 Array = NDArray[np.float64]
 Relation = Literal["add-remove", "replace-one"]
@@ -182,7 +183,7 @@ def test_gaussian_claims_are_never_exceeded(relation: Relation) -> None:
 def test_calibrated_noise_keeps_its_delta(relation: Relation, fraction: float) -> None:
     for epsilon, delta in ((0.1, 1e-6), (1.0, 1e-6), (4.0, 1e-6), (1.0, 1e-2)):
         ridge = fraction * free_ridge(epsilon, relation=relation)
-        scale = gaussian_scale(epsilon, delta, ridge, relation=relation).scale
+        scale = gaussian_scale(epsilon, delta, ridge, relation=relation).score_scale
         bases = ("empty", "ten thousand")
         ratio = worst_ratio(relation, scale, ridge, np.array([epsilon]), np.array([delta]), bases)
         assert ratio <= 1.0 + QUADRATURE_ERROR
@@ -193,10 +194,10 @@ def test_theorem_b_with_a_fifth_less_noise_is_caught(relation: Relation) -> None
     for epsilon, delta in ((0.1, 1e-6), (1.0, 1e-6), (4.0, 1e-6)):
         ridge = free_ridge(epsilon, relation=relation)
         found = gaussian_scale(epsilon, delta, ridge, relation=relation)
-        assert found.theorem == "Theorem B"
+        assert theorem(epsilon, delta, ridge, relation) == "B"
         ask = np.array([epsilon]), np.array([delta]), ("empty",)
-        assert worst_ratio(relation, found.scale, ridge, *ask) <= 1.0 + QUADRATURE_ERROR
-        assert worst_ratio(relation, 0.8 * found.scale, ridge, *ask) > 5.0
+        assert worst_ratio(relation, found.score_scale, ridge, *ask) <= 1.0 + QUADRATURE_ERROR
+        assert worst_ratio(relation, 0.8 * found.score_scale, ridge, *ask) > 5.0
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -260,7 +261,7 @@ def test_two_dimensional_claims_are_never_exceeded(angle: float, fraction: float
     """One row replaced by another at an angle, no common records: w = -b0 / ridge."""
     epsilon, delta = 1.0, 1e-4
     ridge = fraction * free_ridge(epsilon, relation="replace-one")
-    scale = gaussian_scale(epsilon, delta, ridge, relation="replace-one").scale
+    scale = gaussian_scale(epsilon, delta, ridge, relation="replace-one").score_scale
     axis = np.linspace(-8.0, 8.0, 801) * scale  # 50 steps to the scale: error below 2e-3 of delta
     b0 = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
     cell = (axis[1] - axis[0]) ** 2

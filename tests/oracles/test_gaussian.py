@@ -28,7 +28,7 @@ from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate
 from dpglm.methods.response_scale import to_response_scale
 from dpglm.optim.rows import ArrayChunk
-from dpglm.privacy.accounting import gdp_mu
+from dpglm.privacy.gdp import gdp_mu
 from studies.real_tables import quoted, require
 from tests.oracles.reference_adassp import adassp, adassp_exact
 from tests.silence import Silence

@@ -20,20 +20,13 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.privacy.accounting import gdp_delta, gdp_mu, gdp_profile
-from dpglm.privacy.composition import (
-    ApproximateEvent,
-    GaussianEvent,
-    PerturbedEvent,
-    PureEvent,
-    basic_composition,
-    compose,
-    composed_profile,
-)
-from dpglm.privacy.loss_bound import is_gaussian_at, profile_bound
-from dpglm.privacy.pair import PairCalibration, calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
-from dpglm.privacy.staged import staged_delta
+from dpglm.privacy.accountant import basic_composition, compose, composed_profile
+from dpglm.privacy.calibration import Calibration
+from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PerturbedEvent, PureEvent
+from dpglm.privacy.gdp import gdp_delta, gdp_mu, gdp_profile
+from dpglm.privacy.joint_profile import is_gaussian_at, joint_delta, profile_bound
 from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed
+from tests.calibrated import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
 from tests.effort import quick
 from tests.oracles.test_exact_densities import (
     BASES,
@@ -104,7 +97,7 @@ def test_composed_claims_are_never_exceeded(relation: Relation, length: float) -
         nu = share * steps * mu
         ridge = length**2 / max_leverage
         for epsilon in (0.5, 1.0):
-            claimed = staged_delta(epsilon, mu, max_leverage, steps, nu)
+            claimed = joint_delta(epsilon, mu, max_leverage, steps, nu)
             if claimed < 1e-10:
                 continue
             for pair in pairs(relation, ridge, scale, (), length):
@@ -115,7 +108,7 @@ def test_composed_claims_are_never_exceeded(relation: Relation, length: float) -
         assert highest > 0.98
 
 
-def calibrated(relation: Relation, epsilon: float, delta: float, share: float = 0.5) -> PairCalibration:
+def calibrated(relation: Relation, epsilon: float, delta: float, share: float = 0.5) -> Calibration:
     """A ridge of norm^2 = .7 at k / epsilon, so that the reach is .7 epsilon / k."""
     return calibrate_pair(
         epsilon,
@@ -177,7 +170,7 @@ def test_a_small_ridge_breaks_the_plain_gaussian_sum_and_the_claim_sees_it(relat
     mu, nu, epsilon = 1.0 / scale, 0.05, 1.0 * STEPS[relation]
     ridge = 0.25 * steps / epsilon
     plain = gdp_delta(epsilon, math.hypot(steps * mu, nu))
-    claimed = staged_delta(epsilon, mu, 1.0 / ridge, steps, nu, uniform=True)
+    claimed = joint_delta(epsilon, mu, 1.0 / ridge, steps, nu, uniform=True)
     found = 0.0
     for place in np.linspace(0.0, 8.0, 33):
         record = Record(1.0, place * scale / ridge)
@@ -202,7 +195,7 @@ def test_the_integral_agrees_with_a_fine_riemann_sum() -> None:
         bound = profile_bound(np.abs(e), mu, max_leverage, steps, cover)
         profile = np.where(e >= 0, bound, -np.expm1(-np.abs(e)) + np.exp(-np.abs(e)) * bound)
         expected = float(weight @ profile)
-        found = staged_delta(epsilon, mu, max_leverage, steps, nu)
+        found = joint_delta(epsilon, mu, max_leverage, steps, nu)
         assert expected * (1 - 1e-4) <= found <= expected * coarse
         assert found >= gdp_delta(epsilon, math.hypot(steps * mu, nu))
 
@@ -210,12 +203,12 @@ def test_the_integral_agrees_with_a_fine_riemann_sum() -> None:
 def test_where_theorem_b_holds_the_profile_alone_is_gaussian() -> None:
     # Not only at max_leverage / 2 and below with room for the noise: 2 s and 2 log(1 + s / 4) + mu^2 are
     # enough.
-    assert is_gaussian_at(1.0, 0.12, 0.5, 2, cover=math.log1p(0.5 / 4))
-    assert not is_gaussian_at(0.99, 0.12, 0.5, 2, cover=math.log1p(0.5 / 4))
-    assert not is_gaussian_at(0.03, 0.12, 0.001, 2, cover=0.01)
-    assert is_gaussian_at(0.5, 0.12, 0.507, 1, cover=0.12)
-    assert not is_gaussian_at(0.1, 0.4, 0.15, 1, cover=0.12)
-    assert staged_delta(1.0, 0.12, 0.5, 2, 0.0) == pytest.approx(gdp_delta(1.0, 0.24), rel=1e-12)
+    assert is_gaussian_at(1.0, 0.12, 0.5, 2, exact_from=math.log1p(0.5 / 4))
+    assert not is_gaussian_at(0.99, 0.12, 0.5, 2, exact_from=math.log1p(0.5 / 4))
+    assert not is_gaussian_at(0.03, 0.12, 0.001, 2, exact_from=0.01)
+    assert is_gaussian_at(0.5, 0.12, 0.507, 1, exact_from=0.12)
+    assert not is_gaussian_at(0.1, 0.4, 0.15, 1, exact_from=0.12)
+    assert joint_delta(1.0, 0.12, 0.5, 2, 0.0) == pytest.approx(gdp_delta(1.0, 0.24), rel=1e-12)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -237,7 +230,7 @@ def test_calibrated_pairs_spend_what_was_asked(relation: Relation) -> None:
         events = [
             PerturbedEvent(1.0 / found.score_scale, found.max_leverage, relation),
             GaussianEvent(SENSITIVITY[relation] / found.information_scale),
-            GaussianEvent(found.residual_mu),
+            GaussianEvent(found.residual_price),
         ]
         spent = basic_composition(events, delta)
         assert epsilon * (1.0 - 1e-4) <= spent <= epsilon
@@ -250,7 +243,7 @@ def test_gdp_pairs_follow_theorem_a2() -> None:
         found = calibrate_pair_gdp(mu, relation=relation, information_sensitivity=SENSITIVITY[relation])
         tilt = mu_perturbed(found.score_scale, found.least_ridge, relation=relation)
         assert tilt == STEPS[relation] / found.score_scale
-        total = math.hypot(tilt, SENSITIVITY[relation] / found.information_scale, found.residual_mu)
+        total = math.hypot(tilt, SENSITIVITY[relation] / found.information_scale, found.residual_price)
         assert mu * (1.0 - 1e-8) <= total <= mu
 
 
@@ -263,7 +256,7 @@ def test_pure_pairs_follow_theorem_a1() -> None:
             information_sensitivity=SENSITIVITY[relation],
         )
         tilt = gamma_epsilon(1.0 / found.score_scale, found.ridge_factor / max_leverage, relation=relation)
-        total = tilt + SENSITIVITY[relation] / found.information_scale + found.residual_epsilon
+        total = tilt + SENSITIVITY[relation] / found.information_scale + found.residual_price
         assert epsilon * (1.0 - 1e-8) <= total <= epsilon
         assert found.ridge_factor >= 1.0
 
@@ -282,7 +275,7 @@ def test_a_reach_that_no_noise_helps_is_refused() -> None:
 def test_compositions_with_other_events_hold_together() -> None:
     event = PerturbedEvent(0.2, 0.4, "add-remove")
     alone = basic_composition([event], 1e-6)
-    assert staged_delta(alone, 0.2, 0.4, 1, 0.0) <= 1e-6
+    assert joint_delta(alone, 0.2, 0.4, 1, 0.0) <= 1e-6
     assert basic_composition([event, PureEvent(0.5)], 1e-6) == pytest.approx(alone + 0.5, rel=1e-12)
     both = basic_composition([event, ApproximateEvent(0.5, 5e-7)], 1e-6)
     assert both == pytest.approx(0.5 + basic_composition([event], 5e-7), rel=1e-12)

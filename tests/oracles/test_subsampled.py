@@ -21,10 +21,10 @@ from dp_accounting.rdp import RdpAccountant
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpglm.privacy.accounting import gdp_epsilon
 from dpglm.privacy.events import GaussianEvent, SampledGaussianEvent
-from dpglm.privacy.sampled_loss import loss_of
-from dpglm.privacy.subsampled import sampled_epsilon, sampled_profile
+from dpglm.privacy.gdp import gdp_epsilon
+from dpglm.privacy.loss_distribution import privacy_loss
+from tests.calibrated import sampled_epsilon, sampled_profile
 
 Array = NDArray[np.float64]
 Mixture = tuple[tuple[float, float], ...]  # weights and means, of variance 1
@@ -96,7 +96,7 @@ def test_one_release_costs_what_the_worst_tables_show(event: SampledGaussianEven
         grid = np.array([epsilon])
         exact = max(float(exact_one(pair, grid)[0]) for pair in worst_tables(event))
         ways = (False, True) if event.relation == "add-remove" else (False,)
-        single = max(float(loss_of(event, added=way).profile(grid)[0]) for way in ways)
+        single = max(float(privacy_loss(event, added=way).profile(grid)[0]) for way in ways)
         # The oracle subtracts nearly equal probabilities; the profile does not.
         assert single == pytest.approx(exact, rel=1e-9, abs=1e-13)
         found = float(sampled_profile([event], [epsilon])[0])
@@ -131,7 +131,7 @@ def test_no_two_rows_in_the_plane_do_more_than_opposite_ones(mu: float, rate: fl
 
     event = SampledGaussianEvent(mu, rate, "poisson", "replace-one")
     epsilons = np.array([0.0, 0.5 * rate * mu, rate * mu, 1.0])
-    bound = loss_of(event, added=False).profile(epsilons)
+    bound = privacy_loss(event, added=False).profile(epsilons)
     cell = (line[1] - line[0]) ** 2
     largest = np.zeros(epsilons.size)
     for trial in range(40):

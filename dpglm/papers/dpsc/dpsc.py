@@ -17,7 +17,7 @@ from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
-from dpglm.methods.gdp_ridge import composable
+from dpglm.methods.gdp_ridge import gdp_ridge
 from dpglm.methods.iterated import (
     bound_penalty,
     declared_rows,
@@ -33,11 +33,11 @@ from dpglm.methods.iterated import (
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.optim.quadratic import minimise_quadratic
 from dpglm.papers.printed_plan import Reproduction
-from dpglm.privacy.accounting import SAFETY, gdp_mu
-from dpglm.privacy.bounded import bounded_shift
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import free_ridge, gamma_rate
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate, free_ridge
 from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.gdp import SAFETY
+from dpglm.privacy.theorems import bounded_shift
 from dpglm.typing import FloatVector
 
 # Iterations: pure noise grows with their number, Gaussian noise with its root.
@@ -112,25 +112,24 @@ class DPSC(Method):
         pure = privacy.delta == 0.0 and privacy.mu is None
         rounds = self.iterations or (ITERATIONS_PURE if pure else ITERATIONS)
         ridge = None if self.c is None else self.c * declared_rows(problem, self.name)
-        max_leverage = None
+        mu, max_leverage = None, None
         if not problem.family.logistic:
-            law, ridge, scale, price, mu = _bounded(privacy, rounds, ridge)
+            ridge, scales = _bounded(privacy, rounds, ridge)
             max_leverage = 1.0 / ridge
         elif pure:
-            law, ridge, scale, price, mu = _pure(privacy, rounds, ridge)
+            tilt = privacy.epsilon / rounds * (1.0 - RESIDUAL_SHARE) * (1.0 - SAFETY)
+            ridge = ridge or PURE_RIDGE * free_ridge(tilt, relation=privacy.relation)
+            leverage = 1.0 / ridge
+            alike = Minimisers(lambda scale: leverage, residual_share=RESIDUAL_SHARE, times=rounds)
+            scales = calibrate(alike, Target.of(privacy))
         else:
             mu = gaussian_total(privacy, self.name)
-            law, each = "gaussian", mu / math.sqrt(rounds) * (1.0 - SAFETY)
-            price = each * math.sqrt(RESIDUAL_SHARE)
-            ridge, found = composable(each * math.sqrt(1.0 - RESIDUAL_SHARE), privacy.relation, ridge)
-            scale = found.scale
+            ridge, scales = gdp_ridge(Target(privacy.relation, mu=mu), ridge, times=rounds)
         smooth = replace(problem, strength=None)
-        one = perturbed_objective(
-            smooth, NoPenalty(), ridge=ridge, law=law, scale=scale, price=price, max_leverage=max_leverage
-        )
+        one = perturbed_objective(smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=max_leverage)
         if one.tolerance < TOLERANCE * ridge:
             one = replace(one, tolerance=TOLERANCE * ridge)
-            one = replace(one, residual_noise_scale=one.residual_noise_for(price))
+            one = replace(one, residual_noise_scale=one.residual_noise_for(scales.residual_price))
         releases = tuple(replace(one) for _ in range(rounds))
         return budgeted_plan(releases, privacy, mu=mu)
 
@@ -190,27 +189,14 @@ def nearest(penalty: Penalty, coded: FloatVector, ridge: float, scaling: Scaling
     return np.asarray(found.coefficients[0], dtype=np.float64)
 
 
-_Numbers = tuple[str, float, float, float, float | None]
-
-
-def _pure(privacy: Privacy, rounds: int, ridge: float | None) -> _Numbers:
-    """Law, ridge, scale, price of the residual and mu for a pure epsilon: epsilons add."""
-    each = privacy.epsilon / rounds * (1.0 - SAFETY)
-    tilt, relation = each * (1.0 - RESIDUAL_SHARE), privacy.relation
-    ridge = PURE_RIDGE * free_ridge(tilt, relation=relation) if ridge is None else ridge
-    rate = gamma_rate(tilt, ridge, relation=relation)
-    return "gamma", ridge, 1.0 / rate, each * RESIDUAL_SHARE, None
-
-
-def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> _Numbers:
-    """The same for losses whose slope and curvature nothing ties together: Theorem C, shifts add."""
+def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> tuple[float, Calibration]:
+    """Ridge and noise for losses whose slope and curvature nothing ties together: Theorem C, shifts add."""
     if privacy.mu is not None:
         raise MethodError(
             f"a budget in {privacy.definition} for a loss that is not logistic",
             expected="an epsilon, or an epsilon and a delta: the proof for these losses gives no other",
             remedy="Use privacy=(1.0, 1e-6), or method='ssadmm'.",
         )
-    moved = 2.0 if privacy.relation == "replace-one" else 1.0
     if ridge is None:
         ridge = rounds / math.expm1(JACOBIAN_SHARE * privacy.epsilon)
     shift = rounds * bounded_shift(1.0 / ridge)
@@ -221,11 +207,7 @@ def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> _Numbers:
             expected="a larger c, or fewer iterations",
             remedy="Leave c out.",
         )
-    if privacy.delta == 0.0:
-        each = left / rounds
-        rate = each * (1.0 - RESIDUAL_SHARE) / moved
-        return "gamma", ridge, 1.0 / rate, each * RESIDUAL_SHARE, None
-    factor = (1.0 + 1.0 / ridge) ** rounds if moved == 2.0 else 1.0
-    each = gdp_mu(left, privacy.delta / factor) / math.sqrt(rounds) * (1.0 - SAFETY)
-    scale = moved / (each * math.sqrt(1.0 - RESIDUAL_SHARE))
-    return "gaussian", ridge, scale, each * math.sqrt(RESIDUAL_SHARE), None
+    residual = RESIDUAL_SHARE * (left / privacy.epsilon if privacy.delta == 0.0 else 1.0)
+    leverage = 1.0 / ridge
+    alike = Minimisers(lambda scale: leverage, residual_share=residual, losses="bounded", times=rounds)
+    return ridge, calibrate(alike, Target.of(privacy))

@@ -21,10 +21,9 @@ from dpglm.methods.iterated import (
     require_steps,
 )
 from dpglm.papers.radmm.descent import Run, Schedule, selects
-from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.calibration import NoisySums, Target, calibrate
 from dpglm.privacy.description import Fact, MethodDescription
-from dpglm.privacy.subsampled import sampled_scale
 
 Sampling = Literal["all", "poisson", "fixed"]
 # Steps on all rows; on samples this many passes' worth of rows are drawn, and no more steps than MOST.
@@ -93,30 +92,21 @@ class GradientMethod(Method):
         clip = self._clip(problem)
         one = Gradient(problem.family, clip, clip, self.drawn, rate, self.shares)
         sensitivity = one.sensitivity(privacy.relation)
-        if rate == 1.0:
-            scale = sensitivity * math.sqrt(steps) / mu * (1.0 + SAFETY)
-        elif privacy.mu is not None:
+        if rate < 1.0 and privacy.mu is not None:
             raise MethodError(
                 f"a budget in {privacy.definition} with sampling={self.drawn!r}",
                 expected="an epsilon and a delta: gradients of samples are not Gaussian private",
                 remedy="Use privacy=(1.0, 1e-6), or sampling='all'.",
             )
-        elif rate * steps <= TEN_DELTAS * privacy.delta:
+        if rate < 1.0 and rate * steps <= TEN_DELTAS * privacy.delta:
             raise MethodError(
                 f"{steps} samples of a share {rate:.3g} of the rows: delta alone would pay",
                 expected="samples that rarity does not have to protect: it protects nobody who is in one",
                 remedy="Use a larger rate, more steps, or a smaller delta.",
             )
-        else:
-            scale = sampled_scale(
-                privacy.epsilon,
-                privacy.delta,
-                rate=rate,
-                steps=steps,
-                sampling="fixed" if self.drawn == "fixed" else "poisson",
-                relation=privacy.relation,
-                sensitivity=sensitivity,
-            )
+        sums = NoisySums(sensitivity, steps, rate, "fixed" if self.drawn == "fixed" else "poisson")
+        target = Target(privacy.relation, mu=mu) if rate == 1.0 else Target.of(privacy)
+        scale = calibrate(sums, target).score_scale
         replace(one, scale=scale).require_grid(
             len(problem.geometry.names)
         )  # refused here, not after the charge

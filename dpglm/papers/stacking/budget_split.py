@@ -11,14 +11,14 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l2 import L2, NoPenalty
-from dpglm.mechanisms.objective_perturbation import CENTRE, NEIGHBOURS, PerturbedMinimiser
+from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
 from dpglm.methods.base import Problem
-from dpglm.methods.gdp_ridge import composable
+from dpglm.methods.gdp_ridge import gdp_ridge
 from dpglm.methods.iterated import gaussian_total, require_budget
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, tolerance_at
-from dpglm.privacy.accounting import SAFETY
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import free_ridge, gamma_rate
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate, free_ridge
+from dpglm.privacy.gdp import SAFETY
 from dpglm.typing import BoolVector
 
 # What may go inside the objective of a model, beside its ridge.
@@ -81,14 +81,13 @@ class BudgetSplit:
         """One minimiser for the whole price; ``far`` from zero lies what its ridge pulls to."""
         relation = self.privacy.relation
         if self.mu is not None:
-            tilt, price = self.mu * math.sqrt(1.0 - RESIDUAL_SHARE), self.mu * math.sqrt(RESIDUAL_SHARE)
-            ridge, found = composable(tilt, relation, ridge)
-            return _minimiser(problem, penalised, "gaussian", ridge, found.scale, price, far)
-        epsilon = self.privacy.epsilon * (1.0 - RESIDUAL_SHARE) * (1.0 - SAFETY)
-        ridge = free_ridge(epsilon, relation=relation) if ridge is None else ridge
-        rate = gamma_rate(epsilon, ridge, relation=relation)
-        price = self.privacy.epsilon * RESIDUAL_SHARE * (1.0 - SAFETY)
-        return _minimiser(problem, penalised, "gamma", ridge, 1.0 / rate, price, far)
+            ridge, scales = gdp_ridge(Target(relation, mu=self.mu), ridge)
+        else:
+            epsilon = self.privacy.epsilon * (1.0 - RESIDUAL_SHARE) * (1.0 - SAFETY)
+            ridge = free_ridge(epsilon, relation=relation) if ridge is None else ridge
+            single = Minimisers(lambda scale: 1.0 / ridge, residual_share=RESIDUAL_SHARE)
+            scales = calibrate(single, Target.of(self.privacy))
+        return _minimiser(problem, penalised, ridge, scales, far)
 
     def together(
         self, problem: Problem, masks: Sequence[BoolVector], ridge: float | None, fars: Sequence[float]
@@ -97,36 +96,37 @@ class BudgetSplit:
         assert self.mu is not None, "a pure epsilon is dealt out to the groups"
         if len(masks) == 1:
             return (self.alone(problem, masks[0], ridge, fars[0]),)
-        scale = (
-            NEIGHBOURS[self.privacy.relation] / (self.mu * math.sqrt(1.0 - RESIDUAL_SHARE)) * (1.0 + SAFETY)
-        )
-        least = 2.0 * scale**2 * (1.0 + SAFETY)
+        target = Target(self.privacy.relation, mu=self.mu)
+        scales = calibrate(Minimisers(None, residual_share=RESIDUAL_SHARE), target)
+        least = scales.least_ridge
         if ridge is not None and ridge < least:
             raise MethodError(
                 f"ridge={ridge:g} for models that are released together",
                 expected=f"at least {least:.6g} at this budget",
                 remedy="Leave ridge out.",
             )
-        price = self.mu * math.sqrt(RESIDUAL_SHARE / len(masks)) * (1.0 - SAFETY)
+        price = scales.residual_price / math.sqrt(len(masks)) * (1.0 - SAFETY)
+        scales = replace(scales, residual_price=price)
         own = least if ridge is None else ridge
         return tuple(
-            _minimiser(problem, mask, "gaussian", own, scale, price, far)
-            for mask, far in zip(masks, fars, strict=True)
+            _minimiser(problem, mask, own, scales, far) for mask, far in zip(masks, fars, strict=True)
         )
 
 
 def _minimiser(
-    problem: Problem, penalised: BoolVector, law: str, ridge: float, scale: float, price: float, far: float
+    problem: Problem, penalised: BoolVector, ridge: float, scales: Calibration, far: float
 ) -> PerturbedMinimiser:
     size = len(penalised)
-    tolerance = tolerance_at(scale if law == "gaussian" else scale * math.sqrt(size + 1.0), size, ridge)
+    scale = scales.score_scale
+    deviation = scale if scales.law == "gaussian" else scale * math.sqrt(size + 1.0)
+    tolerance = tolerance_at(deviation, size, ridge)
     penalty: Penalty = NoPenalty()
     if problem.strength is not None:
         penalty = problem.penalty.with_strength(float(problem.strength))
     found = PerturbedMinimiser(
         family=problem.family,
         ridge=ridge,
-        law="gaussian" if law == "gaussian" else "gamma",
+        law=scales.law,
         scale=scale,
         tolerance=max(tolerance, far / CENTRE),
         residual_noise_scale=1.0,
@@ -141,7 +141,7 @@ def _minimiser(
             expected="a smaller ridge: this one leaves the source as it is",
             remedy="Leave ridge out.",
         )
-    return replace(found, residual_noise_scale=found.residual_noise_for(price))
+    return replace(found, residual_noise_scale=found.residual_noise_for(scales.residual_price))
 
 
 def own_ridge(penalty: Penalty, strength: object) -> Penalty:

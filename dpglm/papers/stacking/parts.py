@@ -14,8 +14,8 @@ from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.row_views import RowSubset
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event
 from dpglm.typing import BoolVector, FloatVector, IntVector
 
 # Multiples of the golden ratio, modulo 1, fill [0, 1) evenly: parts of any share, whatever recurs in a table.

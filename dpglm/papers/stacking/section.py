@@ -48,7 +48,7 @@ def counted(number: int, what: str) -> str:
 
 def stack_section(stack: Stack, record: FitRecord) -> Section:
     """Diagram, models with their terms and weights, and what the method says of groups and source."""
-    facts = [("Models", str(len(stack.names))), ("Put together by", stack.combined_by)]
+    facts = [("Put together by", stack.combined_by)]
     facts += [(shown(fact.label, 80), fact_words(fact.value)) for fact in record.description.facts]
     content = {
         "count": len(stack.names),

@@ -20,8 +20,8 @@ from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimis
 from dpglm.mechanisms.row_views import squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import Event, GaussianEvent
 from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Event, GaussianEvent
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Squared norm that rows may have before they are cut: what is left takes the rounding to float32.

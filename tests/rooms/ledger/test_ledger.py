@@ -22,8 +22,8 @@ from dpglm.ledger import records as book
 from dpglm.ledger.ledger import Balance, Charge, Ledger
 from dpglm.ledger.log import TABLES, TRIGGERS
 from dpglm.ledger.odometer import PrivacyFilter
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, pure_delta
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_delta
 from dpglm.privacy.guarantee import Guarantee
 
 law = settings(derandomize=True, deadline=None, max_examples=200)

@@ -16,7 +16,7 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
-from dpglm.privacy.composition import GaussianEvent, PureEvent
+from dpglm.privacy.events import GaussianEvent, PureEvent
 
 BINOMIAL = families["binomial"]()
 COUNTS = families["poisson"]().with_bound(20.0)

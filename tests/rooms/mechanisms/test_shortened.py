@@ -20,10 +20,11 @@ from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.rows import ArrayChunk
+from dpglm.privacy.accountant import basic_composition
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.composition import GaussianEvent, PerturbedEvent, PureEvent, basic_composition
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_pure
+from dpglm.privacy.events import GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.typing import FloatBlock, FloatVector
+from tests.calibrated import calibrate_pair, calibrate_pair_pure
 
 BINOMIAL = families["binomial"]()
 QUIET = 1e-9
@@ -320,7 +321,7 @@ def test_the_staged_calibration_pays_for_both(relation: Relation, epsilon: float
         ridge=ridge,
         max_leverage=1.0 / ridge,
     )
-    inner = replace(inner, residual_noise_scale=inner.residual_noise_for(found.residual_mu))
+    inner = replace(inner, residual_noise_scale=inner.residual_noise_for(found.residual_price))
     release = NormClippedMinimiser(inner, found.information_scale, relation == "add-remove")
     labels, events = zip(*release.events(relation), strict=True)
     assert labels == ("row length", "perturbed minimiser", "solver residual")
@@ -339,7 +340,7 @@ def test_the_pure_calibration_pays_for_both(relation: Relation) -> None:
     )
     ridge = 2.0 * found.ridge_factor
     inner = minimiser(3, "gamma", found.score_scale, ridge=ridge)
-    inner = replace(inner, residual_noise_scale=inner.residual_noise_for(found.residual_epsilon))
+    inner = replace(inner, residual_noise_scale=inner.residual_noise_for(found.residual_price))
     events = [
         event for _, event in NormClippedMinimiser(inner, found.information_scale, True).events(relation)
     ]

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.privacy.accounting import (
+from dpglm.privacy.accountant import basic_composition, compose
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PureEvent
+from dpglm.privacy.gdp import (
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
@@ -19,10 +22,9 @@ from dpglm.privacy.accounting import (
     pure_delta,
     rho_from_mu,
 )
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.privacy.composition import ApproximateEvent, GaussianEvent, PureEvent, basic_composition, compose
-from dpglm.privacy.loss_bound import is_gaussian_at
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile, pure_curve
+from dpglm.privacy.joint_profile import is_gaussian_at
+from dpglm.privacy.theorems import mu_perturbed, perturbed_profile, pure_curve
+from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp, theorem
 from tests.work import calls_of
 
 
@@ -89,7 +91,7 @@ def test_meaningless_numbers_are_refused() -> None:
     with pytest.raises(PrivacyError):
         gdp_delta(1.0, -1.0)
     for bad in (0.0, -1.0, math.nan):
-        with pytest.raises(MethodError, match="ridge"):
+        with pytest.raises(MethodError, match="max_leverage"):
             gaussian_scale(1.0, 1e-6, bad, relation="add-remove")
         with pytest.raises(MethodError, match="scale"):
             mu_perturbed(bad, 1.0, relation="add-remove")
@@ -107,22 +109,22 @@ def test_a_ridge_too_small_is_refused_and_the_remedy_works() -> None:
     with pytest.raises(MethodError) as refusal:
         gaussian_scale(0.1, 1e-6, 0.01, relation="replace-one")
     ridge = float(refusal.value.remedy.split("ridge=")[1].split(" ")[0])
-    assert gaussian_scale(0.1, 1e-6, ridge, relation="replace-one").theorem == "Theorem B"
+    assert theorem(0.1, 1e-6, ridge, "replace-one") == "B"
     with pytest.raises(MethodError) as refusal:
         gaussian_scale_gdp(0.5, 0.01, relation="add-remove")
     ridge = float(refusal.value.remedy.split("ridge=")[1].split(" ")[0])
-    assert gaussian_scale_gdp(0.5, ridge, relation="add-remove").scale == pytest.approx(2.0, rel=1e-8)
+    assert gaussian_scale_gdp(0.5, ridge, relation="add-remove").score_scale == pytest.approx(2.0, rel=1e-8)
 
 
 def test_theorems_are_named_by_where_they_hold() -> None:
     def named(epsilon: float, delta: float, ridge: float) -> str:
-        return gaussian_scale(epsilon, delta, ridge, relation="replace-one").theorem
+        return theorem(epsilon, delta, ridge, "replace-one")
 
-    assert named(1.0, 1e-6, 2.1) == "Theorem B"
-    assert named(1.0, 1e-6, 1.0) == "Theorem A2"
-    assert named(4.0, 1e-6, 0.1) == "Theorem A2'"
-    assert named(0.1, 0.3, 1.0) == "Theorem B"  # epsilon <= mu^2: Gaussian at any ridge
-    assert gaussian_scale_gdp(0.4, 50.0, relation="replace-one").scale == pytest.approx(5.0, rel=1e-8)
+    assert named(1.0, 1e-6, 2.1) == "B"
+    assert named(1.0, 1e-6, 1.0) == "A2"
+    assert named(4.0, 1e-6, 0.1) == "A2'"
+    assert named(0.1, 0.3, 1.0) == "B"  # epsilon <= mu^2: Gaussian at any ridge
+    assert gaussian_scale_gdp(0.4, 50.0, relation="replace-one").score_scale == pytest.approx(5.0, rel=1e-8)
 
 
 def test_gaussian_epsilons_are_those_that_were_proved() -> None:
@@ -134,18 +136,6 @@ def test_gaussian_epsilons_are_those_that_were_proved() -> None:
                 assert is_gaussian_at(edge * (1.0 + 1e-6), mu, s, step) is above
                 assert is_gaussian_at(edge * (1.0 - 1e-6), mu, s, step) is not above
     assert is_gaussian_at(0.5, 1.0, 0.4, 2)  # s <= mu^2/2: everywhere
-
-
-def test_losses_with_other_bounds_scale_as_their_bounds() -> None:
-    ask = {"relation": "replace-one", "row_norm": 1.0}
-    plain = gamma_epsilon(0.5, 0.2, relation="replace-one")
-    # Information four times as large is a ridge four times as small, slope twice as large a rate as large.
-    assert gamma_epsilon(0.25, 0.8, slope_max=2.0, curvature_max=1.0, **ask) == pytest.approx(plain)  # type: ignore[arg-type]
-    general = gamma_epsilon(0.5, 0.2, relation="replace-one", loss="general")
-    assert general == pytest.approx(1.0 + math.log1p(0.25 / 0.2))
-    assert general > plain
-    rate = gamma_rate(2.0, 1.0, relation="replace-one", loss="general", slope_max=2.0)
-    assert rate == pytest.approx((2.0 - math.log1p(0.25)) / 4.0, rel=1e-8)
 
 
 def test_compositions_have_their_edges() -> None:

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_delta
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.gdp import gdp_delta
 
 
 def test_a_number_means_pure_epsilon_and_a_pair_adds_delta() -> None:

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.privacy.accounting import (
-    gdp_delta,
-    gdp_epsilon,
-    gdp_mu,
-    mu_from_pure,
-    mu_from_rho,
-    rho_from_mu,
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, mu_from_pure, mu_from_rho, rho_from_mu
+from dpglm.privacy.theorems import bounded_delta, gamma_epsilon, mu_perturbed
+from tests.calibrated import (
+    calibrate_bounded,
+    calibrate_bounded_pure,
+    calibrate_pair,
+    calibrate_pair_gdp,
+    calibrate_pair_pure,
+    gamma_rate,
+    gaussian_scale,
+    gaussian_scale_gdp,
 )
-from dpglm.privacy.bounded import bounded_delta, calibrate_bounded, calibrate_bounded_pure
-from dpglm.privacy.calibration import free_ridge, gamma_rate, gaussian_scale, gaussian_scale_gdp
-from dpglm.privacy.pair import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed
 
 Relation = Literal["add-remove", "replace-one"]
 STEPS: dict[Relation, int] = {"add-remove": 1, "replace-one": 2}
@@ -52,20 +53,17 @@ def test_the_ridge_of_a_remedy_is_the_least_at_which_nothing_is_lost(relation: R
     ridge = remedy(caught)
     assert gamma_rate(0.1, ridge, relation=relation) == pytest.approx(0.1 / steps, rel=1e-8)
     assert gamma_rate(0.1, 0.98 * ridge, relation=relation) < 0.1 / steps * (1.0 - 1e-6)
-    for row_norm in (1.0, 2.0):
-        with pytest.raises(MethodError) as caught:
-            gaussian_scale(0.1, 1e-6, 0.01, relation=relation, row_norm=row_norm)
-        ridge = remedy(caught)
-        assert ridge == pytest.approx(free_ridge(0.1, relation=relation, row_norm=row_norm), rel=2e-3)
-        with pytest.raises(MethodError) as caught:
-            gaussian_scale_gdp(0.5, 0.01, relation=relation, row_norm=row_norm)
-        ridge = remedy(caught)
-        ideal = steps * row_norm / 0.5
-        assert gaussian_scale_gdp(0.5, ridge, relation=relation, row_norm=row_norm).scale == pytest.approx(
-            ideal, rel=1e-8
-        )
-        below = gaussian_scale_gdp(0.5, 0.98 * ridge, relation=relation, row_norm=row_norm)
-        assert below.scale > ideal * (1.0 + 1e-6)
+    with pytest.raises(MethodError) as caught:
+        gaussian_scale(0.1, 1e-6, 0.01, relation=relation)
+    ridge = remedy(caught)
+    assert ridge == pytest.approx(free_ridge(0.1, relation=relation), rel=2e-3)
+    with pytest.raises(MethodError) as caught:
+        gaussian_scale_gdp(0.5, 0.01, relation=relation)
+    ridge = remedy(caught)
+    ideal = steps / 0.5
+    assert gaussian_scale_gdp(0.5, ridge, relation=relation).score_scale == pytest.approx(ideal, rel=1e-8)
+    below = gaussian_scale_gdp(0.5, 0.98 * ridge, relation=relation)
+    assert below.score_scale > ideal * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -91,9 +89,9 @@ def test_a_pair_splits_its_budget_as_was_said(
         ),
     ):
         score, curvature = steps / found.score_scale, 0.3 / found.information_scale
-        total = score**2 + curvature**2 + found.residual_mu**2
-        assert found.residual_mu**2 == pytest.approx(residual_share * total, rel=1e-9)
-        assert curvature**2 == pytest.approx(share * (total - found.residual_mu**2), rel=1e-9)
+        total = score**2 + curvature**2 + found.residual_price**2
+        assert found.residual_price**2 == pytest.approx(residual_share * total, rel=1e-9)
+        assert curvature**2 == pytest.approx(share * (total - found.residual_price**2), rel=1e-9)
         if found.least_ridge > 0.0:  # Theorem A2 asks for 2 scale^2 and no more
             assert found.least_ridge == pytest.approx(2.0 * found.score_scale**2, rel=1e-8)
             assert found.max_leverage * found.least_ridge == pytest.approx(1.0, rel=1e-12)
@@ -101,7 +99,7 @@ def test_a_pair_splits_its_budget_as_was_said(
         2.0, max_leverage_of=lambda scale: 1e-3, relation=relation, information_sensitivity=0.3, **asked
     )
     assert pure.ridge_factor == 1.0
-    assert pure.residual_epsilon == pytest.approx(2.0 * residual_share, rel=1e-9)
+    assert pure.residual_price == pytest.approx(2.0 * residual_share, rel=1e-9)
     assert 0.3 / pure.information_scale == pytest.approx(2.0 * (1.0 - residual_share) * share, rel=1e-8)
     assert steps / pure.score_scale == pytest.approx(2.0 * (1.0 - residual_share) * (1.0 - share), rel=1e-8)
 
@@ -145,7 +143,7 @@ def test_a_bounded_pair_is_the_least_noise_of_its_bound(relation: Relation) -> N
             share=share,
         )
         assert found.max_leverage == max_leverage_of(found.score_scale)
-        beside = math.hypot(found.residual_mu, 0.3 / found.information_scale)
+        beside = math.hypot(found.residual_price, 0.3 / found.information_scale)
         assert bounded_delta(epsilon, 1.0 / found.score_scale, found.max_leverage, steps, beside) <= delta
         less = 0.999 * found.score_scale
         assert bounded_delta(epsilon, 1.0 / less, max_leverage_of(less), steps, beside / 0.999) > delta
@@ -161,8 +159,8 @@ def test_a_bounded_pair_is_the_least_noise_of_its_bound(relation: Relation) -> N
             + math.log1p(max_leverage_of(pure.score_scale))
             + 0.3 / pure.information_scale
         )
-        assert spent + pure.residual_epsilon == pytest.approx(epsilon, rel=1e-7)
-        assert spent + pure.residual_epsilon <= epsilon
+        assert spent + pure.residual_price == pytest.approx(epsilon, rel=1e-7)
+        assert spent + pure.residual_price <= epsilon
         assert pure.ridge_factor == 1.0
 
 
@@ -210,7 +208,7 @@ def test_the_epsilon_of_a_calibrated_scale_is_used_up(relation: Relation) -> Non
     for epsilon, fraction in itertools.product((0.3, 1.0), (0.9, 0.6, 0.3)):
         ridge = fraction * free_ridge(epsilon, relation=relation)
         mu = gdp_mu(epsilon, 1e-6)
-        scale = gaussian_scale(epsilon, 1e-6, ridge, relation=relation).scale
+        scale = gaussian_scale(epsilon, 1e-6, ridge, relation=relation).score_scale
         ideal = STEPS[relation] / mu
         assert ideal < scale <= STEPS[relation] / gdp_mu(epsilon - math.log1p(0.25 / ridge), 1e-6) * 1.0001
         mine = mu_perturbed(scale, ridge, relation=relation)
@@ -233,4 +231,4 @@ def test_noise_is_found_at_ridges_cut_nearly_to_where_none_is_enough() -> None:
             ridge = fraction * free_ridge(epsilon, relation=relation)  # type: ignore[arg-type]
             found = gaussian_scale(epsilon, 1e-6, ridge, relation=relation)  # type: ignore[arg-type]
             ideal = (1 if relation == "add-remove" else 2) / gdp_mu(epsilon, 1e-6)
-            assert 2.0 * ideal < found.scale < 5.0 * ideal
+            assert 2.0 * ideal < found.score_scale < 5.0 * ideal

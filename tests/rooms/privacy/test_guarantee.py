@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_delta, gdp_epsilon, gdp_mu
-from dpglm.privacy.calibration import free_ridge, gaussian_scale
+from dpglm.privacy.calibration import free_ridge
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.theorems import perturbed_profile
+from tests.calibrated import gaussian_scale
 
 
 def pure(epsilon: float = 1.0) -> Guarantee:
@@ -25,7 +26,7 @@ def gaussian(epsilon: float, delta: float = 1e-5) -> Guarantee:
 
 def approximate() -> Guarantee:
     ridge = free_ridge(1.0, relation="replace-one")
-    scale = gaussian_scale(1.0, 1e-6, ridge, relation="replace-one").scale
+    scale = gaussian_scale(1.0, 1e-6, ridge, relation="replace-one").score_scale
     grid = np.linspace(0.0, 1.5, 16)
     deltas = perturbed_profile(grid, scale, ridge, relation="replace-one")
     return Guarantee(

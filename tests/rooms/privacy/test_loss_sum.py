@@ -8,36 +8,35 @@ import numpy as np
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.accounting import gdp_delta, pure_delta
-from dpglm.privacy.composition import ApproximateEvent, GaussianEvent, PureEvent, composed_profile
-from dpglm.privacy.composition import SampledGaussianEvent as Sampled
-from dpglm.privacy.loss_bound import is_gaussian_at
-from dpglm.privacy.loss_sum import LossSum
-from dpglm.privacy.sampled_loss import loss_of
-from dpglm.privacy.staged import staged_delta
+from dpglm.privacy.accountant import composed_profile
+from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PureEvent
+from dpglm.privacy.events import SampledGaussianEvent as Sampled
+from dpglm.privacy.gdp import gdp_delta, pure_delta
+from dpglm.privacy.joint_profile import is_gaussian_at, joint_delta
+from dpglm.privacy.loss_distribution import LossSum, privacy_loss
 
 
 @pytest.mark.parametrize("own", [0.2, 0.6, 0.9])
 def test_an_infinite_loss_is_as_likely_as_some_part_of_the_sum_is(own: float) -> None:
     event = ApproximateEvent(0.5, own)
-    once = LossSum([(loss_of(event, added=False), 1)]).tail(own)
+    once = LossSum([(privacy_loss(event, added=False), 1)]).tail(own)
     assert own <= once.delta(5.0) < own + 1e-9
     assert once.delta(0.0) == pytest.approx(own + (1.0 - own) * pure_delta(0.0, 0.5), rel=1e-6)
-    twice = LossSum([(loss_of(event, added=False), 2)]).tail(own)
+    twice = LossSum([(privacy_loss(event, added=False), 2)]).tail(own)
     assert twice.delta(5.0) == pytest.approx(1.0 - (1.0 - own) ** 2, rel=1e-9)
 
 
 @pytest.mark.parametrize("times", [1, 7])
 def test_no_loss_is_looked_at_that_cannot_be(times: int) -> None:
-    tail = LossSum([(loss_of(PureEvent(0.3), added=False), times)]).tail(1e-6)
-    cell = tail.losses[1] - tail.losses[0]
+    cell = 0.3 / 40.3
+    tail = LossSum([(privacy_loss(PureEvent(0.3), added=False), times)], cell).tail(1e-6)
     most = times * math.ceil(0.3 / cell - 1e-6) * cell
     assert tail.losses[-1] == pytest.approx(most)
     assert tail.losses[0] >= -most * (1.0 + 1e-9)
 
 
 def test_sums_of_many_losses_are_looked_at_where_they_are_likely() -> None:
-    tail = LossSum([(loss_of(GaussianEvent(0.01), added=False), 10_000)]).tail(1e-6)
+    tail = LossSum([(privacy_loss(GaussianEvent(0.01), added=False), 10_000)]).tail(1e-6)
     # A normal loss of standard deviation 1, tilted: beyond 8.1 of them, either side, Chernoff leaves 1e-14.
     assert 16.0 < tail.losses[-1] - tail.losses[0] < 16.5
 
@@ -66,6 +65,6 @@ def test_two_steps_at_half_the_square_of_mu_are_gaussian_as_two_rows_are() -> No
         for epsilon in (0.2501, 1.0, 3.0):
             assert is_gaussian_at(epsilon, mu, max_leverage, 2)
             exact = gdp_delta(epsilon, math.hypot(2.0 * mu, beside))
-            assert staged_delta(epsilon, mu, max_leverage, 2, beside, uniform=True) == exact
+            assert joint_delta(epsilon, mu, max_leverage, 2, beside, uniform=True) == exact
     assert not is_gaussian_at(0.2501, mu, 1.01 * mu * mu / 2.0, 2)
-    assert not is_gaussian_at(0.2501, mu, mu * mu / 2.0, 2, cover=0.1)
+    assert not is_gaussian_at(0.2501, mu, mu * mu / 2.0, 2, exact_from=0.1)

@@ -8,15 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from dpglm.errors import PrivacyError
+from dpglm.privacy.accountant import compose
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.composition import (
-    ApproximateEvent,
-    BoundedSlopeEvent,
-    GaussianEvent,
-    PerturbedEvent,
-    PureEvent,
-    compose,
-)
+from dpglm.privacy.events import ApproximateEvent, BoundedSlopeEvent, GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.privacy.guarantee import Guarantee
 
 TINY = 1e-9

@@ -14,20 +14,12 @@ from dpglm import Privacy
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import PrivacyError
 from dpglm.postprocessing.spending import spend_lines
-from dpglm.privacy.accounting import gdp_epsilon
-from dpglm.privacy.composition import (
-    ApproximateEvent,
-    Event,
-    GaussianEvent,
-    PerturbedEvent,
-    PureEvent,
-    basic_composition,
-    compose,
-    composed_profile,
-)
-from dpglm.privacy.composition import SampledGaussianEvent as Sampled
+from dpglm.privacy.accountant import basic_composition, compose, composed_profile
+from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PerturbedEvent, PureEvent
+from dpglm.privacy.events import SampledGaussianEvent as Sampled
+from dpglm.privacy.gdp import gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.subsampled import full_batch_scale, sampled_scale
+from tests.calibrated import full_batch_scale, sampled_scale
 from tests.work import counted_work
 
 SCHEMES: tuple[Any, ...] = (("poisson", "add-remove"), ("poisson", "replace-one"), ("fixed", "replace-one"))

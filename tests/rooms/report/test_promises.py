@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from dpglm.postprocessing.spending import LedgerLine
-from dpglm.privacy.accounting import gdp_delta
 from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import cumulative, privacy_profile, trade_off
 from tests.rooms.report.reading import Element, Page

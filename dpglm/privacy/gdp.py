@@ -1,27 +1,31 @@
-r"""Exact conversions between epsilon, delta, mu and rho.
+r"""Gaussian differential privacy: exact conversions between mu, rho and (epsilon, delta).
 
 A mechanism is mu-GDP when telling neighbouring tables apart is at least as hard as telling N(0, 1) from
 N(mu, 1). Its privacy profile, the least delta at each epsilon, is
 
 .. math:: \delta(\epsilon) = \Phi(-\epsilon/\mu + \mu/2) - e^{\epsilon}\,\Phi(-\epsilon/\mu - \mu/2).
 
-Whatever is used to set noise is rounded to the safe side: ``gdp_mu`` down, ``gdp_epsilon`` up.
+Whatever is used to set noise is rounded to the safe side: ``gdp_mu`` down, ``gdp_epsilon`` up. The root
+finder behind every noise scale and every printed epsilon, `conservative_root`, ends on the safe side too.
 """
 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, erfinv, log_expit, ndtr, ndtri, ndtri_exp
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.search import last_kept, log_ratio
 from dpglm.typing import FloatVector
 
 # A thousand times the error of the root finders, a millionth of any visible digit.
 SAFETY = 1e-9
+# The least relative distance that floats of any size resolve well.
+FINEST = 1e-13
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_HALF_PI = math.sqrt(math.pi / 2.0)
@@ -100,8 +104,8 @@ def gdp_profile(epsilons: ArrayLike, mu: float) -> FloatVector:
     >>> gdp_profile([0.0, 1.0, 2.0], 0.5).round(6)
     array([1.97413e-01, 6.83000e-03, 9.00000e-06])
     """
-    asked = np.asarray(epsilons, dtype=np.float64)
-    size = np.abs(asked)
+    values = np.asarray(epsilons, dtype=np.float64)
+    size = np.abs(values)
     x = size / mu - mu / 2.0
     y = x + mu
     density = np.exp(-0.5 * np.square(x)) / _SQRT_2PI
@@ -116,7 +120,7 @@ def gdp_profile(epsilons: ArrayLike, mu: float) -> FloatVector:
         delta = np.where(x > 1.0, tail, ndtr(-x) - density * mills_y)
     delta = np.maximum(delta, 0.0)
     shrink = np.exp(-size)
-    answer: FloatVector = np.where(asked < 0.0, -np.expm1(-size) + shrink * delta, delta)
+    answer: FloatVector = np.where(values < 0.0, -np.expm1(-size) + shrink * delta, delta)
     return answer
 
 
@@ -147,7 +151,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     high = 2.0 * low
     while gdp_delta(epsilon, high) <= delta:
         high *= 2.0
-    mu = last_kept(lambda mu: log_ratio(gdp_delta(epsilon, mu), delta), low, high)
+    mu = conservative_root(lambda mu: log_ratio(gdp_delta(epsilon, mu), delta), low, high)
     return mu * (1.0 - SAFETY)
 
 
@@ -175,7 +179,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         return high
     while gdp_delta(high, mu) > delta:  # by rounding alone, at a mu above 10^8
         high *= 1.0 + SAFETY
-    epsilon = last_kept(lambda epsilon: log_ratio(gdp_delta(epsilon, mu), delta), high, 0.0)
+    epsilon = conservative_root(lambda epsilon: log_ratio(gdp_delta(epsilon, mu), delta), high, 0.0)
     return epsilon * (1.0 + SAFETY)
 
 
@@ -228,6 +232,55 @@ def pure_delta(epsilon: float, pure_epsilon: float) -> float:
     if epsilon >= pure_epsilon:
         return 0.0
     return -math.expm1(epsilon - pure_epsilon) / (1.0 + math.exp(-pure_epsilon))
+
+
+def conservative_root(
+    excess: Callable[[float], float], allowed: float, exceeding: float, *, close: float = FINEST
+) -> float:
+    """The last number on the way from ``allowed`` to ``exceeding`` at which nothing is exceeded.
+
+    Parameters
+    ----------
+    excess : callable
+        What a number costs beyond what may be paid: 0 or less where it is allowed. May be infinite.
+    allowed, exceeding : float
+        Positive or 0, in any order; ``excess(allowed) <= 0``.
+    close : float
+        Relative distance to the crossing at which the search may end.
+
+    Returns
+    -------
+    float
+        ``exceeding`` where that costs no more. Otherwise a number whose own excess is 0 or less, within about
+        ``close`` of a crossing.
+
+    Examples
+    --------
+    >>> conservative_root(lambda x: x * x - 2.0, allowed=1.0, exceeding=2.0).__round__(9)
+    1.414213562
+    """
+    from scipy.optimize import brentq
+
+    if excess(exceeding) <= 0.0:
+        return exceeding
+    root = float(brentq(excess, allowed, exceeding, xtol=sys.float_info.min, rtol=close))
+    step = math.copysign(close, allowed - exceeding)
+    while excess(root) > 0.0:  # Brent's method may end on either side
+        root, step = root * (1.0 + step), 2.0 * step
+    return root
+
+
+def log_ratio(value: float, goal: float) -> float:
+    """``log(value / goal)`` for a value that may be 0 and a positive goal, however small; NaN exceeds any.
+
+    Examples
+    --------
+    >>> log_ratio(0.0, 1e-6), log_ratio(1e-300, 1e-300)
+    (-inf, 0.0)
+    """
+    if math.isnan(value):
+        return math.inf
+    return math.log(value) - math.log(goal) if value > 0.0 else -math.inf
 
 
 def _mills(t: float) -> float:
