@@ -16,6 +16,7 @@ from dpglm.errors import BudgetExceeded, LedgerError, PrivacyError
 from dpglm.ledger import log, records
 from dpglm.ledger.ledger import Ledger
 from tests.attacks.ledgers import pure, ran
+from tests.effort import quick
 from tests.test_bad_input import SCHEMA, private_rows
 
 
@@ -207,7 +208,7 @@ except LedgerError as error:
 """
 
 
-@pytest.mark.parametrize("room", [0, 100, 600])
+@pytest.mark.parametrize("room", quick([0, 100, 600], 100))
 def test_a_disk_without_room_for_the_charge_pays_for_no_release(ledger: Ledger, room: int) -> None:
     pytest.importorskip("resource")
     told = ran(FULL_DISK, ledger.path, room)
