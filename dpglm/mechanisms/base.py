@@ -129,6 +129,21 @@ class Release(ABC):
         """Neighbouring tables for the audit, with ``size`` coded columns."""
 
 
+class UnclaimedRelease(Release):
+    """A release that promises nothing: no private plan has it."""
+
+    premises: ClassVar[tuple[str, ...]] = ()
+
+    def sensitivity(self, relation: Relation) -> float:
+        return math.inf
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        raise AssertionError(f"{self.name} has no price: it is never part of a private plan")
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        raise AssertionError(f"{self.name} makes no claim to be audited")
+
+
 def release_error(found: str, expected: str) -> MethodError:
     """For numbers of a release that no method gives it."""
     return MethodError(found, expected=expected, remedy="Let a method calibrate the release.")

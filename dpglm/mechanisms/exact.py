@@ -11,13 +11,12 @@ import numpy as np
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
-from dpglm.mechanisms.base import Release, Rows, WorstCase
+from dpglm.mechanisms.base import Rows, UnclaimedRelease
 from dpglm.mechanisms.exact_table import Setting, Table, fold, mean_loss
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import Event
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
@@ -75,7 +74,7 @@ class ExactAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactMinimiser(Release):
+class ExactMinimiser(UnclaimedRelease):
     """The minimiser itself, and on request its penalty strength by cross-validation: NOT PRIVATE.
 
     Parameters
@@ -114,13 +113,6 @@ class ExactMinimiser(Release):
     augmentation: float | None = None
 
     name: ClassVar[str] = "exact minimiser"
-    premises: ClassVar[tuple[str, ...]] = ()
-
-    def sensitivity(self, relation: Relation) -> float:
-        return math.inf
-
-    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        raise AssertionError("an exact minimiser has no price: it is never part of a private plan")
 
     def describe(self, relation: Relation) -> ReleaseDescription:
         return ReleaseDescription(
@@ -212,6 +204,3 @@ class ExactMinimiser(Release):
                 start = end.gamma
                 losses[place, step] = mean_loss(self.family, held, end.theta)
         return losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
-
-    def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        raise AssertionError("an exact minimiser makes no claim to be audited")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def _one_line(formula: str) -> str:
 
 def _parse(text: str, reader: Reader) -> Model:
     left, right = _sides(text)
-    response = reader.response((left.origin.start, left.origin.end))
+    response = reader.response(_span(left))
     terms, offsets, readings = _read_terms(text, right, reader)
     _check_response(text, response, readings)
     _check_terms(text, terms, readings)
@@ -116,20 +117,42 @@ def _import_patsy() -> None:
         raise
 
 
+@contextmanager
+def _patsy_errors(text: str) -> Iterator[None]:
+    """Errors of patsy's parser as errors that point into the formula."""
+    from patsy import PatsyError
+
+    try:
+        yield
+    except PatsyError as error:
+        raise _patsy_error(error, text) from None
+    except (FormulaError, RecursionError):
+        raise
+    except (
+        Exception
+    ):  # the tokenizer's errors differ by Python version, and patsy asserts on odd blanks: y ~ %
+        raise formula_error(
+            "This cannot be split into terms.",
+            text,
+            (0, len(text)),
+            expected=_SYNTAX,
+            remedy="Look for an open quote, an open bracket or an odd character.",
+        ) from None
+
+
+def _patsy_error(error: Any, text: str) -> FormulaError:
+    span = (0, len(text)) if error.origin is None else _span(error)
+    problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
+    return formula_error(problem, text, span, expected=_SYNTAX, remedy="Correct the formula at the caret.")
+
+
 def _sides(text: str) -> tuple[Any, Any]:
     """Parse trees left and right of ``~``."""
     _import_patsy()
-    from patsy import PatsyError
     from patsy.parse_formula import parse_formula
 
-    try:
+    with _patsy_errors(text):
         tree = parse_formula(text)
-    except PatsyError as error:
-        raise _patsy_error(error, text) from None
-    except RecursionError:
-        raise
-    except Exception:  # the tokenizer's own errors differ from one Python version to the next
-        raise _split_error(text) from None
     if tree.type != "~" or len(tree.args) != 2:
         raise formula_error(
             "There is no response.",
@@ -139,51 +162,20 @@ def _sides(text: str) -> tuple[Any, Any]:
             remedy="Write y ~ x1 + x2.",
         )
     left, right = tree.args
-    if left.type != "PYTHON_EXPR":
-        raise formula_error(
-            "The response is not a single column.",
-            text,
-            (left.origin.start, left.origin.end),
-            expected="one declared column left of ~",
-            remedy="Declare the response as it is to be modelled, and write its name.",
-        )
     return left, right
-
-
-def _patsy_error(error: Any, text: str) -> FormulaError:
-    origin = error.origin
-    span = (0, len(text)) if origin is None else (origin.start, origin.end)
-    problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    return formula_error(problem, text, span, expected=_SYNTAX, remedy="Correct the formula at the caret.")
-
-
-def _split_error(text: str) -> FormulaError:
-    return formula_error(
-        "This cannot be split into terms.",
-        text,
-        (0, len(text)),
-        expected=_SYNTAX,
-        remedy="Look for an open quote, an open bracket or an odd character.",
-    )
 
 
 def _read_terms(
     text: str, tree: Any, reader: Reader
 ) -> tuple[list[Any], tuple[Expression, ...], dict[str, Reading]]:
     """Terms of the right-hand side without offsets, the offsets, and a reading of each factor by its code."""
-    from patsy import ModelDesc, PatsyError
+    from patsy import ModelDesc
     from patsy.infix_parser import ParseNode
 
     check_growth(text, tree)
-    try:
+    with _patsy_errors(text):
         root = ParseNode("~", None, [balanced(tree)], tree.origin)
         terms = ModelDesc.from_formula(root).rhs_termlist
-    except PatsyError as error:
-        raise _patsy_error(error, text) from None
-    except RecursionError:
-        raise
-    except Exception:  # patsy normalises white space by assertions of its own: y ~ %
-        raise _split_error(text) from None
     readings: dict[str, Reading] = {}
     with_coefficients: list[Any] = []
     offsets: list[Expression] = []
@@ -191,18 +183,18 @@ def _read_terms(
         for factor in term.factors:
             if factor.code not in readings:
                 readings[factor.code] = reader.read(_span(factor), factor.code)
-        added = [offset for factor in term.factors if (offset := readings[factor.code].offset) is not None]
-        if added and len(term.factors) > 1:
-            first = next(factor for factor in term.factors if readings[factor.code].offset is not None)
-            raise formula_error(
-                "An offset has no coefficient, so it cannot interact.",
-                text,
-                _span(first),
-                expected="offset(...) as a term of its own",
-                remedy="Join it by +.",
-            )
-        offsets += added
-        if not added:
+            offset = readings[factor.code].offset
+            if offset is not None and len(term.factors) > 1:
+                raise formula_error(
+                    "An offset has no coefficient, so it cannot interact.",
+                    text,
+                    _span(factor),
+                    expected="offset(...) as a term of its own",
+                    remedy="Join it by +.",
+                )
+            if offset is not None:
+                offsets.append(offset)
+        if all(readings[factor.code].offset is None for factor in term.factors):
             with_coefficients.append(term)
     read = {_span(factor) for term in terms for factor in term.factors}
     for leaf in leaves(tree):
@@ -211,8 +203,9 @@ def _read_terms(
     return with_coefficients, tuple(offsets), readings
 
 
-def _span(factor: Any) -> Span:
-    return factor.origin.start, factor.origin.end
+def _span(item: Any) -> Span:
+    """Where a node, a factor or an error of patsy points."""
+    return item.origin.start, item.origin.end
 
 
 # --- limits: a response on one side only, no variable twice in a term, no more columns than can be fitted ---

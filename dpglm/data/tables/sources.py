@@ -67,7 +67,7 @@ class Source(ABC):
 
 
 class FrameSource(Source):
-    """A pandas frame; its chunks are views."""
+    """A frame in memory, with columns of pandas or Arrow; its chunks are views."""
 
     def __init__(self, frame: pd.DataFrame, *, chunk_rows: int = CHUNK_ROWS) -> None:
         self._frame = frame.copy(deep=False)
@@ -79,20 +79,6 @@ class FrameSource(Source):
         """Slices of the frame, with all its columns."""
         for start in range(0, len(self._frame), self._chunk_rows):
             yield self._frame.iloc[start : start + self._chunk_rows]
-
-
-class ArrowSource(Source):
-    """A pyarrow table; its chunks share the table's memory."""
-
-    def __init__(self, table: Any, *, chunk_rows: int = CHUNK_ROWS) -> None:
-        self._table, self._chunk_rows = table, chunk_rows
-        self.column_names = tuple(table.column_names)
-
-    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Slices of the table as frames of Arrow columns."""
-        wanted = self._table.select(list(columns))
-        for start in range(0, wanted.num_rows, self._chunk_rows):
-            yield _frame_of(wanted.slice(start, self._chunk_rows))
 
 
 class ParquetSource(Source):
@@ -138,7 +124,7 @@ class CsvSource(Source):
     def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
         self._path, self._chunk_rows = path, chunk_rows
         self._header = read_header(path)
-        _require_distinct(self._header)
+        _require_distinct_header(self._header)
         self.column_names = tuple(name for name in self._header if name)
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
@@ -192,17 +178,21 @@ def open_source(data: object) -> Source:
     (('age', 'y'), [2])
     """
     source = _source_of(data)
-    twice = sorted(name for name, times in Counter(source.column_names).items() if times > 1)
+    _require_distinct(source.column_names)
+    return source
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise SchemaError(
             f"more than one column named {', '.join(twice)}",
             expected="columns with different names",
             remedy="Rename or drop the repeated column.",
         )
-    return source
 
 
-def _require_distinct(header: Sequence[str]) -> None:
+def _require_distinct_header(header: Sequence[str]) -> None:
     """Refuse repeated names by their positions: without a header line they are a row's values."""
     count = Counter(name for name in header if name)
     positions = [str(position) for position, name in enumerate(header, 1) if count[name] > 1]
@@ -227,7 +217,8 @@ def _source_of(data: object) -> Source:
         except Exception:  # its text may quote a cell
             table = None
         if table is not None:
-            return ArrowSource(table)
+            _require_distinct(table.column_names)
+            return FrameSource(_frame_of(table))
     raise SchemaError(
         f"data of type {type(data).__name__}",
         expected="a pandas DataFrame, a frame that speaks Arrow (polars), or a path to CSV or Parquet",

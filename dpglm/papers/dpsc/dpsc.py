@@ -32,7 +32,7 @@ from dpglm.methods.iterated import (
 )
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.optim.quadratic import minimise_quadratic
-from dpglm.papers.printed_plan import Reproduction
+from dpglm.papers.dpsc.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate, free_ridge
 from dpglm.privacy.description import Fact, MethodDescription
@@ -107,8 +107,9 @@ class DPSC(Method):
         if self.paper_exact:
             require_steps(self.inner, "inner")
             require_positive(self.alpha, "alpha")
-            printed = Reproduction(problem, privacy, self.iterations or 100)
-            return printed.dpsc(1.0 if self.c is None else float(self.c), self.inner, float(self.alpha))
+            c, alpha = 1.0 if self.c is None else float(self.c), float(self.alpha)
+            rounds = self.iterations or 100
+            return printed_dpsc(problem, privacy, rounds=rounds, c=c, inner=self.inner, alpha=alpha)
         pure = privacy.delta == 0.0 and privacy.mu is None
         rounds = self.iterations or (ITERATIONS_PURE if pure else ITERATIONS)
         ridge = None if self.c is None else self.c * declared_rows(problem, self.name)

@@ -9,9 +9,9 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.inference.scaling import Scaling
 from dpglm.methods.base import Ask, Estimate, Problem, methods
 from dpglm.methods.iterated import estimate, require_budget, require_positive, require_steps
-from dpglm.papers.printed_plan import Reproduction
 from dpglm.papers.radmm.descent import Run
 from dpglm.papers.radmm.gradients import GradientMethod
+from dpglm.papers.radmm.printed import printed_mpadmm
 from dpglm.papers.radmm.ssadmm import admm
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
@@ -63,8 +63,8 @@ class MPADMM(GradientMethod):
         for name in ("eta", "rho"):
             require_positive(getattr(self, name), name)
         require_steps(self.steps, "steps")
-        printed = Reproduction(problem, privacy, self.steps or 20)
-        return printed.mpadmm(self.eta or 1.0, self.rho or 0.5)
+        rounds, eta, rho = self.steps or 20, self.eta or 1.0, self.rho or 0.5
+        return printed_mpadmm(problem, privacy, rounds=rounds, eta=eta, rho=rho)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         if not self.paper_exact:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import (
     CHUNK_ROWS,
-    ArrowSource,
     CsvSource,
     FrameSource,
     ParquetSource,
+    _frame_of,
     open_source,
 )
 from dpglm.errors import SchemaError
@@ -145,7 +145,10 @@ def test_chunks_are_even_whatever_the_batches_of_the_file(tmp_path_factory, rows
             start += cut
     full, rest = divmod(rows, chunk_rows)
     expected = [chunk_rows] * full + [rest] * (rest > 0)
-    for source in (ParquetSource(path, chunk_rows=chunk_rows), ArrowSource(whole, chunk_rows=chunk_rows)):
+    for source in (
+        ParquetSource(path, chunk_rows=chunk_rows),
+        FrameSource(_frame_of(whole), chunk_rows=chunk_rows),
+    ):
         assert [len(chunk) for chunk in source.chunks(NAMES)] == expected
 
 
