@@ -161,7 +161,7 @@ class Repeats:
 
 
 def verdict(signs: Sequence[int]) -> str:
-    """What a saying's intervals amount to: 1 where one supports it, -1 where one speaks against it.
+    """What the intervals of a statement amount to: 1 where one supports it, -1 where one contradicts it.
 
     Examples
     --------
@@ -182,19 +182,19 @@ def verdict(signs: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """A saying, asked in several cells: each has a difference that is above 0 where it is so.
+    """A statement, tested in several cells: the difference of a cell is above 0 where it is true.
 
     Parameters
     ----------
-    said : str
-    what : str
+    statement : str
+    contrast : str
         What less what.
     cells : sequence of (str, str, Difference)
         Line, column and difference.
     """
 
-    said: str
-    what: str
+    statement: str
+    contrast: str
     cells: Sequence[tuple[str, str, Difference]]
 
     @property
@@ -206,7 +206,7 @@ class Claim:
         """A line of the table of verdicts."""
         signs = [one.sign for _, _, one in self.cells]
         counts = f"{signs.count(1)} above 0, {signs.count(0)} around 0, {signs.count(-1)} below 0"
-        return self.said, counts, self.verdict
+        return self.statement, counts, self.verdict
 
     def table(self) -> Table:
         """All differences."""
@@ -214,10 +214,10 @@ class Claim:
         texts = {(line, head): str(gap) for line, head, gap in self.cells}
         lines = dict.fromkeys(line for line, _, _ in self.cells)
         rows = [(line, *(texts.get((line, head), "-") for head in heads)) for line in lines]
-        return Table(f"{self.said}? {self.what}.", ("", *heads), rows)
+        return Table(f"{self.statement}? {self.contrast}.", ("", *heads), rows)
 
 
 VERDICTS = (
-    "holds: every 95 % interval is on the saying's side of 0; holds in part: some are, none on the other; "
+    "holds: every 95 % interval is on the statement's side of 0; holds in part: some are, none on the other; "
     "not seen: all contain 0; mixed: intervals on both sides; fails: some on the wrong side, none on it."
 )

@@ -244,6 +244,6 @@ def test_values_outside_the_declaration_are_handled_in_silence(
     ).astype(object)
     frame[column] = GARBAGE
     fit = dpglm.fit("y ~ x + age + sex", frame, schema=SCHEMA, penalty="l2", privacy=1.0)
-    assert np.isfinite(fit.estimates).all()
+    assert np.isfinite(fit._record.estimates).all()
     assert capfd.readouterr() == ("", "")
     assert not caplog.records

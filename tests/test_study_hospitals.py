@@ -150,7 +150,9 @@ def _stand_in(job: Any) -> Result:
 
 def test_verdicts_and_stars_follow_from_the_intervals() -> None:
     areas = Areas([{**job, **_stand_in(job)} for job in jobs(FULL, ["cohort"])])
-    verdicts = {claim.said: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))}
+    verdicts = {
+        claim.statement: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))
+    }
     assert verdicts["PST-H(W) is better than PST-H(U)"] == "holds"
     assert verdicts["PPHTL is no better than PLR(target)"] == "not seen"
     assert verdicts["PLR of all rows together, which nobody may run, is better than PST-H(W)"] == "fails"

@@ -172,7 +172,9 @@ def test_verdicts_and_bars_follow_from_the_numbers() -> None:
     planned = jobs(FULL, list(TITLES))
     made: list[Result] = [{**job, **_stand_in(job)} for job in planned if job["study"] == "fit"]
     fits = Fits(made)
-    said = {claim.said: claim.verdict for claim in claims.on_real_tables(fits) + claims.on_simulation(fits)}
+    said = {
+        claim.statement: claim.verdict for claim in claims.on_real_tables(fits) + claims.on_simulation(fits)
+    }
     assert said["ssADMM has the best accuracy of all private methods in most cases"] == "reproduces"
     assert said["DP-ADMM and ADMM-objP are behind the best of ssADMM, mpADMM and DP-SGD"] == "reproduces"
     assert said["mpADMM finds more relevant columns, at low epsilon above all"] == "reproduces"

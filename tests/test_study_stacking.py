@@ -19,7 +19,7 @@ from studies.stacking import claims
 from studies.stacking.grid import EPSILON, FULL, METHODS, QUICK, K, cell, jobs, method_of, seed_of
 from studies.stacking.study import STUDY
 from studies.stacking.summary import Areas
-from studies.stacking.tables import COHORT, DESIGNS, REACH, missing, projected, sample
+from studies.stacking.tables import CLIP, COHORT, DESIGNS, missing, projected, sample
 
 REAL = [name for name in DESIGNS if name != COHORT]
 
@@ -104,8 +104,8 @@ def test_components_come_from_rows_that_are_not_fitted(name: str) -> None:
     assert one.schema.rows == 200
     for column, variable in one.schema.variables.items():
         if column != "y":
-            assert variable.high >= REACH * np.sqrt(one.importance[column])
-            assert variable.high <= 1.1 * REACH * np.sqrt(one.importance[column])
+            assert variable.high >= CLIP * np.sqrt(one.importance[column])
+            assert variable.high <= 1.1 * CLIP * np.sqrt(one.importance[column])
     weights = list(one.importance.values())
     assert weights == sorted(weights, reverse=True)
     common = sample(name, 0, columns=10, rows=200, common=True)
@@ -174,7 +174,7 @@ def test_verdicts_follow_from_the_intervals() -> None:
         *claims.figure_4(areas),
         *claims.beyond(areas, FULL),
     ]
-    verdicts = {claim.said: claim.verdict for claim in asked}
+    verdicts = {claim.statement: claim.verdict for claim in asked}
     assert verdicts["PST-F(W) is better than PST-F(U)"] == "holds"
     assert verdicts["PST-F(W) is better than the default"] == "fails"
     assert verdicts["The area of PLR grows with epsilon"] == "holds"

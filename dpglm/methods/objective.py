@@ -12,7 +12,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
-from dpglm.glm.penalties.none import NoPenalty
+from dpglm.glm.penalties.l2 import NoPenalty
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser

@@ -182,8 +182,10 @@ class _Decoder:
             return kind(**decoded)
         except StoreError:
             raise
-        except (DpglmError, ValueError, TypeError, ArithmeticError, AssertionError):
-            raise store_error(f"{name} whose fields do not fit each other", "what fit() gave") from None
+        except (DpglmError, ValueError, TypeError, ArithmeticError, AssertionError) as error:
+            # A part may name what it was given; the record itself does not.
+            found = error.found if isinstance(error, DpglmError) and not name else "fields that do not fit"
+            raise store_error(f"{name or 'a result'} with {found}", "what fit() gave") from None
 
     def _member(self, kinds: tuple[Any, ...], value: object, name: str) -> Any:
         """The first member of a union that fits; numbers keep their type where both are members."""

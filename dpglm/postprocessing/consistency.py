@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
@@ -48,20 +47,17 @@ def _amounts(record: FitRecord) -> None:
     """Numbers in their ranges."""
     if len(record.names) > MAX_COEFFICIENTS:
         raise store_error("too many names", f"at most {MAX_COEFFICIENTS} coefficients")
-    for name in ("n_rows", "strength", "strength_sum", "row_norm", "norm_factor"):
+    for name in ("n_rows", "strength", "strength_sum", "row_norm", "norm_factor", "residual"):
         value = getattr(record, name)
-        if value is not None and not 0 <= value < math.inf:
-            raise store_error(f"{name} that is not finite, or below 0", "a finite number >= 0")
+        if value is not None and (not math.isfinite(value) or (value < 0 and "strength" not in name)):
+            raise store_error(f"{name} that is not finite, or below 0", "a finite number")
     for name, value in _prices_of(record):
         if value is not None and not 0.0 <= value < math.inf:
             raise store_error(f"{name} that is not finite, or below 0", "a finite number >= 0")
-    state = record.ledger
-    if state is not None and not all(
-        math.isfinite(getattr(state, f"{what}_{unit}"))
-        for what in ("budget", "spent", "remaining")
-        for unit in ("epsilon", "delta")
-    ):
-        raise store_error("ledger with a budget that is not finite", "finite numbers")
+    for what in ("budget", "spent", "remaining") if record.ledger is not None else ():
+        for name in (f"{what}_epsilon", f"{what}_delta"):
+            if not math.isfinite(getattr(record.ledger, name)):
+                raise store_error(f"ledger.{name} that is not finite", "a finite number")
 
 
 def _prices_of(record: FitRecord) -> Iterator[tuple[str, float | None]]:
@@ -119,9 +115,10 @@ def _released(record: FitRecord) -> None:
     if (released.initial_variance < 0.0).any():
         raise store_error("released initial_variance below 0", "numbers >= 0")
     ends = [0, *(term.stop for term in released.term_columns)]
-    if any(term.start != end for end, term in zip(ends, released.term_columns, strict=False)):
+    columns = zip(ends, released.term_columns, strict=False)
+    if any(not end == term.start < term.stop <= size for end, term in columns):
         raise store_error("released term_columns that do not follow each other", "the columns in their order")
-    if ends[-1] != size or any(start >= stop for start, stop in pairwise(ends)):
+    if ends[-1] != size:
         raise store_error("released term_columns of fewer columns than names", "all columns, once each")
     if sum(term.kind == "intercept" for term in released.term_columns) > 1:
         raise store_error("released term_columns with two intercepts", "one intercept")
@@ -177,9 +174,6 @@ def _exact_path(record: FitRecord) -> None:
     path = record.exact_path
     if path is None:
         return
-    # Seeded noise carries no promise either, but its numbers are those of a private method.
-    if record.guarantee.private or math.isfinite(record.guarantee.epsilon):
-        raise store_error("exact_path of a fit with a privacy budget", "a path in fits without privacy only")
     steps, held_out = len(path.strengths), len(path.strengths) if path.folds else 0
     if path.coefficients.shape != (steps, len(record.names)):
         raise store_error("exact_path.coefficients of another length", "one per strength and name")

@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.codec import SelfCoded, decode_fields
+from dpglm.postprocessing.codec import SelfCoded, decode_fields, encode
 from dpglm.postprocessing.json_values import store_error
 from dpglm.registry import Registry
 from dpglm.typing import FloatMatrix, FloatVector
@@ -47,6 +47,15 @@ class ResultPart(SelfCoded):
             raise store_error(f"{name} of an unknown name", ", ".join(parts))
         rest = {key: item for key, item in values.items() if key != "part"}
         return decode_fields(kind, rest, name)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal in all that is saved."""
+        if not isinstance(other, ResultPart):
+            return NotImplemented
+        return bool(encode(self) == encode(other))
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def deals_rows(self) -> bool:

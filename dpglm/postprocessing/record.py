@@ -5,13 +5,14 @@ The fields and their types are the format of a saved result, see :mod:`dpglm.pos
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from dpglm.errors import StoreError
+from dpglm.errors import PrivacyError, StoreError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.path import ExactPath
 from dpglm.inference.prior_scales import interval_model
@@ -96,10 +97,17 @@ class FitRecord:
             if np.shape(getattr(self, name)) != shape:
                 raise _shape_error(f"{name} of another length than names")
         if any(not 0 <= position < size for _, positions in self.terms for position in positions):
-            raise _shape_error("a term of a coefficient that is not there")
+            raise _shape_error("terms of a coefficient that is not there")
         for item in fields(self):
             if item.compare:
                 object.__setattr__(self, item.name, locked(getattr(self, item.name)))
+        # Seeded noise carries no promise either, but its numbers are those of a private method.
+        if self.exact_path is not None and (self.private or math.isfinite(self.guarantee.epsilon)):
+            raise PrivacyError(
+                "an exact path in a result with a privacy budget",
+                expected="exact numbers in fits with privacy=None only",
+                remedy="Leave exact_path out.",
+            )
         object.__setattr__(self, "names", tuple(self.names))
         if self.released is not None:
             # Half of twice a number is the number: a symmetric matrix stays as it is.

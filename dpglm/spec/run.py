@@ -65,7 +65,7 @@ class Run:
         """Take what was planned from the ledger; its state right afterwards."""
         if ledger is None:
             return None
-        entry = ledger.charge(self.guarantee, what=self.plan.what)
+        entry = ledger.charge(self.guarantee, what=self.plan.what, plan=self.plan.fingerprint)
         return ledger_state(ledger, entry)
 
     def solve(self, noise: NoiseSource) -> Estimate:

@@ -170,7 +170,7 @@ def _range(numbers: set[int]) -> str:
 
 
 def coverages(found: Mapping[Cell, Summary]) -> Lines:
-    """A line a cell."""
+    """One line per cell."""
     lines, before = [], ""
     for cell, one in found.items():
         lines.append(
@@ -196,7 +196,7 @@ def coverages(found: Mapping[Cell, Summary]) -> Lines:
 
 
 def linear(cells: Sequence[Result]) -> Lines:
-    """A line a cell of the gaussian study."""
+    """One line per cell of the linear regressions."""
     return [
         (
             f"{one['table']}: `{one['response']}`",

@@ -13,8 +13,8 @@ from studies.page import Table
 
 CAPTION = (
     "What the paper says of DPLL and DPLH, and what was measured: means from the first to the last epsilon "
-    "or number of rows, and whether the saying holds: yes, mostly (from end to end, not at every step), same "
-    "(the ends are within two standard errors; with one data set any difference counts), or no."
+    "or number of rows, and whether the statement holds: yes, mostly (from end to end, not at every step), "
+    "same (the ends are within two standard errors; with one data set any difference counts), or no."
 )
 VERDICTS = {"goes at every step": "yes", "stays the same": "same"}
 SHOWN = (
@@ -28,7 +28,7 @@ SHOWN = (
 
 
 def table(fits: Fits) -> Table | None:
-    """A line a saying, a column a fit; None without results."""
+    """One line per statement and one column per fit; None without results."""
     rows = []
     by_epsilon = fits.by.get("simulation by epsilon", ())
     if by_epsilon:
@@ -55,11 +55,11 @@ def table(fits: Fits) -> Table | None:
             ]
     if not rows:
         return None
-    return Table(CAPTION, ("saying", *(label(kind, penalty) for kind, penalty in SHOWN)), rows)
+    return Table(CAPTION, ("statement", *(label(kind, penalty) for kind, penalty in SHOWN)), rows)
 
 
 def _row(
-    saying: str, results: Sequence[Result], metric: str, word: str, *, against: str = "epsilon"
+    statement: str, results: Sequence[Result], metric: str, word: str, *, against: str = "epsilon"
 ) -> tuple[str, ...]:
     cells = []
     for kind, penalty in SHOWN:
@@ -77,10 +77,10 @@ def _row(
         if not apart(means[0], means[-1]):
             verdict = "same"
         cells.append(f"{verdict}: {_number(metric, heights[0])} to {_number(metric, heights[-1])}")
-    return (saying, *cells)
+    return (statement, *cells)
 
 
-def _nearer(saying: str, results: Sequence[Result], metric: str, word: str) -> tuple[str, ...]:
+def _nearer(statement: str, results: Sequence[Result], metric: str, word: str) -> tuple[str, ...]:
     """At how many epsilons a fit's metric is on the said side of that without noise."""
     epsilons = levels(results, "epsilon")
     cells = []
@@ -95,7 +95,7 @@ def _nearer(saying: str, results: Sequence[Result], metric: str, word: str) -> t
             count += compared(here, metric, own, exact) == word
         verdict = "yes" if count == len(epsilons) else "no" if not count else "partly"
         cells.append(f"{verdict}: at {count} of {len(epsilons)}")
-    return (saying, *cells)
+    return (statement, *cells)
 
 
 def _sparser(results: Sequence[Result]) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def _sparser(results: Sequence[Result]) -> tuple[str, ...]:
     return ("l1/2 is sparser than l1 (mean over epsilons)", *cells)
 
 
-def _similar(saying: str, results: Sequence[Result]) -> tuple[str, ...]:
+def _similar(statement: str, results: Sequence[Result]) -> tuple[str, ...]:
     """Whether errors at the largest number of rows exceed those without noise by a hundredth at most."""
     last = [one for one in results if one["rows"] == max(levels(results, "rows"))]
     cells = []
@@ -122,7 +122,7 @@ def _similar(saying: str, results: Sequence[Result]) -> tuple[str, ...]:
             continue
         verdict = "yes" if own <= exact + 0.01 else "no"
         cells.append(f"{verdict}: {percent(own)} against {percent(exact)}")
-    return (f"{saying} (.01 more at most)", *cells)
+    return (f"{statement} (.01 more at most)", *cells)
 
 
 def _number(metric: str, number: float) -> str:

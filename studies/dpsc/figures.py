@@ -58,7 +58,7 @@ FIGURES = tuple(
 
 
 def draw(plot: Plot, results: Sequence[Result]) -> Picture:
-    """One figure: a panel an epsilon where it is against rows, and one otherwise."""
+    """One figure, with one panel per epsilon where rows are on its axis."""
     panels = levels(results, "epsilon") if plot.against == "rows" else [None]
     log = plot.experiment.startswith("kdd")
     figure = Figure(figsize=(3.6 + 3.4 * len(panels), 3.6))

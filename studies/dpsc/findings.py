@@ -13,7 +13,7 @@ from studies.paired import Mean
 
 # Test accuracy that corrected DPLL must reach, by epsilon.
 BARS = {0.5: 0.90, 1.0: 0.94, 2.0: 0.955}
-# Two means are told apart beyond this many standard errors of their difference.
+# Two means differ beyond this many standard errors of their difference.
 APART = 2.0
 # Means that differ by less are printed as the same.
 SAME = 5e-4

@@ -91,7 +91,7 @@ class Design:
     experiments : mapping
         ``"simulation by epsilon"``, ``"simulation by rows"``, ``"kdd by epsilon"``, ``"kdd by rows"``.
     tuned_on : mapping
-        Rows for the cross-validation, by table: once a table, on the first data set.
+        Rows for the cross-validation, by table, on the first data set.
     strengths : tuple of float
         Per row, to choose among; the paper has five that it does not name.
     """

@@ -1,4 +1,4 @@
-"""Sections of the page: sayings, bars, figures, noise, settings."""
+"""Sections of the page: statements, bars, figures, noise, settings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MSE = (
 
 
 def sections(findings: Findings[Design]) -> list[Section]:
-    """Sayings of the paper, bars, its figures, the noise, and how it was run."""
+    """Statements of the paper, bars, its figures, the noise, and how it was run."""
     fits = Fits.of(findings.grid, findings.results)
     parts = [_summary(findings, fits), _bars(fits), *_experiments(fits, findings.absent)]
     parts += [_noise(fits), _settings(findings, fits)]
@@ -68,8 +68,8 @@ def _summary(findings: Findings[Design], fits: Fits) -> Section:
         texts += simulation(by_epsilon)
     if connections := fits.by.get("kdd by epsilon"):
         texts.append(kdd(connections, 1.0 - KDD_POSITIVE))
-    sayings = claims.table(fits)
-    tables = [] if sayings is None else [sayings]
+    statements = claims.table(fits)
+    tables = [] if statements is None else [statements]
     return Section("What reproduces, and what does not", [*texts, PROMISES], tables=tables)
 
 
@@ -256,7 +256,7 @@ def _strengths(design: Design, fits: Fits) -> Table | None:
                 (f"{label(EXACT, penalty)}, {table}", f"{tuned_on:,}", *(marks.get(c, "-") for c in columns))
             )
     caption = (
-        f"Cross-validated loss of {len(columns)} strengths per row, 5 folds, found once a table on rows of "
+        f"Cross-validated loss of {len(columns)} strengths per row, 5 folds, found once per table on rows of "
         "the first data set and given to LLA, LHA and the printed fits of all rows and sets. * is taken: "
         f"the weakest in {weakest} of {len(rows)} lines. NOT PRIVATE."
     )

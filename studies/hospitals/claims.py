@@ -29,7 +29,7 @@ OWN = (
 
 
 def claims(areas: Areas, pairs: tuple[tuple[str, str, str], ...]) -> list[Claim]:
-    """Each saying with its differences: means over branches, and counts of branches."""
+    """Each statement with its differences: means over branches, and counts of branches."""
     found = []
     for said, first, second in pairs:
         cells = [

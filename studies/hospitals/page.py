@@ -26,7 +26,7 @@ REASONS = (
     "has the rows of the largest hospital and no noise of the branch's at all: it is the one to beat, "
     "and the paper does not show it at the branches.",
     "Rare outcomes (GUSTO: 7 of 100) are hard on all of this: a small branch has some dozens of deaths. "
-    "All methods but the default read the same rows: centred columns, stretched to norm 1 where variables "
+    "All methods but the default read the same rows: centred columns, scaled to norm 1 where variables "
     "are uniform on their ranges, a quarter of it for the intercept. PLR is a stack of one group. The "
     "default reads rows that no declared row exceeds, and so as short as the declared bounds are wide.",
 )
@@ -55,7 +55,7 @@ def _summary(findings: Findings[Grid], areas: Areas, said: Sequence[Claim], own:
         *findings.notes(),
     ]
     for word, title in (("fails", "Does not hold"), ("mixed", "Holds at some and is wrong at others")):
-        names = [claim.said for claim in said if claim.verdict == word]
+        names = [claim.statement for claim in said if claim.verdict == word]
         if names:
             texts.append(f"{title}: {'; '.join(names)}.")
     texts += [*_winners(areas), *REASONS]
@@ -170,9 +170,9 @@ def _settings(findings: Findings[Grid], repeats: int) -> Section:
         f"repeat is a new split and new noise, {repeats} of them. Intervals are Student's t of "
         "paired differences; halves of different repeats overlap, so that they are about these tables "
         "and a little too short.",
-        f"Stacks have K = {K} groups: by weight in order (W), or columns dealt at random, another deal a "
-        "repeat (U). The main hospital's models read all rows of its half, without a high-level model, "
-        "as in the paper's Algorithm 4; the branch's are a PST-F with half of the rows for its "
+        f"Stacks have K = {K} groups: by weight in order (W), or columns dealt at random, dealt again "
+        "for every repeat (U). The main hospital's models read all rows of its half, without a high-level "
+        "model, as in the paper's Algorithm 4; the branch's are a PST-F with half of the rows for its "
         "high-level model. The printed Algorithm 4 spends K epsilons at the main hospital "
         "(dpglm/releases); here groups share one. PPHTL is our reading: one model of all columns, its "
         f"ridge pulling to the main hospital's PLR; 'strong' has a ridge of {RIDGE:g} in sums over rows "
@@ -187,7 +187,7 @@ def _settings(findings: Findings[Grid], repeats: int) -> Section:
         + "; ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in ranges.items())
         + ".",
         "GUSTO-I: sho and ant are left out (computed from Killip and miloc). Heart disease: empty cells "
-        "are levels of their own, so that they tell sites apart; 123 to 303 patients a site, 8 of "
+        "are levels of their own, so that they tell sites apart; 123 to 303 patients per site, 8 of "
         "Switzerland's 123 without disease: areas there hardly mean anything. The simulated cohort: "
         "dpglm/data/tables/cohort.py.",
         f"{findings.minutes:.0f} minutes of fits from fixed seeds (seeded noise is itself NOT PRIVATE). "

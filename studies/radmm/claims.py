@@ -24,14 +24,14 @@ CLOSE = 0.01
 class Claim:
     """A sentence of the paper, what was counted here, and whether that bears it out."""
 
-    said: str
-    here: str
+    statement: str
+    evidence: str
     verdict: str
 
     @property
     def row(self) -> tuple[str, str, str]:
         """As a line of a table."""
-        return self.said, self.here, self.verdict
+        return self.statement, self.evidence, self.verdict
 
 
 def verdict(share: Share) -> str:
@@ -230,7 +230,7 @@ def _holds(share: Share) -> str:
 
 
 def ranked(fits: Fits, table: str, family: str, methods: Sequence[str], measure: str) -> list[list[str]]:
-    """A line an epsilon: means and standard errors of methods at default strengths."""
+    """One line per epsilon: means and standard errors of methods at default strengths."""
     lines = []
     for epsilon in EPSILONS:
         cell = Cell(table, family, None, epsilon)

@@ -121,7 +121,7 @@ def _grid(rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
 
 
 def _lines(ax: Axes, fits: Fits, where: Cell, measure: str) -> None:
-    """A line a method, with bars of one standard error."""
+    """One line per method, with bars of one standard error."""
     cells = fits.cells(tables=[where.table], strengths=[where.strength])
     epsilons = sorted({cell.epsilon for cell in cells if cell.epsilon is not None})
     for method, style in STYLES.items():

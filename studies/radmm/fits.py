@@ -8,8 +8,8 @@ import numpy as np
 
 import dpglm
 from dpglm.errors import DpglmError
+from dpglm.glm.families import families
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import family_of
 from dpglm.typing import BoolVector, FloatVector
 from studies.jobs import Job, Result
 from studies.radmm import accounting
@@ -53,7 +53,7 @@ def work(job: Job) -> Result:
 def judged(fit: FitResult, rows: Split, family: str) -> Result:
     """Accuracy, average loss, l1 norm and, where the truth is known, shares of relevant columns found."""
     link = np.asarray(fit.predict(rows.test, what="link"), dtype=np.float64)
-    loss = family_of(family).loss(link, rows.positive.astype(np.float64))
+    loss = families[family]().loss(link, rows.positive.astype(np.float64))
     slopes = fit.params.drop("Intercept", errors="ignore").to_numpy()
     found: Result = {
         "accuracy": float(np.mean((link > 0.0) == rows.positive)),

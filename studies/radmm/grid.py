@@ -23,7 +23,7 @@ ETAS_PRINTED = (1.0, 5.0)
 LONG = 200
 # Of the names of methods with goal="select".
 SELECT = "-select"
-# Hardly any noise: what a number of steps can reach at all.
+# Hardly any noise: the best that a number of steps can give.
 NOISELESS, STEPS = 1000.0, (30, 100, 300)
 # The paper's setting in its section on accounting.
 PAPER_ROWS, PAPER_SAMPLE, PAPER_STEPS, PAPER_NOISE = 48_842, 221, 1105, 4.0

@@ -146,9 +146,9 @@ def _verdicts(fits: Fits) -> Section:
     texts = [
         "Why numbers differ from the paper's: noise is calibrated to exact prices of gradients of all rows "
         "instead of bounds for samples; mpADMM has the noise that its steps need; ADMM-objP draws fresh "
-        "noise in every iteration and blurs the residual of an inexact minimiser, without which its claim "
-        "fails; the answer is a sparse z averaged over the last three quarters of the steps; bounds are "
-        "declared, not read off the data.",
+        "noise in every iteration and adds noise for the residual of an inexact minimiser, without which its "
+        "claim fails; the answer is a sparse z averaged over the last three quarters of the steps; bounds "
+        "are declared, not read off the data.",
         "The default is one perturbed minimiser, or an estimate and the information matrix at it. The "
         "budget is spent once, on the answer, instead of on every step on the way to it.",
     ]
@@ -168,7 +168,7 @@ def _verdicts(fits: Fits) -> Section:
 
 
 def _steps(fits: Fits, results: Sequence[Result]) -> Section | None:
-    """What ssADMM on all rows reaches in so many steps where noise is no matter."""
+    """Accuracy of ssADMM on all rows by its number of steps, where noise does not matter."""
     looked = [one for one in results if one["study"] == "steps" and "accuracy" in one]
     if not looked:
         return None

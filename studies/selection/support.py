@@ -82,7 +82,7 @@ DESIGNS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a line a design; 1 when a bar is missed."""
+    """Print one line per design; 1 when a bar is missed."""
     parser = argparse.ArgumentParser(prog="python -m studies selection", description=__doc__)
     parser.add_argument("--runs", type=int, default=40)
     runs = parser.parse_args(arguments).runs

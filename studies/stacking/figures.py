@@ -1,4 +1,4 @@
-"""The paper's four figures: a panel a table and a kind of budget."""
+"""The paper's four figures: one panel per table and kind of budget."""
 
 from __future__ import annotations
 

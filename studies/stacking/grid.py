@@ -18,7 +18,7 @@ from studies.stacking.tables import COHORT, COLUMNS, DESIGNS
 DELTA = 1e-6
 LAWS: Final = {"pure": 0.0, "Gaussian": DELTA}
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-# Hardly any noise: what a method can reach at all.
+# Hardly any noise: the best that a method can give.
 NOISELESS = 1000.0
 MODELS = (1, 2, 5, 10, 20, 50)
 EXPONENTS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)

@@ -23,7 +23,7 @@ from studies.stacking.grid import (
     cell,
 )
 from studies.stacking.summary import Areas
-from studies.stacking.tables import DESIGNS, REACH
+from studies.stacking.tables import CLIP, DESIGNS
 from studies.study import Findings
 
 SHOWN = ("plr", "plr-units", "pst-s", "pst-f-u", "pst-f-w", "auto")
@@ -34,7 +34,7 @@ REASONS = (
     "high-level model costs noise of its own. Weights move epsilon to where the signal is: that is what "
     "pays. The paper's reason, that groups need fewer rows than one model, compares upper bounds.",
     "With a delta all groups share one Gaussian noise at the price of one model, but each needs a ridge "
-    "of twice the squared noise. It shrinks every model towards saying 1/2, and the high-level model has "
+    "of twice the squared noise. It shrinks every model towards the answer 1/2, and the high-level model has "
     "to read what is left through noise of its own. Its ridge pulls to the sum of all models' log odds; "
     "pulled to zero, noise would decide the sign of its weights.",
     "Parts of the rows (PST-S) have the whole epsilon each, and 1 / (2 K) of the rows: noise per row is "
@@ -84,7 +84,7 @@ def _summary(
     ]
     said = [claim for claims_of in asked.values() for claim in claims_of if claim.cells]
     for word, title in (("fails", "Does not hold"), ("mixed", "Holds in some places and is wrong in others")):
-        names = [claim.said for claim in said if claim.verdict == word]
+        names = [claim.statement for claim in said if claim.verdict == word]
         if names:
             texts.append(f"{title}: {'; '.join(names)}.")
     texts += REASONS
@@ -157,7 +157,7 @@ def _settings(findings: Findings[Grid], repeats: int) -> Section:
     texts = [
         f"{'; '.join(real)}. The principal components ({findings.grid.columns}) come from two thirds of "
         "the public rows, the standard deviations from the other third: columns are cut at "
-        f"{REACH:g} of them, rounded upwards to two digits, and their squares are the weights of "
+        f"{CLIP:g} of them, rounded upwards to two digits, and their squares are the weights of "
         "PST-F(W). Components of the "
         "fitted rows themselves, as the paper takes them, are NOT PRIVATE, and so are weights read off "
         "them; the paper says so of its weights. That some rows of these tables are public is an "

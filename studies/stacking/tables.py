@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 100
 # Columns are cut at this many standard deviations of public rows.
-REACH = 3.0
+CLIP = 3.0
 COHORT = "cohort"
 
 
@@ -115,7 +115,7 @@ def sample(name: str, repeat: int, *, columns: int, rows: int | None, common: bo
         return _hospital(order, train, test)
     found = projected(name, columns)
     names = [f"pc{place + 1:03d}" for place in range(columns)]
-    bounds = [_outwards(REACH * deviation) for deviation in found.deviations]
+    bounds = [_outwards(CLIP * deviation) for deviation in found.deviations]
     if common:
         bounds = [max(bounds)] * columns
     chosen = order.permutation(len(found.scores))[: train + test]

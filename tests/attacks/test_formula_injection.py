@@ -206,7 +206,7 @@ def test_objects_in_a_frame_are_read_without_running_their_code(column: str) -> 
     RUN.clear()
     fit = dpglm.fit("y ~ x + job", frame, schema=SCHEMA, privacy=1.0, progress=False)
     assert RUN == []
-    assert np.isfinite(fit.estimates).all()
+    assert np.isfinite(fit._record.estimates).all()
 
 
 def test_cells_of_derived_types_are_read_as_the_type_below() -> None:

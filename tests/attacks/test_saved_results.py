@@ -11,8 +11,8 @@ import pytest
 import dpglm
 from dpglm.errors import StoreError
 from dpglm.postprocessing import store
-from dpglm.postprocessing.document import MAX_BYTES
-from dpglm.postprocessing.store import from_json, read, to_json
+from dpglm.postprocessing.store import MAX_BYTES, from_json, read, to_json
+from dpglm.results.fit_result import FitResult
 from tests.attacks.ledgers import ran
 from tests.golden.examples import private_fit
 from tests.work import counted_work
@@ -20,7 +20,7 @@ from tests.work import counted_work
 # Some ten times what the most expensive of these takes.
 CALLS, MEGABYTES = 1e6, 700.0
 
-DOCUMENT: dict[str, Any] = json.loads(to_json(private_fit()))
+DOCUMENT: dict[str, Any] = json.loads(to_json(private_fit()._record))
 PROMISE: dict[str, Any] = DOCUMENT["guarantee"]
 
 
@@ -44,18 +44,20 @@ def in_bounded_work() -> Any:
     ],
     ids=lambda made: next(iter(made)),
 )
-@pytest.mark.parametrize("key", ["estimates", "mechanism", "schema", "guarantee", "ledger", "formula"])
+@pytest.mark.parametrize("key", ["estimates", "schema", "guarantee", "ledger", "part", "description"])
 def test_a_constructor_makes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, constructor: dict[str, Any], key: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     try:
-        kept = json.loads(to_json(from_json(json.dumps({**DOCUMENT, key: constructor}))))[key]
+        asked = {**DOCUMENT["specification"], key: constructor}
+        changed = {"specification": asked} if key == "schema" else {key: constructor}
+        kept = json.loads(to_json(from_json(json.dumps({**DOCUMENT, **changed}))))["specification"]["schema"]
     except StoreError:
         pass
     else:
-        assert kept == constructor  # plain data of the two free trees
-        assert key in ("mechanism", "schema")
+        assert kept == constructor  # plain data of the free tree
+        assert key == "schema"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -85,8 +87,8 @@ def test_other_formats_are_refused_and_not_unpacked(tmp_path: Path, content: byt
 
 
 BOMBS = {
-    "lists": '{"format":"dpglm-fit","format_version":2,"mechanism":[' + "[]," * 6_000_000 + "0]}",
-    "mappings": '{"format":"dpglm-fit","format_version":2,"mechanism":[' + "{}," * 6_000_000 + "0]}",
+    "lists": '{"format":"dpglm-fit","format_version":3,"names":[' + "[]," * 6_000_000 + "0]}",
+    "mappings": '{"format":"dpglm-fit","format_version":3,"names":[' + "{}," * 6_000_000 + "0]}",
     "depth": '{"a":' * 100_000,
     "digits": json.dumps(DOCUMENT).replace("0.0123456", "9" * 4_000_000),
     "fraction": json.dumps(DOCUMENT).replace("0.0123456", "0." + "9" * 4_000_000),
@@ -112,7 +114,7 @@ MEMORY = """
 import resource, sys
 from dpglm.errors import StoreError
 from dpglm.postprocessing.store import from_json
-text = '{"format":"dpglm-fit","format_version":2,"mechanism":[' + "[]," * 20_000_000 + "0]}"
+text = '{"format":"dpglm-fit","format_version":3,"names":[' + "[]," * 20_000_000 + "0]}"
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     from_json(text)
@@ -129,7 +131,7 @@ def test_a_file_of_brackets_takes_no_memory_beyond_its_own() -> None:
 
 
 def test_the_bound_on_brackets_leaves_room_for_the_widest_result() -> None:
-    assert 50 * store.to_json(private_fit()).count("[") + 20 * 8192 < store.MOST_BRACKETS
+    assert 50 * store.to_json(private_fit()._record).count("[") + 20 * 8192 < store.MOST_BRACKETS
 
 
 @pytest.mark.parametrize("key", ["estimates", "coded", "selected_mask", "names", "terms"])
@@ -152,7 +154,11 @@ def test_numbers_that_overflow_in_arithmetic_are_refused_or_shown(key: str, size
             result = from_json(json.dumps({**DOCUMENT, **changed}))
         except StoreError:
             continue
-        assert str(result.summary())
+        assert str(FitResult(result).summary())
+
+
+def asked(**changes: Any) -> dict[str, Any]:
+    return {**DOCUMENT, "specification": {**DOCUMENT["specification"], **changes}}
 
 
 def promised(**changes: Any) -> dict[str, Any]:
@@ -172,10 +178,11 @@ def promised(**changes: Any) -> dict[str, Any]:
         (promised(private=False, reason="seeded"), "notice"),
         (promised(reason="seeded"), "without privacy"),
         ({**DOCUMENT, "notice": "NOT PRIVATE: seeded"}, "notice"),
-        ({**DOCUMENT, "method": "nonprivate"}, "without privacy"),
-        ({**DOCUMENT, "mechanism": {"random_source": "seeded generator: NOT PRIVATE"}}, "without privacy"),
+        (asked(method={"name": "nonprivate", "options": {}}), "without privacy"),
+        (asked(privacy=None), "without privacy"),
+        ({**DOCUMENT, "random_source": "seeded generator: NOT PRIVATE"}, "without privacy"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_guarantee_that_contradicts_the_rest_of_the_file_is_seen(
     changed: dict[str, Any], told: str
@@ -203,7 +210,7 @@ def test_what_cannot_be_seen_without_a_signature_is_seen_by_the_fingerprint() ->
         {**promised(epsilon=0.5 * PROMISE["epsilon"]), "spend_lines": half},
         promised(theorem="Theorem of nobody"),
         promised(assumptions=[]),
-        {**DOCUMENT, "formula": "y ~ other"},
+        asked(formula="y ~ other"),
         {**DOCUMENT, "ledger": None},
     ]
     for lie in lies:

@@ -199,7 +199,7 @@ def test_no_escape_sequence_of_a_name_reaches_a_screen(text: str, tmp_path: Path
     shown += [repr(fit), str(fit), repr(dpglm.Schema.of({f"a{text}": (0, 1)}))]
     shown += [table.to_html() for table in tables(text)] + [table.to_markdown() for table in tables(text)]
     shown.append(fit.to_html())
-    model = interval().released
+    model = interval()._record.released
     assert model is not None
     shown.append(str(interval(names=tuple(f"{text}{k}" for k in range(6))).summary()))
     for words in shown:

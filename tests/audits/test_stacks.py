@@ -100,7 +100,7 @@ def source(privacy: dpglm.Privacy) -> Path:
     return path
 
 
-def fitted(method: Method, privacy: dpglm.Privacy) -> dpglm.Fitted:
+def fitted(method: Method, privacy: dpglm.Privacy) -> dpglm.FitResult:
     frame = pd.DataFrame({"y": ["no", "yes"] * 20, "x": np.linspace(-1, 1, 40), "w": 0.3, "z": 0.0})
     return dpglm.fit(
         "y ~ x + w - 1 + offset(z)",

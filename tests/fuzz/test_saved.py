@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import dpglm
 from dpglm.errors import DpglmError
 from dpglm.postprocessing.store import from_json, to_json
+from dpglm.results.fit_result import FitResult
 from tests.fuzz.documented import within_bounds
 from tests.fuzz.mutations import mutated_bytes, mutated_json
 from tests.fuzz.strategies import TREES
@@ -20,7 +21,7 @@ from tests.golden.examples import RESULTS
 from tests.replay.neighbours import DRESSES
 from tests.replay.studies import PUBLIC_ROWS, Study
 
-GOLDEN = [to_json(make()) for make in RESULTS.values()]
+GOLDEN = [to_json(make()._record) for make in RESULTS.values()]
 ROWS = [{"y": "no", "z": 1.0, "k": 2, "x": 0.5, "w": None, "g": "a"}] * 4
 
 
@@ -31,7 +32,7 @@ def fitted() -> list[str]:
         Study("gaussian", side="x + w"),
         Study("poisson", side="x"),
     )
-    return [to_json(study.fit(DRESSES["objects"](ROWS), seed=1)) for study in studies]
+    return [to_json(study.fit(DRESSES["objects"](ROWS), seed=1)._record) for study in studies]
 
 
 REAL = fitted()
@@ -39,15 +40,16 @@ REAL = fitted()
 
 def shown(text: str) -> Any:
     """Everything that a result prints."""
-    result = from_json(text)
+    record = from_json(text)
+    result = FitResult(record)
     str(result.summary())
     result.summary()._repr_html_()
     repr(result)
     result.tidy()
     result.glance()
     _ = result.conf_int(), result.spend
-    again = from_json(to_json(result))
-    assert to_json(again) == to_json(result)
+    again = from_json(to_json(record))
+    assert to_json(again) == to_json(record)
     return result
 
 

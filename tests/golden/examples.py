@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ def made(fields: dict[str, Any]) -> FitResult:
         privacy=fields.pop("budget", budget),
     )
     return FitResult(FitRecord(specification=specification, **fields))
+
+
+def changed(result: FitResult, **changes: Any) -> FitResult:
+    """The result with other fields of its record."""
+    return FitResult(replace(result._record, **changes))
 
 
 def described(scale: float, **changes: Any) -> MethodDescription:
@@ -134,26 +140,27 @@ def guarantee(**changes: Any) -> Guarantee:
     return Guarantee(**(fields | changes))
 
 
-def pure_fit() -> FitResult:
+def pure_fit(**changes: Any) -> FitResult:
     """Pure epsilon, private number of rows, no ledger."""
-    return private_fit(
-        formula="affair ~ age",
-        penalty="l2",
-        strength=None,
-        names=("Intercept", "age"),
-        estimates=np.array([-0.75, 0.0314159]),
-        selected_mask=np.array([True, True]),
-        coded=np.array([-0.75, 0.314159]),
-        user_from_coded=np.diag([1.0, 0.1]),
-        terms=(("Intercept", (0,)), ("age", (1,))),
-        guarantee=guarantee(
+    fields: dict[str, Any] = {
+        "formula": "affair ~ age",
+        "penalty": "l2",
+        "strength": None,
+        "names": ("Intercept", "age"),
+        "estimates": np.array([-0.75, 0.0314159]),
+        "selected_mask": np.array([True, True]),
+        "coded": np.array([-0.75, 0.314159]),
+        "user_from_coded": np.diag([1.0, 0.1]),
+        "terms": (("Intercept", (0,)), ("age", (1,))),
+        "guarantee": guarantee(
             epsilon=0.1, delta=0.0, definition="pure", relation="add-remove", mu=None, curve=((0.1, 0.0),)
         ),
-        spend_lines=(SpendLine("perturbed minimiser", 0.1, 0.0, None, 1.0),),
-        strength_sum=25.0,
-        n_rows=None,
-        ledger=None,
-    )
+        "spend_lines": (SpendLine("perturbed minimiser", 0.1, 0.0, None, 1.0),),
+        "strength_sum": 25.0,
+        "n_rows": None,
+        "ledger": None,
+    }
+    return private_fit(**(fields | changes))
 
 
 def seeded_fit() -> FitResult:

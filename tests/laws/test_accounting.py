@@ -152,7 +152,7 @@ def test_gaussian_dp_noise_keeps_its_mu(mu: float, fraction: float, relation: Re
     assert steps / mu <= scale <= (1.0 if fraction > 1.0 else math.inf) * steps / mu * (1.0 + 1e-8)
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 @settings(max_examples=15)
 @given(st.lists(EVENTS, min_size=1, max_size=4), EVENTS, spread(1e-5, 1e-2))
 def test_compositions_are_monotone_symmetric_and_never_worse_than_sums(

@@ -35,7 +35,7 @@ TABLES = st.lists(ROWS, min_size=0, max_size=12)
 
 # Released numbers and what was computed from them; and what is a function of schema and formula.
 RELEASED = {"estimates", "selected_mask", "coded", "strength", "released", "contrasts", "interval_decisions"}
-RELEASED |= {"row_map", "user_from_coded"}
+RELEASED |= {"row_map", "user_from_coded", "strength_sum", "norm_factor", "residual"}
 
 
 def observed(rows: list[dict[str, Any]], relation: str) -> tuple[str, dict[str, Any]]:
@@ -60,12 +60,9 @@ def observed(rows: list[dict[str, Any]], relation: str) -> tuple[str, dict[str, 
                 return f"{type(error).__name__}: {error}", {}
     finally:
         logging.getLogger().removeHandler(handler)
-    public = {name: value for name, value in vars(fit).items() if name not in RELEASED}
-    public["mechanism"] = {
-        name: value for name, value in fit.mechanism.items() if name not in ("strength_sum", "norm_factor")
-    }
-    assert np.isfinite(fit.estimates).all()
-    shape = (fit.estimates.shape, fit.coded.shape, fit.selected_mask.shape)
+    public = {name: value for name, value in vars(fit._record).items() if name not in RELEASED}
+    assert np.isfinite(fit._record.estimates).all()
+    shape = (fit._record.estimates.shape, fit._record.coded.shape, fit._record.selected_mask.shape)
     return f"{log.getvalue()} {[str(w.message) for w in warned]} {sorted(public.items())} {shape}", public
 
 

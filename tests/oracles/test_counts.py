@@ -36,7 +36,7 @@ def visits() -> tuple[pd.DataFrame, dict[str, Any]]:
     return frame, schema
 
 
-def same_names(fit: dpglm.results.fitted.Fitted) -> list[str]:
+def same_names(fit: dpglm.FitResult) -> list[str]:
     return [name.replace("[T.1]", "") for name in fit.names]
 
 
@@ -50,7 +50,9 @@ def test_no_penalty_equals_poisson_regression(privacy: Any) -> None:
         VISITS, frame, schema=schema, family="poisson", penalty="none", privacy=privacy, goal="predict"
     )
     peer = smf.glm(VISITS, frame, family=sm.families.Poisson()).fit(tol=1e-14, maxiter=200)
-    np.testing.assert_allclose(fit.estimates, peer.params[same_names(fit)].to_numpy(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        fit._record.estimates, peer.params[same_names(fit)].to_numpy(), rtol=1e-6, atol=1e-6
+    )
     np.testing.assert_allclose(fit.predict(frame), peer.fittedvalues, rtol=1e-5)
 
 
@@ -62,7 +64,7 @@ def test_without_noise_intervals_are_those_of_poisson_regression() -> None:
     errors = peer.bse[same_names(fit)].to_numpy()
     assert fit.bse.notna().all()
     # The curvature is taken at the estimate, the ridge of 1e-3 is undone to first order.
-    assert (np.abs(fit.estimates - peer.params[same_names(fit)].to_numpy()) < 1e-4 * errors).all()
+    assert (np.abs(fit._record.estimates - peer.params[same_names(fit)].to_numpy()) < 1e-4 * errors).all()
     np.testing.assert_allclose(fit.bse.to_numpy(), errors, rtol=1e-3)
     np.testing.assert_allclose(np.sqrt(np.diag(fit.cov_params())), errors, rtol=1e-3)
 
@@ -85,7 +87,7 @@ def test_an_exposure_is_an_offset_on_the_log_scale() -> None:
             goal="predict",
         )
         peer = smf.glm("y ~ x", frame, offset=np.log(years), family=sm.families.Poisson()).fit(tol=1e-14)
-        np.testing.assert_allclose(fit.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(fit._record.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
 
 
 TRUTH = np.array([0.5, 0.3, -0.2, 0.5, -0.4, 0.0])
@@ -151,12 +153,12 @@ def test_counts_beyond_the_bound_are_read_as_the_bound_and_everything_says_so() 
         )
         for each in (wild, tame)
     ]
-    np.testing.assert_array_equal(fits[0].estimates, fits[1].estimates)
+    np.testing.assert_array_equal(fits[0]._record.estimates, fits[1]._record.estimates)
     fit = fits[0]
     assert "Counts above the declared bound of 15 are read as 15" in str(fit.summary()).replace("\n", " ")
-    assert fit.mechanism["response_bounds"] == [0.0, 15.0]
-    assert (fit.family, fit.link) == ("poisson", "log")
-    assert "(Theorem C, objective_perturbation.md)" in fit.guarantee.theorem
+    assert fit._record.response.bounds == (0.0, 15.0)
+    assert (fit.specification.family.name, fit._record.link) == ("poisson", "log")
+    assert "(Theorem C, objective_perturbation.md)" in fit.privacy.theorem
     mean = fit.predict(frame.head(5), interval=0.95)
     assert (mean["conf_low"] < mean["conf_high"]).all()
     np.testing.assert_allclose(np.log(mean["prediction"]), fit.predict(frame.head(5), what="link"))
@@ -167,13 +169,13 @@ def test_refits_and_other_goals_work_and_undefined_budgets_are_refused() -> None
     asked: dict[str, Any] = {"schema": schema, "family": "poisson", "seed": 2}
     fit = dpglm.fit("y ~ g + a + b + c", frame, privacy=(4.0, 1e-6), penalty="none", **asked)
     again = fit.refit(penalty="l1")
-    assert np.abs(again.estimates - TRUTH).max() < 0.2
+    assert np.abs(again._record.estimates - TRUTH).max() < 0.2
     for more in ({"goal": "predict"}, {"goal": "select"}, {"penalty": "scad"}, {"relation": "add-remove"}):
         relation = more.pop("relation", "replace-one")
         for budget in (dpglm.Privacy(4.0, 1e-6, relation=relation), dpglm.Privacy(4.0, relation=relation)):
             found = dpglm.fit("y ~ g + a + b + c", frame, privacy=budget, **asked, **more)
-            assert np.abs(found.estimates - TRUTH).max() < 0.7
-            assert "(Theorem C, " in found.guarantee.theorem
+            assert np.abs(found._record.estimates - TRUTH).max() < 0.7
+            assert "(Theorem C, " in found.privacy.theorem
     with pytest.raises(dpglm.errors.MethodError, match="budget in gdp"):
         dpglm.fit("y ~ g + a", frame, privacy=dpglm.Privacy.gdp(0.5, delta=1e-6), **asked)
     for wrong in ((1, 15), ["none", "some"]):
@@ -188,13 +190,13 @@ def test_the_spend_adds_up_to_what_was_asked() -> None:
         fit = dpglm.fit(
             "y ~ g + a", frame, schema=schema, family="poisson", penalty="none", privacy=privacy, seed=1
         )
-        lines = fit.spend_lines
+        lines = fit._record.spend_lines
         assert sum(line.share for line in lines) == pytest.approx(1.0)
         steps = 2 if relation == "replace-one" else 1
         mus = {line.release: line.mu for line in lines}
         assert noise_scale(fit) == pytest.approx(steps / mus["perturbed minimiser"])
-        below = max(point for point in fit.guarantee.curve if point[0] <= 1.0)[1]
-        above = min(point for point in fit.guarantee.curve if point[0] >= 1.0)[1]
+        below = max(point for point in fit.privacy.curve if point[0] <= 1.0)[1]
+        above = min(point for point in fit.privacy.curve if point[0] >= 1.0)[1]
         assert above <= 1e-6 < below
         # The Jacobian costs a little, and no more: the Gaussian mechanism would have all of the budget.
         total = float(np.sqrt(sum(mu**2 for mu in mus.values())))

@@ -12,8 +12,7 @@ from sklearn.svm import LinearSVC
 import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
-from dpglm.glm.families.huber_svm import HuberSvm
-from dpglm.glm.families.softplus_hinge import SoftplusHinge
+from dpglm.glm.families.margin import HuberSvm, SoftplusHinge
 from dpglm.glm.penalties.l1 import L1
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.minimise import minimise
@@ -176,10 +175,10 @@ def test_a_private_fit_spends_all_on_the_estimate_and_classifies(name, privacy, 
         privacy=dpglm.Privacy(epsilon, delta, relation),
         seed=3,
     )
-    assert "(Theorem C, " in fit.guarantee.theorem
-    assert fit.mechanism["loss_width"] == 0.5
-    assert fit.released is None
-    assert not any("curvature" in line.release for line in fit.spend_lines)
+    assert "(Theorem C, " in fit.privacy.theorem
+    assert fit.specification.family.options.get("width", 0.5) == 0.5
+    assert fit._record.released is None
+    assert not any("curvature" in line.release for line in fit._record.spend_lines)
     assert np.isnan(fit.bse).all()
     assert np.mean(fit.predict(data, what="class") == data["y"]) > 0.8
     fit.save(tmp_path / "fit.json")
@@ -232,4 +231,6 @@ def test_an_offset_is_part_of_the_margin(name):
     options = {"schema": schema, "family": name, "penalty": "none", "privacy": None}
     plain = dpglm.fit("y ~ a + b", data, **options)
     moved = dpglm.fit("y ~ a + b + offset(shift)", data, **options)
-    np.testing.assert_allclose(moved.estimates, plain.estimates - np.array([0.0, 0.5, 0.0]), atol=1e-5)
+    np.testing.assert_allclose(
+        moved._record.estimates, plain._record.estimates - np.array([0.0, 0.5, 0.0]), atol=1e-5
+    )

@@ -52,7 +52,7 @@ def test_no_penalty_equals_logit_on_fair_for_every_contrast(first: str) -> None:
     # The schema declares levels 1..6; the frame holds 1.0..6.0, which is how patsy names them.
     assert list(fit.names) == [name.replace(".0]", "]") for name in peer.params.index]
     # Both solvers stop at 1e-8 or better; float32 storage of rows moves coefficients by about 1e-7.
-    np.testing.assert_allclose(fit.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(fit._record.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["fair", "randhie"])
@@ -69,7 +69,9 @@ def test_without_noise_intervals_are_those_of_logit(name: str) -> None:
     errors = peer.bse.to_numpy()[places]
     assert fit.bse.notna().all()
     # The curvature is taken at the estimate, the ridge of 1e-3 is undone to first order.
-    np.testing.assert_allclose(fit.estimates, peer.params.to_numpy()[places], atol=1e-4 * errors.min())
+    np.testing.assert_allclose(
+        fit._record.estimates, peer.params.to_numpy()[places], atol=1e-4 * errors.min()
+    )
     np.testing.assert_allclose(fit.bse.to_numpy(), errors, rtol=1e-3)
     np.testing.assert_allclose(np.sqrt(np.diag(fit.cov_params())), errors, rtol=1e-3)
     assert np.nanmax(fit.tidy()["privacy_se"] / errors) < 1e-3
@@ -80,7 +82,9 @@ def test_no_penalty_equals_logit_on_randhie() -> None:
     frame = dpglm.load_data("randhie")
     fit = dpglm.fit(RANDHIE, frame, penalty="none", privacy=(1e12, 1e-6), goal="predict")
     peer = smf.logit(RANDHIE, as_peers_see_it(frame, "visit")).fit(disp=0, tol=1e-12, maxiter=100)
-    estimates = pd.Series(fit.estimates, [name.replace("[T.1]", "").replace("[1]", "") for name in fit.names])
+    estimates = pd.Series(
+        fit._record.estimates, [name.replace("[T.1]", "").replace("[1]", "") for name in fit.names]
+    )
     np.testing.assert_allclose(estimates[peer.params.index], peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
 
 
@@ -103,8 +107,10 @@ def test_l1_equals_scikit_learn_with_the_same_objective(strength: float) -> None
         max_iter=20_000,
         fit_intercept=True,
     ).fit(columns - columns.mean(axis=0), y)
-    np.testing.assert_allclose(fit.estimates[1:], peer.coef_[0] / scaling.lengths[1:], rtol=1e-5, atol=1e-5)
-    assert list(fit.selected_mask[1:]) == list(np.abs(peer.coef_[0]) > 1e-6)
+    np.testing.assert_allclose(
+        fit._record.estimates[1:], peer.coef_[0] / scaling.lengths[1:], rtol=1e-5, atol=1e-5
+    )
+    assert list(fit._record.selected_mask[1:]) == list(np.abs(peer.coef_[0]) > 1e-6)
 
 
 @pytest.mark.usefixtures("noiseless")
@@ -112,6 +118,6 @@ def test_the_nonprivate_fit_equals_logit_and_says_it_is_not_private() -> None:
     frame = dpglm.load_data("fair")
     fit = dpglm.fit("affair ~ age * religious", frame, penalty="none", privacy=None)
     peer = smf.logit("affair ~ age * religious", as_peers_see_it(frame, "affair")).fit(disp=0, tol=1e-12)
-    np.testing.assert_allclose(fit.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(fit._record.estimates, peer.params.to_numpy(), rtol=1e-6, atol=1e-6)
     assert "NOT PRIVATE" in str(fit.summary())
     assert not fit.privacy.private

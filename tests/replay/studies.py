@@ -165,9 +165,11 @@ def everything(fit: Any, *, plots: bool = False) -> dict[str, Any]:
         "summary": str(fit.summary()),
         "markup": fit.summary()._repr_html_() + fit.summary().to_latex() + fit.summary().to_markdown(),
         "page": fit.to_html(),
-        "json": dpglm.postprocessing.store.to_json(fit),
-        "fields": sorted((name, _plain(value)) for name, value in vars(fit).items() if name != "row_map"),
-        "pickle": pickle.dumps([fit.params, fit.privacy, fit.schema, fit.mechanism]),
+        "json": dpglm.postprocessing.store.to_json(fit._record),
+        "fields": sorted(
+            (name, _plain(value)) for name, value in vars(fit._record).items() if name != "row_map"
+        ),
+        "pickle": pickle.dumps([fit.params, fit.privacy, fit.specification, fit.description]),
     }
     asked: dict[str, Callable[[], Any]] = {
         "tidy": lambda: fit.tidy().to_csv(),

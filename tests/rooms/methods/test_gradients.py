@@ -87,12 +87,12 @@ def test_output_perturbation_takes_convex_penalties_only(penalty: str) -> None:
 def test_equal_gradients_share_a_line_of_the_spend(sampling: Any) -> None:
     rate = None if sampling == "all" else 0.1
     found = fit(SSADMM(steps=20, sampling=sampling, rate=rate))
-    (line,) = found.spend_lines
+    (line,) = found._record.spend_lines
     assert line.release.startswith("gradient, 20 times")
     assert line.share == pytest.approx(1.0)
     assert (line.mu is None) == (sampling != "all")
     assert facts(found)["Steps"] == 20
-    assert found.guarantee.epsilon == 1.0
+    assert found.privacy.epsilon == 1.0
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_step_that_is_too_long_for_the_rows_is_halved_until_it_is_not() -> Non
         seed=1,
         progress=False,
     )
-    assert 2.0 < float(found.estimates[1:].sum()) < 6.0
+    assert 2.0 < float(found._record.estimates[1:].sum()) < 6.0
 
 
 def test_noise_too_large_for_any_grid_is_refused_before_a_ledger_is_charged(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ def data() -> pd.DataFrame:
 def test_every_penalty_is_fitted_to_its_certificate(name: str, data: pd.DataFrame) -> None:
     strength = None if name == "none" else 0.004
     fit = dpglm.fit(FORMULA, data, penalty=name, strength=strength, privacy=None)
-    assert fit.mechanism["residual"] <= 1e-6
-    assert fit.alarm == "NOT PRIVATE: no privacy was asked for"
+    assert fit._record.residual <= 1e-6
+    assert fit._record.alarm == "NOT PRIVATE: no privacy was asked for"
     assert ("Optimality" in facts(fit)) == (not penalties[name].convex)
     assert fit.description.algorithm.startswith("exact" if penalties[name].convex else "ADMM")
     assert fit.bse.isna().all()
@@ -37,13 +37,13 @@ def test_every_penalty_is_fitted_to_its_certificate(name: str, data: pd.DataFram
 def test_half_thresholding_finds_clear_effects_at_a_certified_stationary_point(data: pd.DataFrame) -> None:
     fit = dpglm.fit(FORMULA, data, penalty="l1/2", strength=0.012, privacy=None)
     assert fit.selected == ("Intercept", "x1", "x2")
-    assert fit.mechanism["residual"] <= 1e-6
+    assert fit._record.residual <= 1e-6
 
 
 def test_the_literature_names(data: pd.DataFrame) -> None:
     lha = dpglm.fit(FORMULA, data, penalty="l1/2", strength=0.01, privacy=None, method="lha")
     lla = dpglm.fit(FORMULA, data, penalty="l1", strength=0.01, privacy=None, method="lla")
-    assert lha.method == lla.method == "nonprivate"
+    assert lha.specification.method.name == lla.specification.method.name == "nonprivate"
     with pytest.raises(MethodError, match="penalty='l1/2'"):
         dpglm.fit(FORMULA, data, privacy=None, method="lha")
     with pytest.raises(MethodError, match="privacy budget"):
@@ -73,4 +73,4 @@ def test_the_augmentation_is_per_row_and_does_not_move_a_clear_answer(data: pd.D
         )
         for c in (None, 0.51)
     ]
-    np.testing.assert_allclose(fits[0].estimates, fits[1].estimates, atol=1e-6)
+    np.testing.assert_allclose(fits[0]._record.estimates, fits[1]._record.estimates, atol=1e-6)

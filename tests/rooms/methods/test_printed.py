@@ -26,7 +26,7 @@ def test_a_printed_algorithm_is_marked_everywhere_and_refused_by_a_ledger(
     asked = {"method": method, "strength": 0.01, "privacy": privacy, "progress": False}
     for seed in (None, 1):
         fit = dpglm.fit("y ~ x1 + x2", data, seed=seed, **asked)  # type: ignore[arg-type]
-        assert "reproduction" in fit.guarantee.reason
+        assert "reproduction" in fit.privacy.reason
         assert str(fit.summary()).count("NOT PRIVATE") >= 3
         assert "NOT PRIVATE" in str(dpglm.compare([fit]))
         page = tmp_path / f"{seed}.html"

@@ -236,3 +236,22 @@ def test_no_theorem_is_printed_without_its_mechanism() -> None:
     for guarantee in (pure(), approximate(), gaussian()):
         words = page(guarantee).visible
         assert words.count("Theorem A") + words.count("Theorem B") == words.count("(Theorem ")
+
+
+def test_the_words_of_a_long_theorem_are_not_cut_off() -> None:
+    theorem = "; ".join(
+        ["objective perturbation on groups of columns (Theorem A2, submodel_minimisers.md)"] * 8
+    )
+    read = page(approximate(theorem=theorem))
+    assert theorem in read.by_id("guarantee").words
+    assert theorem in read.by_id("verdict").words
+
+
+def test_the_plan_that_was_charged_is_named_beside_the_guarantee_and_in_the_annex() -> None:
+    digits = "0123456789abcdef" * 4
+    line = LedgerLine("fit", "charged", 1.0, 0.0, None, plan=digits)
+    read = Page(render(fit(plan_fingerprint=digits, ledger=ledger(entries=(line,), spent_epsilon=1.0))))
+    for section in ("guarantee", "annex"):
+        assert digits in read.by_id(section).words
+    assert table(read, "Entries")[0][-1] == "0123456789ab…"
+    assert "Plan that was charged" not in page(pure()).visible

@@ -25,12 +25,12 @@ def test_every_fit_brings_its_guarantee():
     fits = [pure_fit(), private_fit(), open_fit()]
     notes = compare(fits).notes
     for position, fit in enumerate(fits, start=1):
-        assert f"({position}): {fit.guarantee.statement()}" in notes
+        assert f"({position}): {fit.privacy.statement()}" in notes
 
 
 def test_only_fits_without_guarantee_raise_the_alarm():
     assert compare([pure_fit(), private_fit()]).alarm == ""
-    assert compare([pure_fit(), open_fit()]).alarm == f"(2): {open_fit().alarm}"
+    assert compare([pure_fit(), open_fit()]).alarm == f"(2): {open_fit()._record.alarm}"
 
 
 @pytest.mark.parametrize("fits", [[], {}, None, "fits", [None], [pure_fit(), np.zeros(3)], 3, pure_fit()])

@@ -1,7 +1,6 @@
 """A result of several models: it predicts with them, is saved with them, and says what its table is."""
 
 import copy
-import dataclasses
 import json
 import math
 import pickle
@@ -20,10 +19,12 @@ from sklearn.metrics import roc_auc_score
 import dpglm
 from dpglm.errors import MethodError, StoreError
 from dpglm.papers.stacking.stack import MOST_MODELS, Stack
-from dpglm.papers.stacking.submodels import model_sizes, model_terms
+from dpglm.postprocessing.consistency import check_consistency
+from dpglm.postprocessing.record import ResponseFacts
 from dpglm.postprocessing.store import fingerprint, from_json, to_json
 from dpglm.results.compare import compare
-from tests.golden.examples import interval_fit, private_fit, pure_fit
+from dpglm.results.fit_result import FitResult
+from tests.golden.examples import changed, interval_fit, private_fit, pure_fit
 
 WOMEN = dpglm.load_data("fair")
 COEFFICIENTS = np.array([[0.5, 0.0, -0.25], [-1.0, 2.0, 0.0]])
@@ -64,9 +65,9 @@ def fit(one=None, **changes):
         "selected_mask": np.ones(3, dtype=bool),
         "user_from_coded": scale,
         "terms": (("Intercept", (0,)), ("a", (1,)), ("b", (2,))),
-        "mechanism": {"response": "y", "response_levels": ["no", "yes"]},
+        "response": ResponseFacts("y", levels=("no", "yes")),
         "row_map": Map(),
-        "stack": one,
+        "part": one,
     }
     return private_fit(**(fields | changes))
 
@@ -86,25 +87,27 @@ KINDS = [stack(), votes(), votes("weighted", (3.0, 1.0))]
 
 
 def test_a_stack_has_a_coefficient_for_each_of_the_fit():
-    with pytest.raises(AssertionError, match="stack"):
-        fit(stack=stack(coefficients=np.ones((2, 4))))
-    with pytest.raises(AssertionError, match="stack"):
-        interval_fit(stack=stack(coefficients=np.ones((2, 6))))
+    for result in (
+        fit(part=stack(coefficients=np.ones((2, 4)))),
+        interval_fit(part=stack(coefficients=np.ones((2, 6)))),
+    ):
+        with pytest.raises(StoreError, match="stack"):
+            check_consistency(result._record)
 
 
 def test_results_differ_where_their_stacks_do():
     result = fit()
     assert result == fit() == copy.deepcopy(result) == pickle.loads(pickle.dumps(result))
-    assert result != dataclasses.replace(result, stack=None)
-    changed = [
+    assert result != changed(result, part=None)
+    others = [
         {"coefficients": np.nextafter(COEFFICIENTS, 9.0)},
         {"weights": np.array([0.1, 2.0, 1.0])},
         {"names": ("first", "third")},
         {"groups": (("b", "a"), ("a",))},
         {"combine": "weighted", "weights": np.ones(2)},
     ]
-    for one in changed:
-        assert result != dataclasses.replace(result, stack=stack(**one))
+    for one in others:
+        assert result != changed(result, part=stack(**one))
     assert hash(result) == hash(fit())
 
 
@@ -125,11 +128,11 @@ def test_votes_below_zero_or_without_any_weight_are_refused(weights):
 @pytest.mark.parametrize("one", KINDS, ids=lambda one: one.combine)
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_stack_reads_back_to_the_last_bit(one, packed):
-    result = fit(one)
+    result = fit(one)._record
     again = from_json(to_json(result, packed=packed))
     assert again == result
-    assert again.stack.coefficients.tobytes() == one.coefficients.tobytes()
-    assert again.stack.weights.tobytes() == one.weights.tobytes()
+    assert again.part.coefficients.tobytes() == one.coefficients.tobytes()
+    assert again.part.weights.tobytes() == one.weights.tobytes()
     assert fingerprint(again) == fingerprint(result)
     assert to_json(again) == to_json(result)
 
@@ -148,71 +151,86 @@ def test_any_stack_survives_a_file(data):
         np.array(data.draw(st.lists(numbers, min_size=count + 1, max_size=count + 1))),
     )
     result = fit(one)
-    again = from_json(to_json(result))
+    again = FitResult(from_json(to_json(result._record)))
     assert again == result
     assert str(again.summary()) == str(result.summary())
     pd.testing.assert_frame_equal(again.submodels(), result.submodels())
 
 
-def test_fits_without_a_stack_are_saved_as_before():
-    assert "stack" not in json.loads(to_json(private_fit()))
-    assert from_json(to_json(private_fit())).stack is None
+def test_fits_without_a_stack_have_no_part():
+    assert json.loads(to_json(private_fit()._record))["part"] is None
+    assert from_json(to_json(private_fit()._record)).part is None
 
 
-DOCUMENT = json.loads(to_json(fit()))
-SAVED = DOCUMENT["stack"]
+DOCUMENT = json.loads(to_json(fit()._record))
+SAVED = DOCUMENT["part"]
+VALUES = [0.5, 0.0, -0.25, -1.0, 2.0, 0.0]
+
+
+def numbers(values, **changes):
+    return {"coefficients": {"shape": [2, 3], "values": values, **changes}}
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"surprise": 1}, "not known"),
-        ({"names": ["first"]}, "another length"),
+        ({"names": ["first"]}, "part"),
         ({"names": ["first", 2]}, "names"),
         ({"names": ["first", "\ud800"]}, "surrogate"),
-        ({"names": [], "groups": [], "coefficients": [], "weights": [1.0]}, "models"),
-        ({"names": ["x"] * (MOST_MODELS + 1)}, "models"),
-        ({"groups": [["a"]]}, "another length"),
+        ({"names": [], "groups": [], "weights": [1.0]}, "part"),
+        ({"names": ["x"] * (MOST_MODELS + 1)}, "part"),
+        ({"groups": [["a"]]}, "part"),
         ({"groups": [["a"], "b"]}, "groups"),
         ({"groups": [["a"], [1]]}, "groups"),
-        ({"coefficients": SAVED["coefficients"][:-1]}, "another length"),
-        ({"coefficients": [*SAVED["coefficients"], 0.0]}, "another length"),
-        ({"coefficients": [SAVED["coefficients"][:3], SAVED["coefficients"][3:]]}, "coefficients"),
-        ({"coefficients": [*SAVED["coefficients"][:-1], {"$float": "nan"}]}, "finite"),
-        ({"coefficients": [*SAVED["coefficients"][:-1], {"$float": "inf"}]}, "finite"),
-        ({"coefficients": [*SAVED["coefficients"][:-1], "1"]}, "coefficients"),
-        ({"coefficients": [*SAVED["coefficients"][:-1], True]}, "coefficients"),
-        ({"coefficients": {"$doubles": "AAAA"}}, "cut short"),
+        (numbers(VALUES[:-1]), "another length"),
+        (numbers([*VALUES, 0.0]), "another length"),
+        (numbers([VALUES[:3], VALUES[3:]]), "coefficients"),
+        (numbers([*VALUES[:-1], {"$float": "nan"}]), "finite"),
+        (numbers([*VALUES[:-1], "1"]), "finite"),
+        (numbers([*VALUES[:-1], True]), "finite"),
+        (numbers({"$doubles": "AAAA"}), "cut short"),
+        (numbers(VALUES, shape=[2, 4]), "another length"),
+        (numbers(VALUES, shape=[3, 2]), "part"),
+        (numbers(VALUES, shape=[6]), "shape"),
+        (numbers(VALUES, shape=[-2, -3]), "shape"),
+        (numbers(VALUES, shape=[2**40, 2**40]), "shape"),
+        (numbers(VALUES, more=1), "another form"),
         ({"coefficients": None}, "coefficients"),
-        ({"weights": SAVED["weights"][1:]}, "another length"),
+        ({"coefficients": VALUES}, "part"),
+        ({"weights": SAVED["weights"][1:]}, "part"),
         ({"weights": [{"$float": "nan"}, 1.0, 1.0]}, "finite"),
         ({"weights": ["1", 1.0, 1.0]}, "weights"),
         ({"combine": "mean"}, "combine"),
         ({"combine": None}, "combine"),
-        ({"combine": "majority"}, "another length"),
-        ({"combine": "weighted", "weights": [2.0, -1.0]}, "votes"),
-        ({"combine": "weighted", "weights": [0.0, 0.0]}, "votes"),
-        ({"combine": "weighted", "weights": [1e308, 1e308]}, "votes"),
+        ({"combine": "majority"}, "part"),
+        ({"combine": "weighted", "weights": [2.0, -1.0]}, "part"),
+        ({"combine": "weighted", "weights": [0.0, 0.0]}, "part"),
+        ({"combine": "weighted", "weights": [1e308, 1e308]}, "part"),
     ],
 )
 def test_each_kind_of_damage_is_named(changes, told):
-    refused({**DOCUMENT, "stack": {**SAVED, **changes}}, told)
+    refused({**DOCUMENT, "part": {**SAVED, **changes}}, told)
 
 
-@pytest.mark.parametrize("value", [None, True, 3, "x", [], {}, [1], {"names": []}])
+@pytest.mark.parametrize("value", [True, 3, "x", [], {}, [1], {"names": []}, {"part": "os"}, {"part": 3}])
 def test_something_else_than_a_stack_is_refused(value):
-    refused({**DOCUMENT, "stack": value}, "stack" if not isinstance(value, dict) else "stack without")
+    refused({**DOCUMENT, "part": value}, "part")
+
+
+def test_a_file_whose_stack_was_taken_away_is_another_result():
+    assert from_json(json.dumps({**DOCUMENT, "part": None})).predictor is None
 
 
 @pytest.mark.parametrize("key", list(SAVED))
 def test_each_part_of_a_stack_is_needed(key):
-    refused({**DOCUMENT, "stack": {name: one for name, one in SAVED.items() if name != key}}, key)
+    refused({**DOCUMENT, "part": {name: one for name, one in SAVED.items() if name != key}}, key)
 
 
 def test_a_stack_stands_beside_no_curvature_no_exact_path_and_no_other_link():
-    inner = json.loads(to_json(interval_fit()))
-    wide = {**SAVED, "coefficients": [0.0] * 12}
-    refused({**inner, "stack": wide}, "released")
+    inner = json.loads(to_json(interval_fit()._record))
+    wide = {**SAVED, "coefficients": {"shape": [2, 6], "values": [0.0] * 12}}
+    refused({**inner, "part": wide}, "released")
     refused({**DOCUMENT, "link": "log"}, "link")
 
 
@@ -226,7 +244,7 @@ def refused(document, told):
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_a_stack_damaged_anywhere_is_refused_or_shown(data):
     damaged = copy.deepcopy(DOCUMENT)
-    place, key = damaged["stack"], data.draw(st.sampled_from(list(SAVED)))
+    place, key = damaged["part"], data.draw(st.sampled_from(list(SAVED)))
     while isinstance(place[key], dict | list) and place[key] and data.draw(st.integers(0, 3)):
         place = place[key]
         key = data.draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
@@ -239,12 +257,12 @@ def test_a_stack_damaged_anywhere_is_refused_or_shown(data):
         | st.just([])
     )
     try:
-        result = from_json(json.dumps(damaged))
+        result = FitResult(from_json(json.dumps(damaged)))
     except StoreError:
         return
     assert str(result.summary())
-    assert len(result.submodels()) >= 1
-    assert from_json(to_json(result)) == result
+    assert result._record.part is None or len(result.submodels()) >= 1
+    assert from_json(to_json(result._record)) == result._record
 
 
 # Predictions
@@ -265,7 +283,7 @@ def test_predictions_are_those_of_the_stack(one):
 
 def test_the_linear_approximation_is_not_what_predicts():
     result = fit()
-    linear = ROWS @ result.coded
+    linear = ROWS @ result._record.coded
     assert not np.allclose(result.predict(FRAME, "link"), linear, equal_nan=True)
 
 
@@ -287,7 +305,7 @@ def test_intervals_refits_paths_and_selections_say_why_there_are_none():
         lambda: result.select(),
         lambda: result.select("fdr"),
     ):
-        with pytest.raises(MethodError, match="curvature") as caught:
+        with pytest.raises(MethodError, match="information matrix") as caught:
             act()
         assert "stack" in str(caught.value)
     assert "stack of 2 models" in result.wald_test("a = 0").reason
@@ -345,7 +363,7 @@ def test_a_summary_says_what_its_coefficients_are_and_lists_the_models():
     assert facts["Model 1"] == "first: 1 column, meta weight 2.000"
     assert facts["Model 2"] == "second: 1 column, meta weight -1.000"
     assert "meta model, intercept 0.1000" in facts["Stack"]
-    assert "curvature" in " ".join(table.notes)
+    assert "information matrix" in " ".join(table.notes)
     for text in (str(table), table.to_html(), table.to_markdown(), table.to_latex()):
         assert "linear approximation" in " ".join(text.split())
 
@@ -364,13 +382,13 @@ def test_groups_may_name_terms_or_single_coefficients():
     }
     for one in (by_term, by_name):
         result = fit(one, **changes)
-        assert model_terms(result, one) == (("b",), ("a",))
-        assert model_sizes(result, one) == (1, 1)
+        assert one.terms(result._record) == (("b",), ("a",))
+        assert one.sizes(result._record) == (1, 1)
     whole = {"names": ("a", "b[x]", "b[y]"), "terms": (("a", (0,)), ("b", (1, 2)))}
     part = stack(groups=(("b[x]",), ("a", "b")), coefficients=np.zeros((2, 3)))
     result = fit(part, user_from_coded=np.eye(3), estimates=np.zeros(3), coded=np.zeros(3), **whole)
-    assert model_terms(result, part) == (("b[x]",), ("a", "b"))
-    assert model_sizes(result, part) == (1, 3)
+    assert part.terms(result._record) == (("b[x]",), ("a", "b"))
+    assert part.sizes(result._record) == (1, 3)
     assert result.submodels()["term"].tolist() == ["b[x]", "a", "b[x]", "b[y]"]
 
 
@@ -399,7 +417,7 @@ def test_summaries_of_other_fits_say_nothing_of_stacks():
 
 def test_tidy_frames_have_no_intervals_and_the_reason():
     frame = fit().tidy()
-    assert frame["estimate"].tolist() == fit().estimates.tolist()
+    assert frame["estimate"].tolist() == fit()._record.estimates.tolist()
     assert frame[["std_error", "conf_low", "conf_high", "debiased"]].isna().all(axis=None)
     assert frame["reason"].str.contains("stack of 2 models").all()
     assert fit().glance()["method"].item() == "pst-f"
@@ -417,8 +435,7 @@ def test_a_comparison_marks_the_approximation():
 
 def curve(levels=("no", "yes"), **changes):
     """A fit of one column whose link is that column."""
-    fields = {name: getattr(pure_fit(), name) for name in pure_fit().__dataclass_fields__}
-    fields |= {
+    fields = {
         "names": ("x",),
         "estimates": np.ones(1),
         "coded": np.ones(1),
@@ -426,10 +443,10 @@ def curve(levels=("no", "yes"), **changes):
         "user_from_coded": np.eye(1),
         "terms": (("x", (0,)),),
         "formula": "y ~ 0 + x",
-        "mechanism": {"response": "y", "response_levels": list(levels)},
+        "response": ResponseFacts("y", levels=levels),
         "row_map": Column(),
     }
-    return private_fit(**(fields | changes))
+    return pure_fit(**(fields | changes))
 
 
 class Column:
@@ -490,13 +507,8 @@ def test_one_level_alone_has_no_area(kept):
 def test_levels_that_are_numbers_are_found_whatever_their_type(kind):
     wanted = roc_auc_score(TRUTH, SCORES)
     frame = pd.DataFrame({"x": SCORES, "y": pd.Series(TRUTH.astype(int)).astype(kind)})
-    for levels in (("0", "1"), (0, 1), (False, True), ("False", "True")):
+    for levels in (("0", "1"), None, ("False", "True")):
         assert curve(levels).auc(frame) == pytest.approx(wanted, abs=1e-14)
-
-
-def test_levels_come_from_the_schema_where_the_mechanism_has_none():
-    schema = {"variables": {"y": {"levels": ["no", "yes"]}}}
-    assert curve(mechanism={}, schema=schema).auc(LABELLED) == curve().auc(LABELLED)
 
 
 @pytest.mark.parametrize(
@@ -543,12 +555,15 @@ def test_a_real_fit_with_a_stack_is_saved_loaded_and_predicts_alike(tmp_path):
     )
     size = len(plain.names)
     reads = np.zeros((2, size))
-    reads[0, :6], reads[1, [0, 6, 7]] = plain.coded[:6], plain.coded[[0, 6, 7]]
+    reads[0, :6], reads[1, [0, 6, 7]] = plain._record.coded[:6], plain._record.coded[[0, 6, 7]]
     one = Stack(
         ("job", "person"), (("C(occupation)",), ("age", "religious")), reads, "model", np.array([0.1, 1, 2])
     )
-    result = dataclasses.replace(
-        plain, stack=one, method="pst-f", coded=one.linear(), estimates=plain.user_from_coded @ one.linear()
+    result = changed(
+        plain,
+        part=one,
+        coded=one.linear(),
+        estimates=plain._record.user_from_coded @ one.linear(),
     )
     again = dpglm.load(result.save(tmp_path / "fit.json"))
     assert again == result

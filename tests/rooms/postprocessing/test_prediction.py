@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from dpglm.errors import MethodError
-from tests.golden.examples import private_fit, pure_fit
+from dpglm.postprocessing.record import ResponseFacts
+from tests.golden.examples import pure_fit
 
 
 class Map:
@@ -25,8 +26,7 @@ class Map:
 
 
 def fit(offset=0.0, **changes):
-    fields = {name: getattr(pure_fit(), name) for name in pure_fit().__dataclass_fields__}
-    return private_fit(**{**fields, "row_map": Map(offset), **changes})
+    return pure_fit(row_map=Map(offset), **changes)
 
 
 FRAME = pd.DataFrame({"age": [20.0, np.nan, 40.0]}, index=["a", "b", "c"])
@@ -77,13 +77,12 @@ def test_extreme_rows_are_predicted_or_nan_without_a_warning(what):
 
 
 def test_the_second_level_is_the_one_whose_probability_is_predicted():
-    turned = fit(mechanism={"response_levels": ["yes", "no"]})
+    turned = fit(response=ResponseFacts("affair", levels=("yes", "no")))
     assert turned.predict(FRAME, "class")["c"] == "no"
 
 
-def test_levels_come_from_the_schema_where_the_mechanism_has_none():
-    assert fit(mechanism={}).predict(FRAME, "class")["c"] == "yes"
-    assert fit(mechanism={}, schema={}).predict(FRAME, "class")["c"] == 1
+def test_a_response_without_levels_has_0_and_1():
+    assert fit(response=ResponseFacts("affair")).predict(FRAME, "class")["c"] == 1
 
 
 def test_an_even_chance_goes_to_the_first_level():
@@ -97,7 +96,7 @@ def test_an_unknown_kind_of_prediction_is_refused(what):
 
 
 def test_intervals_are_refused_before_rows_are_looked_at():
-    with pytest.raises(MethodError, match="released curvature"):
+    with pytest.raises(MethodError, match="released information matrix"):
         fit().predict(None, interval=0.95)
     for level in (0.0, 1.0, 95, True, "0.95"):
         with pytest.raises(MethodError, match=r"level=0\.95"):

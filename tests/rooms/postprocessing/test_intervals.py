@@ -19,6 +19,7 @@ from dpglm.results.compare import compare
 from dpglm.tables.number import factor
 from tests.golden.examples import (
     INTERVAL_NAMES,
+    changed,
     dense_fit,
     guarantee,
     interval_fit,
@@ -65,40 +66,42 @@ def test_penalised_coefficients_and_debiased_ones_are_told_apart():
     plain = [column.heading for column in DENSE.summary().columns]
     assert plain == ["term", "coef", "std err", "z", "P>|z|", "[0.025", "0.975]", "selected"]
     np.testing.assert_allclose(DENSE.params[GIVEN], DENSE.tidy().set_index("term")["debiased"][GIVEN])
-    assert abs(DENSE.params[RARE]) < abs(FIT.contrasts.estimates[INTERVAL_NAMES.index(RARE)])  # shrunk
+    assert abs(DENSE.params[RARE]) < abs(
+        FIT._record.contrasts.estimates[INTERVAL_NAMES.index(RARE)]
+    )  # shrunk
 
 
 def test_the_summary_says_how_what_it_cost_why_not_and_what_repairs_it():
     text = " ".join(str(FIT.summary()).split())
-    assert "95 %, noise-aware GLS on the released curvature, 50 % of the budget" in text
+    assert "95 %, noise-aware GLS on the released information matrix, 50 % of the budget" in text
     assert "No interval (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.5)." in text
     assert "by how much n or epsilon would have to grow" in text
     assert "merge the level with another by declaration" in text
-    assert mergeable(FIT) == (False, True, True, True, False, False)
+    assert mergeable(FIT._record) == (False, True, True, True, False, False)
 
 
 def test_every_coefficient_without_an_interval_is_named_in_a_short_list():
     many = interval_fit(released=dataclasses.replace(released(), information=released().information / 40.0))
-    lines = gaps(many)
+    lines = gaps(many._record)
     assert sum(line.startswith("No interval") for line in lines) >= 1
     named = [name for name in INTERVAL_NAMES if any(name in line for line in lines)]
     assert named == [
         name
-        for name, verdict in zip(many.names, many.interval_decisions, strict=True)
-        if not verdict.reported
+        for name, decision in zip(many.names, many._record.interval_decisions, strict=True)
+        if not decision.reported
     ]
 
 
 def test_what_is_not_named_is_counted():
     result = wide()
     counted = 0
-    for line in gaps(result):
+    for line in gaps(result._record):
         if line.startswith("No interval"):
             more = re.search(r" and (\d+) more \(x [\d.]+( to x [\d.]+)?\)\.$", line)
             named = line.count("[T.level number")
             assert named == 8 or (named <= 9 and not more)
             counted += named + (int(more.group(1)) if more else 0)
-    assert counted == sum(not verdict.reported for verdict in result.interval_decisions) > 9
+    assert counted == sum(not decision.reported for decision in result._record.interval_decisions) > 9
 
 
 @pytest.mark.parametrize(
@@ -107,19 +110,19 @@ def test_what_is_not_named_is_counted():
         ({"goal": "predict"}, 'goal "explain"'),
         ({"method": "output"}, 'method "objective"'),
         ({"guarantee": guarantee(definition="pure", delta=0.0, mu=None)}, "privacy=(1, 1e-6)"),
-        ({}, "released curvature"),
+        ({}, "pays for an information matrix"),
     ],
 )
 def test_a_fit_without_a_curvature_says_why(changes, told):
     result = private_fit(**changes)
-    assert told in no_intervals(result)
+    assert told in no_intervals(result._record)
     assert told in " ".join(str(result.summary()).split())
 
 
 def test_a_fit_without_privacy_gives_its_own_reason_and_one_with_a_curvature_none():
-    assert "without privacy" in no_intervals(open_fit())
-    assert no_intervals(FIT) == ""
-    assert gaps(private_fit()) == ()
+    assert "without privacy" in no_intervals(open_fit()._record)
+    assert no_intervals(FIT._record) == ""
+    assert gaps(private_fit()._record) == ()
 
 
 def test_false_coverage_intervals_are_for_the_selected_list_and_wider():
@@ -164,7 +167,7 @@ def test_numbers_that_break_arithmetic_give_no_intervals_and_no_exception():
 
 @pytest.mark.parametrize("means", ["epsilon", "n"])
 def test_at_factor_one_nothing_changes_and_more_is_never_worse(means):
-    found = widths(FIT, means)
+    found = widths(FIT._record, means)
     now = FACTORS.index(1.0)
     np.testing.assert_allclose(found[now], FIT.bse, rtol=1e-9)
     kept = ~np.isnan(found[now])
@@ -176,15 +179,15 @@ def test_at_factor_one_nothing_changes_and_more_is_never_worse(means):
 def test_without_noise_rows_halve_the_width_at_four_and_with_noise_sooner():
     quiet = dataclasses.replace(released(), score_scale=1e-6, information_scale=1e-9)
     # 4 but for the adjustment for other terms, 3 % of the rare level's variance.
-    np.testing.assert_allclose(halving(widths(interval_fit(released=quiet), "n")), 4.0, rtol=5e-2)
-    noisy = halving(widths(FIT, "n"))
+    np.testing.assert_allclose(halving(widths(interval_fit(released=quiet)._record, "n")), 4.0, rtol=5e-2)
+    noisy = halving(widths(FIT._record, "n"))
     assert ((noisy > 1.9) & (noisy < 4.0))[~np.isnan(noisy)].all()
     # Sampling alone is more than half of each width here: no epsilon halves it.
-    assert np.isinf(halving(widths(FIT, "epsilon"))[~np.isnan(noisy)]).all()
+    assert np.isinf(halving(widths(FIT._record, "epsilon"))[~np.isnan(noisy)]).all()
 
 
 def test_rescaling_rows_is_the_same_as_a_larger_curvature():
-    model, rows = FIT.contrasts.model, FIT.user_from_coded
+    model, rows = FIT._record.contrasts.model, FIT._record.user_from_coded
     larger = rescaled(model, 4.0, "n")
     direct = dataclasses.replace(
         model.released, information=4.0 * model.design, score=4.0 * model.released.score
@@ -196,8 +199,8 @@ def test_rescaling_rows_is_the_same_as_a_larger_curvature():
 
 
 def test_detectable_effects_and_ratios():
-    np.testing.assert_allclose(detectable(FIT), 2.802 * FIT.bse, rtol=1e-12)
-    ratio = against_sampling(FIT)
+    np.testing.assert_allclose(detectable(FIT._record), 2.802 * FIT.bse, rtol=1e-12)
+    ratio = against_sampling(FIT._record)
     assert (ratio[~np.isnan(ratio)] > 1.0).all()
     assert [factor(value) for value in (1.01, 1.1, 99.1, np.inf, np.nan)] == ["1.1", "1.1", "100", "-", "-"]
 
@@ -209,26 +212,25 @@ package.__path__ = [{folder!r}]  # rooms without the front door, which opens all
 sys.modules["dpglm"] = package
 import matplotlib
 matplotlib.use("Agg")
-from dpglm.report.page import render
-from dpglm.report.plots import plot
 from dpglm.results.compare import compare
 from dpglm.postprocessing.store import read
-result = read({path!r})
+from dpglm.results.fit_result import FitResult
+result = FitResult(read({path!r}))
 assert str(result.summary()) == open({summary!r}, encoding="utf-8").read()
 result.tidy(), result.glance(), result.odds_ratios(), result.conf_int(adjust="fcr"), result.cov_params()
 assert result.wald_test("age = 0, religious = -1").p_value > 0.0
 compare([result, result.refit("mcp"), result.select("fdr")])
 for kind in ("coef", "variance", "path", "spend", "tradeoff"):
-    plot(result, kind)
-assert "Usefulness" in render(result)
-seen = ("dpglm.curator", "dpglm.mechanisms", "dpglm.data", "dpglm.methods", "dpglm.api", "patsy")
+    result.plot(kind)
+assert "Usefulness" in result.to_html()
+seen = ("dpglm.curator", "dpglm.mechanisms", "dpglm.data", "dpglm.methods", "dpglm.api", "dpglm.papers")
 print([name for name in sys.modules if name.startswith(seen)])
 """
 
 
 def test_a_loaded_result_needs_no_room_that_has_seen_data(tmp_path):
     path, summary = tmp_path / "fit.json", tmp_path / "summary.txt"
-    save(FIT, path)
+    save(FIT._record, path)
     summary.write_text(str(FIT.summary()), encoding="utf-8")
     folder = Path(__file__).parents[3] / "dpglm"
     code = ALONE.format(folder=str(folder), path=str(path), summary=str(summary))
@@ -244,15 +246,15 @@ class Map:
 
 
 def predicting(**changes):
-    return dataclasses.replace(FIT, row_map=Map(), **changes)
+    return changed(FIT, row_map=Map(), **changes)
 
 
 def test_the_interval_of_a_prediction_is_that_of_its_contrast():
-    rows = FIT.user_from_coded[[0, 1, 5]]
+    rows = FIT._record.user_from_coded[[0, 1, 5]]
     frame = predicting().predict(pd.DataFrame(rows, index=list("abc")), "link", interval=0.9)
     assert list(frame) == ["prediction", "conf_low", "conf_high"]
     assert list(frame.index) == list("abc")
-    np.testing.assert_allclose(frame["prediction"], rows @ FIT.coded + 0.5, rtol=1e-12)
+    np.testing.assert_allclose(frame["prediction"], rows @ FIT._record.coded + 0.5, rtol=1e-12)
     ends = FIT.conf_int(0.9).iloc[[0, 1, 5]].to_numpy() + 0.5
     np.testing.assert_allclose(frame[["conf_low", "conf_high"]], ends, rtol=1e-9)
     mean = predicting().predict(rows, interval=0.9)
@@ -260,7 +262,9 @@ def test_the_interval_of_a_prediction_is_that_of_its_contrast():
 
 
 def test_rows_that_fail_the_rule_or_cannot_be_predicted_have_no_interval():
-    rows = np.vstack([FIT.user_from_coded[3], np.full(6, np.nan), np.zeros(6), FIT.user_from_coded[5]])
+    rows = np.vstack(
+        [FIT._record.user_from_coded[3], np.full(6, np.nan), np.zeros(6), FIT._record.user_from_coded[5]]
+    )
     frame = predicting().predict(rows, "link", interval=0.95)
     assert frame["prediction"].isna().tolist() == [False, True, False, False]
     assert (
@@ -269,7 +273,7 @@ def test_rows_that_fail_the_rule_or_cannot_be_predicted_have_no_interval():
 
 
 def test_many_rows_are_predicted_in_chunks_like_few(monkeypatch):
-    rows = np.vstack([FIT.user_from_coded] * 3)
+    rows = np.vstack([FIT._record.user_from_coded] * 3)
     whole = predicting().predict(rows, interval=0.95)
     monkeypatch.setattr("dpglm.postprocessing.prediction.ROWS", 5)
     pd.testing.assert_frame_equal(predicting().predict(rows, interval=0.95), whole)
@@ -278,4 +282,4 @@ def test_many_rows_are_predicted_in_chunks_like_few(monkeypatch):
 
 def test_levels_have_no_interval():
     with pytest.raises(MethodError, match="what='mean'"):
-        predicting().predict(FIT.user_from_coded, "class", interval=0.95)
+        predicting().predict(FIT._record.user_from_coded, "class", interval=0.95)
