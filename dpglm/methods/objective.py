@@ -37,8 +37,9 @@ from dpglm.methods.guarantee_curve import curve
 from dpglm.methods.norm_scaling import stretched, stretches
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import Minimisers, Target, calibrate, free_ridge
+from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.theorems import free_ridge
 from dpglm.typing import FloatVector
 
 # Released coefficients within this many standard deviations of the blur of zero were zero before it.
