@@ -65,14 +65,14 @@ def fit(
         Public bounds and levels. Looked for here, then on the frame (:func:`dpglm.declare`), then in a file
         ``name.schema.yaml`` beside a data file. Sites must agree on the columns, the unit and ``sites``.
     family : str or Family
-        ``"binomial"``; ``"gaussian"`` for a number with declared bounds; ``"poisson"`` for a count with bounds
-        ``[0, LARGEST]``; ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines for two
-        levels, which give classes but no probabilities or standard errors.
+        ``"binomial"``; ``"gaussian"`` for a number with declared bounds; ``"poisson"`` for a count with
+        bounds ``[0, LARGEST]``; ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines,
+        which give classes but no probabilities or standard errors.
     penalty : str or Penalty
         ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"``, ``"l1/2"``, ``"lq"``,
-        ``"scad"``, ``"mcp"``, ``"group"``, or an object of ``dpglm.penalties``. Where the information matrix is
-        released, any penalty is applied afterwards and another one is free (`FitResult.refit`). Otherwise it
-        goes inside the objective, the lasso in place of a penalty that is not convex.
+        ``"scad"``, ``"mcp"``, ``"group"``, or an object of ``dpglm.penalties``. Where the information matrix
+        is released, any penalty is applied afterwards and another one is free (`FitResult.refit`). Otherwise
+        it goes inside the objective, the lasso in place of a penalty that is not convex.
     strength : float, "cv" or None
         Penalty strength per row on the scaled coefficients. None: BIC on released numbers, or, inside an
         objective, a default that follows from the noise level. ``"cv"``, the default without privacy: 5 folds
