@@ -45,7 +45,12 @@ def proof_of(kind: type[Release]) -> Path:
 
 # Proofs of releases, of what they add noise with, and of who may run them.
 PROOFS = sorted(
-    {*(proof_of(kind) for kind in PROVED), ROOT / "mechanisms/noise/lattice.md", ROOT / "curator/curator.md"}
+    {
+        *(proof_of(kind) for kind in PROVED),
+        ROOT / "mechanisms/noise/lattice.md",
+        ROOT / "curator/curator.md",
+        ROOT / "privacy/loss_distribution.md",
+    }
 )
 
 

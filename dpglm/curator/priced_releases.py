@@ -6,16 +6,21 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
+
+import numpy as np
 
 from dpglm.errors import PrivacyError
 from dpglm.mechanisms import why
 from dpglm.mechanisms.base import Release
-from dpglm.privacy.accountant import basic_composition
+from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import Event, SampledGaussianEvent, gaussian_mu
+from dpglm.privacy.events import Event, PureEvent, SampledGaussianEvent, gaussian_mu
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.privacy.theorems import pure_curve
+from dpglm.typing import FloatVector
 
 Kind = TypeVar("Kind", bound=Release)
 
@@ -52,8 +57,10 @@ class PricedReleases:
         if self.privacy is None:
             return
         # The calibration found the noise; this reads the price off the releases themselves.
-        for costs in self.parallel():
-            self._check([event for _, event in costs], self.privacy)
+        for releases in self._read_together():
+            events = [event for release in releases for _, event in release.events(self.privacy.relation)]
+            self._check(events, self.privacy)
+            self._check_curve(releases, self.privacy.relation)
 
     def _check(self, events: Sequence[Event], privacy: Privacy) -> None:
         """Refuse releases of which one row may be in all, and that cost more than the budget."""
@@ -82,10 +89,32 @@ class PricedReleases:
                 remedy="Calibrate the releases to the budget.",
             )
 
+    def _check_curve(self, releases: tuple[Release, ...], relation: Relation) -> None:
+        """Refuse points (epsilon, delta) of the guarantee that the releases do not keep."""
+        if not self.guarantee.curve:
+            return
+        epsilons, deltas = zip(*self.guarantee.curve, strict=True)
+        needed = releases_profile(releases, relation, epsilons)
+        if not np.all(np.asarray(deltas) >= needed * (1.0 - 1e-9)):
+            raise PrivacyError(
+                "a guarantee with a curve that its releases do not keep",
+                expected="at each epsilon of the curve at least the delta of the releases",
+                remedy="State the curve of the releases.",
+            )
+
     def parallel(self) -> tuple[tuple[tuple[str, Event], ...], ...]:
         """Named events of the releases that a single row can be in, a tuple for each part of the rows.
 
         Releases on different parts of one dealing share no row; those on all rows are in every tuple.
+        """
+        relation = self._relation
+        return tuple(
+            tuple(cost for release in releases for cost in release.events(relation))
+            for releases in self._read_together()
+        )
+
+    def _read_together(self) -> tuple[tuple[Release, ...], ...]:
+        """Releases that a single row can be in, a tuple for each part of the rows.
 
         Raises
         ------
@@ -102,15 +131,8 @@ class PricedReleases:
                 remedy="Deal the rows once in a plan.",
             )
         parts: list[object] = list(dict.fromkeys(part for part in read if part is not None)) or [None]
-        relation = self.privacy.relation
         return tuple(
-            tuple(
-                cost
-                for release, reads in zip(self.releases, read, strict=True)
-                if reads in (None, part)
-                for cost in release.events(relation)
-            )
-            for part in parts
+            tuple(release for release in self.releases if release.reads in (None, part)) for part in parts
         )
 
     def of_kind(self, kind: type[Kind]) -> tuple[Kind, ...]:
@@ -136,6 +158,25 @@ class PricedReleases:
         if self.privacy is None:
             return ()
         return tuple(cost for release in self.releases for cost in release.events(self.privacy.relation))
+
+
+def releases_profile(
+    releases: tuple[Release, ...], relation: Relation, epsilons: Sequence[float]
+) -> FloatVector:
+    """A bound on delta at each epsilon, all valid at once, of releases that one row may be in all; (k,)."""
+    asked = np.asarray(epsilons, dtype=np.float64)
+    known = releases[0].profile(asked, relation) if len(releases) == 1 else None
+    if known is not None:
+        return known
+    events = tuple(event for release in releases for _, event in release.events(relation))
+    if all(isinstance(event, PureEvent) for event in events):
+        return pure_curve(asked, basic_composition(events, 0.0))
+    return _composed(events, tuple(asked.tolist()))
+
+
+@lru_cache(maxsize=8)  # a plan's curve is worked out and then checked
+def _composed(events: tuple[Event, ...], epsilons: tuple[float, ...]) -> FloatVector:
+    return composed_profile(events, epsilons)
 
 
 def _is_gdp(events: Sequence[Event], mu: float) -> bool:

@@ -1,4 +1,4 @@
-"""The privacy ledger of one data set: what may be spent, what was spent, and on what."""
+"""Privacy ledger of one data set: what may be spent, what was spent, and on what."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpglm.errors import BudgetExceeded, LedgerError
-from dpglm.ledger.log import Journal, Line
+from dpglm.ledger.log import Line, Log
 from dpglm.ledger.odometer import Balance, Charge, PrivacyFilter
-from dpglm.ledger.records import Book, Entry, Status, amounts, behind, entry, entry_line, opening_line
+from dpglm.ledger.records import (
+    Entry,
+    LedgerRecords,
+    Status,
+    amounts,
+    behind,
+    entry,
+    entry_line,
+    opening_line,
+)
 from dpglm.privacy.budget import Privacy
 
 if TYPE_CHECKING:
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Balance", "Charge", "Entry", "Ledger"]
 
 WHAT_MAX = 10_000  # characters: a formula over hundreds of columns fits
+HEX = frozenset("0123456789abcdef")
 
 
 class Ledger:
@@ -81,14 +91,14 @@ class Ledger:
         dataset: str | None = None,
         head: str | None = None,
     ) -> None:
-        self._journal = Journal(_absolute(path))
+        self._log = Log(_absolute(path))
         self._seen: tuple[int, str] | None = None
         asked = None if budget is None else Privacy.of(budget)
         name = None if dataset is None else _public("dataset", dataset)
         if asked is not None:
             _public("unit", asked.unit, exactly=True)
         if asked is not None and not os.path.lexists(self.path):
-            self._journal.create(opening_line(asked, name or _public("dataset", self.path.stem)))
+            self._log.create(opening_line(asked, name or _public("dataset", self.path.stem)))
         elif not os.path.lexists(self.path):
             raise LedgerError(
                 f"no file {self.path.name!r}, and no budget",
@@ -96,25 +106,25 @@ class Ledger:
                 remedy='Use dpglm.Ledger(path, budget=(3.0, 1e-5), dataset="...") as the data owner allows.',
             )
         # Read back even what was just made: another process may have been first.
-        book = self._book(head=head)
-        self._budget, self._dataset = book.budget, book.dataset
-        if asked is not None and _terms(asked) != _terms(book.budget):
+        records = self._records(head=head)
+        self._budget, self._dataset = records.budget, records.dataset
+        if asked is not None and _terms(asked) != _terms(records.budget):
             raise LedgerError(
                 f"budget {_worded(asked)}",
-                expected=f"budget {_worded(book.budget)}, which ledger {book.dataset!r} was opened with",
+                expected=f"budget {_worded(self.budget)}, which ledger {self.dataset!r} was opened with",
                 remedy="Leave budget out to open the ledger as it is. A budget cannot be changed afterwards.",
             )
-        if name is not None and name != book.dataset:
+        if name is not None and name != records.dataset:
             raise LedgerError(
                 f"dataset {name!r}",
-                expected=f"dataset {book.dataset!r}, which this ledger was opened for",
+                expected=f"dataset {records.dataset!r}, which this ledger was opened for",
                 remedy="Leave dataset out, or give the path of the ledger that belongs to these data.",
             )
 
     @property
     def path(self) -> Path:
         """The file, absolute."""
-        return self._journal.path
+        return self._log.path
 
     @property
     def budget(self) -> Privacy:
@@ -129,24 +139,24 @@ class Ledger:
     @property
     def head(self) -> str:
         """The hash of all there is; noted elsewhere, it shows later whether an older file was put back."""
-        return self._book().hashes[-1]
+        return self._records().hashes[-1]
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Every charge and every refusal, in order, counted from 1."""
-        return self._book().entries
+        return self._records().entries
 
     @property
     def spent(self) -> Balance:
         """What was charged so far."""
-        return self._book().filter.spent
+        return self._records().filter.spent
 
     @property
     def remaining(self) -> Balance:
         """What is left; a fit that costs this much still fits."""
-        return self._book().filter.remaining
+        return self._records().filter.remaining
 
-    def charge(self, guarantee: Charge, *, what: str) -> Entry:
+    def charge(self, guarantee: Charge, *, what: str, plan: str = "") -> Entry:
         """Take the cost of a guarantee from the budget; on disk when this returns.
 
         Call it before data are read: whatever happens afterwards, an interrupt, a kill or a power cut, costs
@@ -158,6 +168,8 @@ class Ledger:
             What the fit will promise.
         what : str
             What it is for, in public words: the formula and the method.
+        plan : str
+            Fingerprint of the plan that is charged, as hexadecimal text; empty where there is none.
 
         Returns
         -------
@@ -173,18 +185,20 @@ class Ledger:
             mu under a Gaussian-DP budget. Nothing is written.
         LedgerError
             The file was tampered with or cannot be written, or ``what`` or the unit is empty, too long or
-            unprintable.
+            unprintable, or ``plan`` is not hexadecimal.
         """
-        (line,) = self.charge_all([(guarantee, what)])
+        (line,) = self.charge_all([(guarantee, what)], plan=plan)
         return line
 
-    def charge_all(self, charges: Sequence[tuple[Charge, str]]) -> tuple[Entry, ...]:
+    def charge_all(self, charges: Sequence[tuple[Charge, str]], *, plan: str = "") -> tuple[Entry, ...]:
         """Take the costs of several guarantees from the budget, a line each, all of them or none.
 
         Parameters
         ----------
         charges : sequence of (Guarantee, str)
             What is promised, and what for: as :meth:`charge` takes them. At least one.
+        plan : str
+            Fingerprint of the plan that all of them belong to.
 
         Returns
         -------
@@ -199,6 +213,12 @@ class Ledger:
             As :meth:`charge` raises them, for any of them. Nothing is written.
         """
         assert charges, "something to charge"
+        if not set(plan) <= HEX or len(plan) > WHAT_MAX:
+            raise LedgerError(
+                "a plan that is not the fingerprint of one",
+                expected="hexadecimal text, or none",
+                remedy="Use plan=plan.fingerprint, or leave plan out.",
+            )
         own, planned = PrivacyFilter(self.budget), list[tuple[Balance, Charge, str]]()
         for guarantee, what in charges:
             text = _public("what", what)
@@ -209,17 +229,18 @@ class Ledger:
         seen, refusals = self._seen, list[BudgetExceeded]()
 
         def compose(lines: tuple[Line, ...]) -> list[str]:
-            book = Book.of(lines, self.path.name, seen=seen)
+            records = LedgerRecords.of(lines, self.path.name, seen=seen)
             status: Status = "charged"
-            if not book.filter.after(costs[:-1]).admits(costs[-1]):
+            if not records.filter.after(costs[:-1]).admits(costs[-1]):
                 status = "refused"
                 whole = costs[0] if len(costs) == 1 else PrivacyFilter(self.budget, costs).spent
-                refusals.append(book.refusal(whole, charges=len(costs)))
+                refusals.append(records.refusal(whole, charges=len(costs)))
             return [
-                entry_line(cost, guarantee, what=text, status=status) for cost, guarantee, text in planned
+                entry_line(cost, guarantee, what=text, plan=plan, status=status)
+                for cost, guarantee, text in planned
             ]
 
-        lines = self._journal.extend(compose)
+        lines = self._log.extend(compose)
         self._seen = (lines[-1].position, lines[-1].hash)
         if refusals:
             raise refusals[0]
@@ -233,7 +254,7 @@ class Ledger:
         LedgerError
             The chain is broken, or ``head`` is not on it: lines written before it was noted are gone.
         """
-        self._book(head=head)
+        self._records(head=head)
 
     def to_frame(self) -> pd.DataFrame:
         """The entries as a table, a row each."""
@@ -244,29 +265,29 @@ class Ledger:
 
     def state(self, *, at: Entry | None = None) -> dict[str, Any]:
         """Plain values for a saved result: the balance and the entries, now or right after entry ``at``."""
-        book = self._book()
+        records = self._records()
         if at is not None:
-            book = book.until(at)
-        spent, remaining = book.filter.spent, book.filter.remaining
-        kept = ("when", "what", "status", "epsilon", "delta", "mu")
+            records = records.until(at)
+        spent, remaining = records.filter.spent, records.filter.remaining
+        shown = ("when", "what", "status", "epsilon", "delta", "mu", "plan")
         return {
-            "dataset": book.dataset,
-            "budget_epsilon": book.budget.epsilon,
-            "budget_delta": book.budget.delta,
+            "dataset": records.dataset,
+            "budget_epsilon": records.budget.epsilon,
+            "budget_delta": records.budget.delta,
             "spent_epsilon": spent.epsilon,
             "spent_delta": spent.delta,
             "remaining_epsilon": remaining.epsilon,
             "remaining_delta": remaining.delta,
-            "entries": [{name: getattr(entry, name) for name in kept} for entry in book.entries],
+            "entries": [{name: getattr(entry, name) for name in shown} for entry in records.entries],
         }
 
     def __repr__(self) -> str:
         return f"Ledger({self.dataset!r}, budget {_worded(self.budget)})"
 
     def __str__(self) -> str:
-        book = self._book()
+        records = self._records()
         rows = [("", "when", "what", "status", "epsilon", "delta", "mu")]
-        for e in book.entries:
+        for e in records.entries:
             mu = "-" if e.mu is None else repr(e.mu)
             rows.append((str(e.index), e.when, e.what, e.status, repr(e.epsilon), repr(e.delta), mu))
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -275,24 +296,24 @@ class Ledger:
         ]
         return "\n".join(
             [
-                f"Ledger {book.dataset!r}: budget {_worded(book.budget)}",
-                *([line.rstrip() for line in table] if book.entries else ["no charges yet"]),
-                f"spent {amounts(book.filter.spent)}; left {amounts(book.filter.remaining)}",
+                f"Ledger {records.dataset!r}: budget {_worded(records.budget)}",
+                *([line.rstrip() for line in table] if records.entries else ["no charges yet"]),
+                f"spent {amounts(records.filter.spent)}; left {amounts(records.filter.remaining)}",
             ]
         )
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
 
-    def _book(self, *, head: str | None = None) -> Book:
+    def _records(self, *, head: str | None = None) -> LedgerRecords:
         """The file, read and checked, and not behind what this object saw before."""
         seen = self._seen  # before reading: another thread may move it on meanwhile
-        lines = self._journal.read()
-        book = Book.of(lines, self.path.name, seen=seen)
-        if head is not None and head not in book.hashes:
+        lines = self._log.read()
+        records = LedgerRecords.of(lines, self.path.name, seen=seen)
+        if head is not None and head not in records.hashes:
             raise behind(self.path.name, "the hash that was given")
         self._seen = (lines[-1].position, lines[-1].hash)
-        return book
+        return records
 
 
 def _absolute(path: object) -> Path:

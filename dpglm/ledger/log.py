@@ -1,7 +1,8 @@
-"""A file of lines that can be added to and read but never changed: SQLite with a chain of hashes."""
+"""Append-only log: a file of lines that can be added to but never changed, SQLite with a chain of hashes."""
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpglm.errors import LedgerError
-from dpglm.ledger.single_link import require_one_name
 
 if TYPE_CHECKING:
     import sqlite3
@@ -44,7 +44,7 @@ RESTORE = "Put back the last good copy of the file and ask the data owner what h
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a journal: where it stands, what it says, and the hash of all up to here."""
+    """One line of a log: where it stands, what it says, and the hash of all up to here."""
 
     position: int
     content: str
@@ -52,7 +52,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Journal:
+class Log:
     """An append-only file of lines, safe with several threads and processes.
 
     Line ``k`` holds ``SHA-256(format, k, hash of line k - 1, content)``; a second table holds the number of
@@ -60,7 +60,7 @@ class Journal:
     moved is found, and so are lines cut off the end. The hashes hold no secret: somebody who writes the
     *whole* file anew, or puts back an older copy, is found only by comparing with a hash noted elsewhere.
 
-    A line is on disk when ``append`` returns. The rollback journal (``journal_mode=DELETE``) is used rather
+    A line is on disk when ``extend`` returns. The rollback journal (``journal_mode=DELETE``) is used rather
     than a write-ahead log, so that between two calls the ledger is one file that can be copied whole and
     needs no shared memory; ``synchronous=EXTRA`` also syncs the folder after the journal is removed, without
     which a power cut just after a commit can undo it. No connection is kept between calls: nothing is
@@ -76,12 +76,12 @@ class Journal:
     --------
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> journal = Journal(Path(folder.name) / "lines")
-    >>> journal.create("first")
+    >>> log = Log(Path(folder.name) / "lines")
+    >>> log.create("first")
     True
-    >>> journal.append(lambda lines: f"{len(lines)} before").position
+    >>> log.extend(lambda lines: [f"{len(lines)} before"])[0].position
     1
-    >>> [line.content for line in journal.read()]
+    >>> [line.content for line in log.read()]
     ['first', '1 before']
     >>> folder.cleanup()
     """
@@ -124,15 +124,15 @@ class Journal:
         LedgerError
             The file cannot be read, is no ledger, or was tampered with.
         """
-        require_one_name(self.path)
+        single_link_check(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
             connection.execute("BEGIN")  # one snapshot for all the checks
             return _checked(connection, self.path.name)
 
-    def append(self, compose: Callable[[tuple[Line, ...]], str]) -> Line:
-        """Add the line that ``compose`` makes of the lines before it; on disk when this returns.
+    def extend(self, compose: Callable[[tuple[Line, ...]], Sequence[str]]) -> tuple[Line, ...]:
+        """Add the lines that ``compose`` makes of the lines before them, all or none; then they are on disk.
 
-        No other process adds a line between what ``compose`` is shown and the new line. If ``compose``
+        No other process adds a line between what ``compose`` is shown and the new ones. If ``compose``
         raises, nothing is written.
 
         Raises
@@ -140,18 +140,7 @@ class Journal:
         LedgerError
             The file cannot be read or written, is no ledger, or was tampered with.
         """
-        (line,) = self.extend(lambda lines: [compose(lines)])
-        return line
-
-    def extend(self, compose: Callable[[tuple[Line, ...]], Sequence[str]]) -> tuple[Line, ...]:
-        """Add the lines that ``compose`` makes of the lines before them, all or none; as :meth:`append`.
-
-        Raises
-        ------
-        LedgerError
-            As there.
-        """
-        require_one_name(self.path)
+        single_link_check(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
             _begin(connection)
             lines = _checked(connection, self.path.name)
@@ -185,6 +174,30 @@ class Journal:
         return True
 
 
+def single_link_check(path: Path) -> None:
+    """Refuse a ledger file with a second hard link, and finish what a killed maker of the file left behind.
+
+    What a crash left half done is undone by whoever opens the file next, from notes that SQLite keeps beside
+    the name it was given. If the file grew meanwhile under a second name, those lines would be undone too: a
+    release would stand without its charge. Symbolic links are harmless, since SQLite resolves them.
+    """
+    try:
+        if os.stat(path).st_nlink == 1:
+            return
+        for draft in path.parent.glob(f".{glob.escape(path.name)}.*.draft"):
+            if os.path.samefile(draft, path):
+                draft.unlink(missing_ok=True)
+        names = os.stat(path).st_nlink
+    except OSError:
+        return  # SQLite says what is wrong with the file
+    if names > 1:
+        raise LedgerError(
+            f"ledger file {path.name!r} has {names} names (hard links)",
+            expected="one name, under which all processes open it",
+            remedy="Remove the other names. For another place use a symbolic link, for a copy cp.",
+        )
+
+
 @contextmanager
 def _connection(file: Path, mode: str, *, named: Path) -> Iterator[sqlite3.Connection]:
     """A connection for one piece of work; closing it undoes what was not committed."""
@@ -201,7 +214,7 @@ def _connection(file: Path, mode: str, *, named: Path) -> Iterator[sqlite3.Conne
         connection.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone stops at the drive's cache
         yield connection
     except (sqlite3.Error, UnicodeError) as error:  # UnicodeError: damaged names and messages
-        raise _told(error, named) from None
+        raise _error_of(error, named) from None
     finally:
         if connection is not None:
             connection.close()
@@ -272,7 +285,7 @@ def _tampered(name: str, found: str, expected: str) -> LedgerError:
     return LedgerError(f"ledger file {name!r} was tampered with: {found}", expected=expected, remedy=RESTORE)
 
 
-def _told(error: sqlite3.Error | UnicodeError, path: Path) -> LedgerError:
+def _error_of(error: sqlite3.Error | UnicodeError, path: Path) -> LedgerError:
     """What SQLite said, in three parts."""
     code = getattr(error, "sqlite_errorname", None) or "damaged text"
     found = f"ledger file {path.name!r} failed with {code}"
@@ -300,6 +313,6 @@ def _told(error: sqlite3.Error | UnicodeError, path: Path) -> LedgerError:
         return LedgerError(
             found,
             expected="a disk that works and has room for a charge",
-            remedy="Free some space or mend the disk, then fit again. Nothing was released.",
+            remedy="Free some space or repair the disk, then fit again. Nothing was released.",
         )
     return LedgerError(found, expected="an SQLite file that only dpglm.Ledger has written to", remedy=RESTORE)

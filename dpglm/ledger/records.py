@@ -1,4 +1,7 @@
-"""What the lines of a ledger file say: the first opens the budget, every other is a charge or a refusal."""
+"""Ledger records: what the lines of a ledger file say.
+
+The first opens the budget, every other is a charge or a refusal.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,8 @@ class Entry:
         Gaussian-DP parameter, where there is one.
     relation, unit : str
         Between which neighbours, and who is protected.
+    plan : str
+        Fingerprint of the plan that was charged; empty where none was told.
     hash : str
         SHA-256 of this line and, through the chain, of all before it.
     """
@@ -52,11 +57,12 @@ class Entry:
     mu: float | None
     relation: str
     unit: str
+    plan: str
     hash: str
 
 
 @dataclass(frozen=True)
-class Book:
+class LedgerRecords:
     """One reading of a ledger file whose chain was found whole."""
 
     budget: Privacy
@@ -78,17 +84,17 @@ class Book:
             raise behind(name, "what this object read from it before")
         try:
             budget, dataset = _opening(lines[0])
-            book = cls(
+            records = cls(
                 budget, dataset, tuple(entry(line) for line in lines[1:]), tuple(line.hash for line in lines)
             )
-            book._require_covered()
+            records._require_covered()
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise LedgerError(
                 f"ledger file {name!r} has lines that say nothing about a budget",
                 expected=f"lines of format {FORMAT}",
                 remedy=RESTORE,
             ) from None
-        return book
+        return records
 
     def _require_covered(self) -> None:
         """ValueError for charges that no ledger would have taken: a file written by other hands."""
@@ -136,9 +142,11 @@ class Book:
             else f"A{ask}",
         )
 
-    def until(self, entry: Entry) -> Book:
-        """The book as it stood right after ``entry``."""
-        return Book(self.budget, self.dataset, self.entries[: entry.index], self.hashes[: entry.index + 1])
+    def until(self, entry: Entry) -> LedgerRecords:
+        """The records as they stood right after ``entry``."""
+        return LedgerRecords(
+            self.budget, self.dataset, self.entries[: entry.index], self.hashes[: entry.index + 1]
+        )
 
 
 def opening_line(budget: Privacy, dataset: str) -> str:
@@ -157,9 +165,11 @@ def opening_line(budget: Privacy, dataset: str) -> str:
     )
 
 
-def entry_line(cost: Balance, guarantee: Charge, *, what: str, status: Status) -> str:
-    """The line of a charge or a refusal."""
+def entry_line(cost: Balance, guarantee: Charge, *, what: str, plan: str, status: Status) -> str:
+    """The line of a charge or a refusal; one without a plan is written as it was before lines had plans."""
+    fingerprint = {"plan": plan} if plan else {}
     return _canonical(
+        **fingerprint,
         when=_now(),
         what=what,
         status=status,
@@ -172,24 +182,25 @@ def entry_line(cost: Balance, guarantee: Charge, *, what: str, status: Status) -
 
 
 def entry(line: Line) -> Entry:
-    """The charge or refusal in a line; an error that ``Book.of`` knows where there is none."""
-    said = _fields(line)
-    epsilon, delta = float(said["epsilon"]), float(said["delta"])
-    mu = None if said["mu"] is None else float(said["mu"])
-    if said["status"] not in ("charged", "refused") or not all(
+    """The charge or refusal in a line; an error that ``LedgerRecords.of`` knows where there is none."""
+    fields = _fields(line)
+    epsilon, delta = float(fields["epsilon"]), float(fields["delta"])
+    mu = None if fields["mu"] is None else float(fields["mu"])
+    if fields["status"] not in ("charged", "refused") or not all(
         0 <= amount < math.inf for amount in (epsilon, delta, 0.0 if mu is None else mu)
     ):
         raise ValueError
     return Entry(
         index=line.position,
-        when=_words(said["when"]),
-        what=_words(said["what"]),
-        status=said["status"],
+        when=_words(fields["when"]),
+        what=_words(fields["what"]),
+        status=fields["status"],
         epsilon=epsilon,
         delta=delta,
         mu=mu,
-        relation=_words(said["relation"]),
-        unit=_words(said["unit"]),
+        relation=_words(fields["relation"]),
+        unit=_words(fields["unit"]),
+        plan=_words(fields.get("plan", "")),
         hash=line.hash,
     )
 
@@ -211,21 +222,21 @@ def behind(name: str, than: str) -> LedgerError:
 
 
 def _opening(line: Line) -> tuple[Privacy, str]:
-    said = _fields(line)
-    mu = None if said["mu"] is None else float(said["mu"])
-    relation, unit, definition = (_words(said[name]) for name in ("relation", "unit", "definition"))
+    fields = _fields(line)
+    mu = None if fields["mu"] is None else float(fields["mu"])
+    relation, unit, definition = (_words(fields[name]) for name in ("relation", "unit", "definition"))
     # Privacy checks relation and definition.
-    budget = Privacy(float(said["epsilon"]), float(said["delta"]), relation, unit, definition, mu)  # type: ignore[arg-type]
-    return budget, _words(said["dataset"])
+    budget = Privacy(float(fields["epsilon"]), float(fields["delta"]), relation, unit, definition, mu)  # type: ignore[arg-type]
+    return budget, _words(fields["dataset"])
 
 
 def _fields(line: Line) -> dict[str, Any]:
     """The fields of a line, all of them texts or null, none of them twice."""
     pairs = json.loads(line.content, object_pairs_hook=list)
-    said = dict(pairs)
-    if len(said) < len(pairs) or not all(isinstance(value, str | None) for value in said.values()):
+    fields = dict(pairs)
+    if len(fields) < len(pairs) or not all(isinstance(value, str | None) for value in fields.values()):
         raise ValueError
-    return said
+    return fields
 
 
 def _words(text: object) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dpglm.curator.priced_releases import PricedReleases
+import numpy as np
+
+from dpglm.curator.priced_releases import PricedReleases, releases_profile
 from dpglm.mechanisms.base import Release
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.privacy.theorems import pure_curve
+
+POINTS = 41
 
 
 def budgeted_plan(
@@ -13,10 +18,10 @@ def budgeted_plan(
     privacy: Privacy,
     *,
     mu: float | None,
-    curve: tuple[tuple[float, float], ...] = (),
+    curve: bool = False,
     more: tuple[str, ...] = (),
 ) -> PricedReleases:
-    """The budget as a guarantee, with the assumptions of all releases.
+    """The budget as a guarantee, with the theorems and assumptions of all releases.
 
     Parameters
     ----------
@@ -24,9 +29,8 @@ def budgeted_plan(
     privacy : Privacy
     mu : float or None
         Where all of it is Gaussian private; checked by the plan.
-    curve : tuple of (epsilon, delta)
-        Other points that hold at once.
-
+    curve : bool
+        Whether to say what holds at other epsilons, too.
     more : tuple of str
         What the method takes for granted, beside its releases.
 
@@ -46,6 +50,20 @@ def budgeted_plan(
         rho=privacy.rho,
         theorem="; ".join(dict.fromkeys(theorems)),
         assumptions=tuple(dict.fromkeys(text for release in releases for text in release.assumptions)) + more,
-        curve=curve,
+        curve=_curve(releases, privacy) if curve else (),
     )
     return PricedReleases(releases, guarantee, privacy)
+
+
+def _curve(releases: tuple[Release, ...], privacy: Privacy) -> tuple[tuple[float, float], ...]:
+    """Points (epsilon, delta) that hold all at once, up to 1.5 epsilon; a GDP guarantee is its own curve."""
+    if privacy.mu is not None:
+        return ()
+    grid = np.linspace(0.0, 1.5 * privacy.epsilon, POINTS)
+    if privacy.delta == 0.0:
+        deltas = pure_curve(grid, privacy.epsilon)
+    else:
+        alone = len(releases) == 1 and releases[0].profile(grid, privacy.relation) is not None
+        grid = grid if alone else grid[::2]  # each of these may be an integral
+        deltas = releases_profile(releases, privacy.relation, grid.tolist())
+    return tuple((float(e), float(d)) for e, d in zip(grid, deltas, strict=True) if d > 0.0)

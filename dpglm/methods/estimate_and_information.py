@@ -1,4 +1,4 @@
-"""One private look: an estimate and the curvature at it, from which intervals and free refits follow."""
+"""An estimate and the information matrix at it, from which intervals and free refits follow."""
 
 from __future__ import annotations
 
@@ -8,28 +8,32 @@ from dataclasses import replace
 import numpy as np
 
 from dpglm.curator.priced_releases import PricedReleases
-from dpglm.glm.term_columns import TermColumns
+from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expected import expected_information, expected_model
+from dpglm.inference.expectation import expected_information, expected_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
-from dpglm.methods.bounded_slopes import bounded_constants, releases_information_bounded
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE
-from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
+from dpglm.privacy.theorems import STEPS
 from dpglm.typing import FloatVector
 
 # Least ridge, in units of rows moved per epsilon: the intercept's may be small, its share of the norm is.
 RIDGE_INTERCEPT, RIDGE = 0.5, 2.0
+# For losses with bounded slopes, such as those of counts and hinges. The price of the Jacobian is about the
+# inverse of this, as a share of epsilon, or half of it; shrinking the intercept moves all fitted means.
+BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE = 4.0, 10.0
 # And never below this, or the noise that hides the solver's residual would be felt at enormous budgets.
 LEAST_RIDGE = 1e-3
 # The ridge is also at least this share of what the declared prior would make it.
 PRIOR_SHARE = 0.25
 # Pure epsilon pays for a curvature in few coefficients only, and no budget pays in very many.
 MOST_PURE, MOST = 20, 150
+BOUNDED_MOST_PURE, BOUNDED_MOST = 10, 50
 # The same for penalties that select where the number of rows is not known beforehand.
 MOST_PURE_BLIND, MOST_BLIND = 10, 50
 # A penalty that selects is better served by the whole budget unless the curvature, with slopes of a sixth of
@@ -38,14 +42,14 @@ WORTH, NARROW = 100.0, 12.0 / 36.0
 
 
 def releases_information(problem: Problem, privacy: Privacy) -> bool:
-    """Whether a share of the budget goes to the curvature: a rule in public numbers only."""
+    """Whether a share of the budget goes to the information matrix: a rule in public numbers only."""
     if not problem.family.likelihood:
         # Intervals from a curvature lean on slopes whose variance it is: true of a likelihood only.
         return False
-    if not problem.family.logistic:
-        return releases_information_bounded(problem, privacy)
     size = len(problem.geometry.names)
     pure = privacy.definition == "pure"
+    if not problem.family.logistic:
+        return problem.goal == "explain" and size <= (BOUNDED_MOST_PURE if pure else BOUNDED_MOST)
     if privacy.mu is not None:
         # Gaussian privacy at every epsilon needs a ridge that pulls the estimate too far for intervals.
         return False
@@ -63,8 +67,8 @@ def expected_signal(problem: Problem, privacy: Privacy) -> float:
     assert problem.known_rows is not None
     term_columns = problem.geometry.term_columns
     curvature = expected_information(term_columns, 0.25 * problem.known_rows, narrow=NARROW)
-    ridge, scales = constants(term_columns, privacy)
-    score, information_scale = deviations(scales, len(ridge), Span(term_columns))
+    ridge, scales = calibrated_ridge(problem, privacy, information=True)
+    score, information_scale = _deviations(scales, len(ridge), Span(term_columns))
     model = expected_model(
         term_columns, curvature, ridge=ridge, score_scale=score, information_scale=information_scale
     )
@@ -72,51 +76,71 @@ def expected_signal(problem: Problem, privacy: Privacy) -> float:
     return float(np.median(signal[problem.geometry.penalised]))
 
 
-def constants(term_columns: tuple[TermColumns, ...], privacy: Privacy) -> tuple[FloatVector, Calibration]:
-    """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget."""
-    relation = privacy.relation
-    moved = 2.0 if relation == "replace-one" else 1.0
-    epsilon = privacy.epsilon
+def calibrated_ridge(
+    problem: Problem,
+    privacy: Privacy,
+    *,
+    information: bool,
+    ridge: float | None = None,
+    uniform: bool = False,
+) -> tuple[FloatVector, Calibration]:
+    """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget.
+
+    Parameters
+    ----------
+    problem : Problem
+    privacy : Privacy
+    information : bool
+        Whether half of the budget goes to the information matrix.
+    ridge : float or None
+        One number for all coordinates, instead of the default.
+    uniform : bool
+        Whether the default is to be one number.
+
+    Raises
+    ------
+    MethodError
+        A budget in Gaussian differential privacy for a loss that is not logistic, or too small a ridge.
+    """
+    logistic, curvature = problem.family.logistic, problem.family.curvature_max
+    if not logistic and privacy.definition not in ("pure", "approximate"):
+        raise MethodError(
+            f"a budget in {privacy.definition} for family {problem.family.name!r}",
+            expected="an epsilon, or an epsilon and a delta: the proof for these losses gives no other",
+            remedy="Use privacy=(1.0, 1e-6), or privacy=1.0.",
+        )
+    assert curvature is not None, "refused by the release"
+    term_columns, rows = problem.geometry.term_columns, STEPS[privacy.relation]
+    intercept, other = (RIDGE_INTERCEPT, RIDGE) if logistic else (BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE)
+    starts = [intercept if columns.kind == "intercept" and not uniform else other for columns in term_columns]
+    least = np.array(starts) * rows / privacy.epsilon
+    prior = np.array([PRIOR_SHARE / float((columns.prior**2).min()) for columns in term_columns])
+    bounds = np.array([columns.bound for columns in term_columns])
 
     def ridges(scale: float) -> FloatVector:
-        """By block."""
-        least = [RIDGE_INTERCEPT if block.kind == "intercept" else RIDGE for block in term_columns]
-        prior = [PRIOR_SHARE * scale**2 / float((block.prior**2).min()) for block in term_columns]
-        return np.maximum(np.maximum(np.array(least) * moved / epsilon, prior), LEAST_RIDGE)
+        """By term."""
+        if ridge is not None:
+            return np.full(len(term_columns), float(ridge))
+        return np.maximum(np.maximum(least, prior * scale**2), LEAST_RIDGE) if information else least
 
-    bounds = np.array([block.bound for block in term_columns])
+    def max_leverage_of(by_term: FloatVector) -> float:
+        return 1.0 / float(by_term.min()) if ridge is not None or uniform else float((bounds / by_term).sum())
 
-    def max_leverage_of(scale: float) -> float:
-        return float((bounds / ridges(scale)).sum())
-
-    pair = Minimisers(
-        max_leverage_of,
-        information_sensitivity(relation),
+    minimiser = Minimisers(
+        lambda scale: max_leverage_of(ridges(scale)),
+        curvature * math.sqrt(rows) if information else 0.0,
         residual_share=RESIDUAL_SHARE,
-        uniform=False,
-        ridge_grows=True,
+        losses="logistic" if logistic else "bounded",
+        uniform=not logistic,
+        ridge_grows=logistic,
     )
-    scales = calibrate(pair, Target.of(privacy))
-    by_block = ridges(scales.score_scale) * scales.ridge_factor
-    ridge = np.concatenate(
-        [np.full(block.stop - block.start, p) for block, p in zip(term_columns, by_block, strict=True)]
-    )
-    return ridge, replace(scales, max_leverage=float((bounds / by_block).sum()))
+    scales = calibrate(minimiser, Target.of(privacy))
+    by_term = ridges(scales.score_scale) * scales.ridge_factor
+    sizes = [columns.stop - columns.start for columns in term_columns]
+    return np.repeat(by_term, sizes), replace(scales, max_leverage=max_leverage_of(by_term))
 
 
-def constants_of(problem: Problem, privacy: Privacy) -> tuple[FloatVector, Calibration]:
-    """Ridge and noise that just fit the budget, by the theorem for the family."""
-    if problem.family.logistic:
-        return constants(problem.geometry.term_columns, privacy)
-    return bounded_constants(problem, privacy, information=True)
-
-
-def information_sensitivity(relation: Relation) -> float:
-    """What one row moves a curvature by, Frobenius norm."""
-    return 0.25 * math.sqrt(2.0 if relation == "replace-one" else 1.0)
-
-
-def deviations(scales: Calibration, size: int, span: Span) -> tuple[float, float]:
+def _deviations(scales: Calibration, size: int, span: Span) -> tuple[float, float]:
     """Standard deviations of one coordinate of the score's noise and of one diagonal entry of the other."""
     if scales.law == "gaussian":
         return scales.score_scale, scales.information_scale

@@ -1,4 +1,4 @@
-"""The whole budget on a sparse estimate, on rows stretched to their typical length."""
+"""Norm scaling: the whole budget on a sparse estimate, on rows scaled to a typical norm of 1 and clipped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpglm.privacy.theorems import STEPS
 
 # Share of mu squared (pure: of epsilon) that measures how long rows are.
 LENGTH_SHARE = 0.03
-# Rows this many times as long as the root mean square are shortened.
+# Rows longer than this many times the root mean square are clipped.
 MARGIN = 1.25
 # Ridge in units of rows moved per epsilon.
 RIDGE = 2.0
@@ -21,7 +21,7 @@ RIDGE = 2.0
 LEAST_SLOPES, LEAST_SHARE = 10, 0.5
 
 
-def stretches(problem: Problem, privacy: Privacy, penalty: Penalty) -> bool:
+def scales_norms(problem: Problem, penalty: Penalty) -> bool:
     """Whether to measure row lengths first: a rule in public numbers only.
 
     For penalties that select, at a default strength: a strength per row has a meaning in rows as they are.
@@ -35,7 +35,7 @@ def stretches(problem: Problem, privacy: Privacy, penalty: Penalty) -> bool:
     return len(slopes) >= LEAST_SLOPES and sum(slopes) >= LEAST_SHARE * total
 
 
-def stretched(problem: Problem, privacy: Privacy, penalty: Penalty) -> NormClippedMinimiser:
+def norm_scaled_minimiser(problem: Problem, privacy: Privacy, penalty: Penalty) -> NormClippedMinimiser:
     """The release that just fits the budget."""
     relation = privacy.relation
     least = RIDGE * STEPS[relation] / privacy.epsilon

@@ -12,11 +12,10 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.l1 import L1
-from dpglm.glm.penalties.none import NoPenalty
+from dpglm.glm.penalties.l2 import NoPenalty
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.inference.expected import expected_model
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_model, noise_of_minimiser
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.prior_scales import interval_model
 from dpglm.inference.scaling import Scaling
@@ -24,24 +23,22 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.bounded_slopes import bounded_alone
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.estimate_and_information import (
-    constants_of,
+    calibrated_ridge,
     information_release,
     released_by,
     releases_information,
 )
-from dpglm.methods.gdp_ridge import gdp_ridge
-from dpglm.methods.guarantee_curve import curve
-from dpglm.methods.norm_scaling import stretched, stretches
-from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
+from dpglm.methods.norm_scaling import norm_scaled_minimiser, scales_norms
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import Minimisers, Target, calibrate, free_ridge
+from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.theorems import free_ridge
 from dpglm.typing import FloatVector
 
-# Released coefficients within this many standard deviations of the blur of zero were zero before it.
+# Released coefficients within this many standard deviations of the residual noise were zero before it.
 ZERO_WIDTH = 10.0
 # What a penalty that is not convex sets to zero in a lasso's result, as a share of the largest coefficient.
 THRESHOLD = 1.0 / 32.0
@@ -91,30 +88,36 @@ class Objective(Method):
             )
         problem.require_strength()
         if self.ridge is None and self.coding == "centred" and releases_information(problem, privacy):
-            return self._look(problem, privacy)
+            return self._with_information(problem, privacy)
         release: PerturbedMinimiser | NormClippedMinimiser
         inside = convex(problem.penalty)
         if not problem.family.logistic:
-            release = bounded_alone(
-                problem, privacy, inside, ridge=self.ridge, centred=self.coding == "centred"
+            uniform = self.ridge is not None or self.coding != "centred"
+            vector, scales = calibrated_ridge(
+                problem, privacy, information=False, ridge=self.ridge, uniform=uniform
             )
-        elif self.ridge is None and self.coding == "centred" and stretches(problem, privacy, inside):
-            release = stretched(problem, privacy, inside)
+            release = perturbed_objective(
+                problem,
+                inside,
+                ridge=float(vector[0]) if uniform else vector,
+                scales=scales,
+                max_leverage=scales.max_leverage,
+            )
+        elif self.ridge is None and self.coding == "centred" and scales_norms(problem, inside):
+            release = norm_scaled_minimiser(problem, privacy, inside)
         else:
             release = self._calibrated(problem, privacy)
-        held = curve((release,), privacy)
-        return budgeted_plan((release,), privacy, mu=privacy.mu, curve=held)
+        return budgeted_plan((release,), privacy, mu=privacy.mu, curve=True)
 
-    def _look(self, problem: Problem, privacy: Privacy) -> PricedReleases:
-        """Two releases: an estimate without penalty, and the curvature at it."""
-        ridge, scales = constants_of(problem, privacy)
+    def _with_information(self, problem: Problem, privacy: Privacy) -> PricedReleases:
+        """Two releases: an estimate without penalty, and the information matrix at it."""
+        ridge, scales = calibrated_ridge(problem, privacy, information=True)
         smooth = replace(problem, strength=None)
         estimate = perturbed_objective(
             smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
         )
         releases = estimate, information_release(problem, scales)
-        held = curve(releases, privacy)
-        return budgeted_plan(releases, privacy, mu=privacy.mu, curve=held)
+        return budgeted_plan(releases, privacy, mu=privacy.mu, curve=True)
 
     def _calibrated(self, problem: Problem, privacy: Privacy) -> PerturbedMinimiser:
         """The release that just fits the budget, with its penalty inside."""

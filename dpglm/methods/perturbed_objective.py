@@ -1,4 +1,4 @@
-"""A perturbed minimiser at given noise: tolerances, penalty and what pays for the solver's residual."""
+"""A perturbed minimiser at calibrated noise: tolerances, default penalty strength, ridge under GDP."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.expected import expected_information
+from dpglm.inference.expectation import expected_information
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
-from dpglm.privacy.calibration import Calibration
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.typing import FloatVector
 
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
@@ -24,6 +24,8 @@ RESIDUAL_SHARE = 0.01
 TOLERANCE = 1e-7
 TOLERANCE_SHARE = 1e-10
 NOISE_SHARE = 1e-6
+# More noise than the Gaussian mechanism's, as a share, that a smaller ridge is worth.
+WORTH = 1.03
 
 
 def perturbed_objective(
@@ -110,3 +112,37 @@ def score_variance(term_columns: Sequence[TermColumns], weight: float) -> float:
         return 0.0
     squares = np.diag(expected_information(term_columns, weight))
     return float(np.mean(np.concatenate([squares[block.columns] for block in penalised])))
+
+
+def gdp_ridge(target: Target, ridge: float | None = None, *, times: int = 1) -> tuple[float, Calibration]:
+    """The ridge, sum units, and the noise of each of ``times`` minimisers that are mu-GDP together.
+
+    Without ``ridge`` the least of half of, once and twice the squared scale whose noise is within 3 % of the
+    Gaussian mechanism's; at twice it is that mechanism's (Theorem A2).
+
+    Raises
+    ------
+    MethodError
+        If no noise is enough at so small a ridge.
+
+    Examples
+    --------
+    >>> ridge, scales = gdp_ridge(Target("replace-one", mu=0.2))
+    >>> round(ridge, 1), round(scales.score_scale, 2)
+    (50.5, 10.32)
+    """
+    if ridge is not None:
+        return ridge, _at(target, ridge, times)
+    gaussian = calibrate(Minimisers(None, residual_share=RESIDUAL_SHARE, times=times), target)
+    for factor in (0.5, 1.0):
+        ridge = factor * gaussian.score_scale**2
+        scales = _at(target, ridge, times)
+        if scales.score_scale <= WORTH * gaussian.score_scale:
+            return ridge, scales
+    return gaussian.least_ridge, gaussian
+
+
+def _at(target: Target, ridge: float, times: int) -> Calibration:
+    return calibrate(
+        Minimisers(lambda scale: 1.0 / ridge, residual_share=RESIDUAL_SHARE, times=times), target
+    )

@@ -108,7 +108,7 @@ def minimise_by_admm(
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
-    >>> from dpglm.glm.penalties.l_half import LHalf
+    >>> from dpglm.glm.penalties.lq import LHalf
     >>> from dpglm.optim.rows import ArrayChunk
     >>> rows = np.array([[1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, -1.0]], dtype=np.float32)
     >>> chunk = ArrayChunk(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)

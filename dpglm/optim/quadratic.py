@@ -98,7 +98,7 @@ def minimise_quadratic_path(
 
     Examples
     --------
-    >>> from dpglm.glm.penalties.l_half import LHalf
+    >>> from dpglm.glm.penalties.lq import LHalf
     >>> path = minimise_quadratic_path(np.eye(2), np.array([3.0, 1.4]), LHalf(), np.array([1.0, 0.1]))
     >>> path.coefficients.round(3)
     array([[2.695, 0.   ],

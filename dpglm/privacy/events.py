@@ -19,13 +19,7 @@ Sampling: TypeAlias = Literal["poisson", "fixed"]
 
 @dataclass(frozen=True)
 class PureEvent:
-    """A promise: the release is ``epsilon``-DP (delta 0) given all earlier releases.
-
-    Examples
-    --------
-    >>> PureEvent(0.5)
-    PureEvent(epsilon=0.5)
-    """
+    """A promise: the release is ``epsilon``-DP (delta 0) given all earlier releases."""
 
     epsilon: float
 
@@ -41,13 +35,7 @@ class GaussianEvent:
 
     True for the Gaussian mechanism (mu = sensitivity / scale) and for Theorem A2. A release accounted by
     Theorem A2' or Theorem B is Gaussian at some epsilons only: describe it by a ``PerturbedEvent``, or by an
-    ``ApproximateEvent`` at one of them.
-
-    Examples
-    --------
-    >>> GaussianEvent(0.5)
-    GaussianEvent(mu=0.5)
-    """
+    ``ApproximateEvent`` at one of them."""
 
     mu: float
 
@@ -57,13 +45,7 @@ class GaussianEvent:
 
 @dataclass(frozen=True)
 class ApproximateEvent:
-    """A promise: the release is (``epsilon``, ``delta``)-DP at this one point, given all earlier releases.
-
-    Examples
-    --------
-    >>> ApproximateEvent(1.0, 1e-6)
-    ApproximateEvent(epsilon=1.0, delta=1e-06)
-    """
+    """A promise: the release is (``epsilon``, ``delta``)-DP at this one point, given all earlier releases."""
 
     epsilon: float
     delta: float

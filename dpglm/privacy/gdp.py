@@ -36,21 +36,9 @@ _NODES, _WEIGHTS = (values.tolist() for values in np.polynomial.legendre.leggaus
 
 
 def gdp_delta(epsilon: float, mu: float) -> float:
-    """The exact delta at ``epsilon`` of a mu-GDP mechanism, for every real epsilon.
+    """The exact delta at any real ``epsilon`` of a mu-GDP mechanism, mu >= 0.
 
     Relative error below 1e-11, also where delta is tiny and its two terms cancel.
-
-    Parameters
-    ----------
-    epsilon : float
-        Any real number: a negative epsilon bounds how *im*\\ probable an output may become.
-    mu : float
-        GDP parameter, >= 0.
-
-    Raises
-    ------
-    PrivacyError
-        If mu is negative or a number is NaN.
 
     References
     ----------
@@ -86,18 +74,7 @@ def gdp_delta(epsilon: float, mu: float) -> float:
 
 
 def gdp_profile(epsilons: ArrayLike, mu: float) -> FloatVector:
-    """``gdp_delta`` at many epsilons.
-
-    Parameters
-    ----------
-    epsilons : array_like
-        Real numbers, any shape.
-    mu : float
-        GDP parameter, > 0 and finite.
-
-    Returns
-    -------
-    ndarray, same shape
+    """``gdp_delta`` at real epsilons of any shape, for one finite mu > 0.
 
     Examples
     --------

@@ -69,17 +69,9 @@ def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int, exact_from: 
 def profile_bound(
     epsilons: FloatVector, mu: float, s: float, steps: int, exact_from: float = 0.0, splits: int = _SPLITS
 ) -> FloatVector:
-    """The least of the bounds of A2, A2' and B on delta, for epsilons >= 0, both directions.
+    """The least of the bounds of A2, A2' and B on delta, for epsilons >= 0, shape (k,), both directions.
 
     Each number is a bound by itself; they need not decrease as epsilon grows.
-
-    Parameters
-    ----------
-    epsilons : ndarray, shape (k,)
-
-    Returns
-    -------
-    ndarray, shape (k,)
 
     Examples
     --------
@@ -100,15 +92,7 @@ def profile_bound(
 def loss_bound(
     epsilons: FloatVector, mu: float, s: float, steps: int, exact_from: float = 0.0, splits: int = _SPLITS
 ) -> FloatVector:
-    """Bound on delta through the loss bound of Theorem A2, for epsilons >= 0, both directions.
-
-    Parameters
-    ----------
-    epsilons : ndarray, shape (k,)
-
-    Returns
-    -------
-    ndarray, shape (k,)
+    """Bound on delta through the loss bound of Theorem A2, for epsilons >= 0, shape (k,), both directions.
 
     Examples
     --------
@@ -250,27 +234,9 @@ def _loss_profile(epsilons: FloatVector, mu: float, s: float) -> FloatVector:
 def joint_delta(
     epsilon: float, mu: float, max_leverage: float, steps: int, beside: float, *, uniform: bool = False
 ) -> float:
-    """A bound on delta at ``epsilon`` for a perturbed minimiser and Gaussian releases after it.
+    """A bound on delta at any real ``epsilon`` for a minimiser and Gaussian releases of total mu ``beside``.
 
-    Parameters
-    ----------
-    epsilon : float
-        Any real number.
-    mu : float
-        Largest row norm over the scale of the noise, > 0.
-    max_leverage : float
-        Supremum of x' P^-1 x over the rows, P the ridge, > 0.
-    steps : int
-        1 where a row is added or removed, 2 where one is replaced.
-    beside : float
-        Root of the sum of the squared mu of the Gaussian releases, each for the same relation, >= 0.
-    uniform : bool
-        Whether P is a number times the identity.
-
-    Returns
-    -------
-    float
-        The lesser of the integral and of the Gaussian profile shifted by log(1 + max_leverage / 4).
+    The lesser of the integral and of the Gaussian profile shifted by J; ``uniform``: the ridge is one number.
 
     Examples
     --------

@@ -1,65 +1,9 @@
-r"""Privacy loss distributions: the losses of single releases, and their sums, never understated.
+"""Privacy loss distributions: the losses of single releases, and their sums, never understated.
 
-**One release.** Its privacy loss is described by its profile, the least delta at each epsilon. For a Gaussian
-release on a random sample of the rows let q be the rate, G(e; mu) the Gaussian profile and
-:math:`\gamma = e^e`. Given all that is common to two neighbouring tables, it compares mixtures of N(., 1).
-Its profile is at most, and for the worst tables equal to,
-
-* Poisson, add-remove, row removed: :math:`q\,G(\log(1 + (\gamma - 1)/q); \mu)`, row added:
-  :math:`(1 - \gamma(1 - q))\,G(\log(\gamma q / (1 - \gamma(1 - q))); \mu)`;
-* fixed size, replace-one, :math:`\gamma \ge 1`: :math:`q\,G(\log(1 + (\gamma - 1)/q); \mu)`, both ways;
-* Poisson, replace-one: that of (1 - q) N(0, 1) + q N(-mu/2, 1) against (1 - q) N(0, 1) + q N(mu/2, 1).
-
-The first two are in [1]_ and [2]_. Fixed size: a sample without row i is one with row i whose place another
-row y takes, uniformly. So they give q N(x) + (1 - q) N(y) and q N(x') + (1 - q) N(y) with the same y,
-all three at most mu apart. For :math:`\gamma \ge 1` the profile is q times that of N(x) against a mixture of
-N(x'), weight :math:`\gamma q / (\gamma - 1 + q)`, and N(y), at :math:`1 + (\gamma - 1)/q`, and profiles are
-convex. Below 1 it is the reflection :math:`1 - \gamma + \gamma h(1/\gamma)`, since tables may be swapped.
-
-Poisson, replace-one: the same with N(0) in place of N(y), at most mu/2 from x and from x'. The likelihood
-ratio of the mixture to N(x) is a sum of two log-normals, exponential martingales at the times |x' - x|^2 and
-|x|^2. Of all sums with these marginals the comonotone one, all on one line, is largest in convex order, and
-it grows with the times [3]_. So x' = -x is worst, in any number of dimensions.
-
-**Many releases.** The profile at a grid of epsilons is that of a discrete loss which is nowhere better
-("connect the dots" [4]_). Such losses add up over releases, adaptive ones too [2]_, and delta at epsilon is
-
-.. math:: \sum_{x > \epsilon} (1 - e^{\epsilon - x}) p(x), \qquad p = p_1^{*k_1} * p_2^{*k_2} * \cdots
-
-The convolutions are those of dp-accounting, by Fourier transforms. They are exact to about 1e-16 of the
-*largest* p, while deltas are far smaller, so a bound on their rounding that holds for certain is 1e-11 to
-1e-9 of probability (1e-9: 2000 releases). That much would leave nothing of a delta of 1e-9. It is therefore
-the tilted losses, of weights proportional to :math:`e^{\theta x} p_i(x)`, that are convolved, theta being
-where a Chernoff bound on delta is least. What comes back is multiplied by :math:`e^{K(\theta) - \theta x}`, K
-the sum of the log moment generating functions. An error of total size r in the tilted sum is then one of at
-most
-
-.. math:: r\,e^{K(\theta) - \theta\epsilon}\, \theta^\theta (1 + \theta)^{-1 - \theta}
-
-in delta, r times the Renyi bound itself, and that is added.
-
-*The size of r.* A fast transform of length N errs by at most :math:`g = 5 u \log_2 N` in the Euclidean norm,
-relative, and so does each of its numbers relative to the sum of the absolute values of what it adds up; u is
-2^-53. (A stage multiplies by a root of unity, at most 3.24 u, and adds: 1.3 to 4.4 u per factor of two in
-length, for radices 2 to 11.) Let weights p that add up to 1 have the transform f, their sum of k >= 2 the
-weights s. The power k of the transform is off by :math:`k |f|^{k-1}` times the error of f and by 16 k u of
-itself, and going back adds g of the result. Summed over N entries that is at most
-
-.. math:: k g N |p|_2 |s|_2^{1-1/k} + (16 k u N + g \sqrt N) |s|_2
-
-by Cauchy, Parseval and Hoelder; one percent covers all terms of second order. The product of two different
-sums p and q errs by at most :math:`3 g N \max(|p|_2, |q|_2)`. At most ``_OUTSIDE`` of the tilted sum
-lies outside of what is computed and may be missing there; what is wrapped around only adds.
-
-References
-----------
-.. [1] Balle, Barthe and Gaboardi (2018), "Privacy amplification by subsampling", NeurIPS, Theorems 8, 9.
-.. [2] Zhu, Dong and Wang (2022), "Optimal accounting of differential privacy via characteristic function",
-   AISTATS, Theorems 10 and 11: dominating pairs compose, adaptively too.
-.. [3] Dhaene, Denuit, Goovaerts, Kaas and Vyncke (2002), "The concept of comonotonicity in actuarial science
-   and finance: theory", Insurance: Mathematics and Economics 31(1).
-.. [4] Doroshenko, Ghazi, Kamath, Kumar and Manurangsi (2022), "Connect the dots: tighter discrete
-   approximations of privacy loss distributions", PoPETs 2022(4), Algorithm 1.
+Profiles of releases on samples, the sums, and what rounding adds to delta are proved in
+``loss_distribution.md``. The convolutions are those of dp-accounting. They are exact to about 1e-16 of the
+*largest* probability, and a bound on their rounding that holds for certain is 1e-11 to 1e-9: it would leave
+nothing of a delta of 1e-9. So it is tilted losses that are convolved, where rounding is relative to delta.
 """
 
 from __future__ import annotations

@@ -38,16 +38,9 @@ from dpglm.privacy.guarantee import Guarantee
 def overlapping(guarantees: Sequence[Guarantee]) -> Guarantee:
     """What a person is promised who may have one row at every site.
 
-    Parameters
-    ----------
-    guarantees : sequence of Guarantee
-        One a site, at least one, of the same relation and unit; parameters fixed before data were read.
-
-    Returns
-    -------
-    Guarantee
-        Sums that are exact and rounded up. Gaussian ones (all with a mu, asked for as GDP or zCDP) add their
-        squares of mu, at the delta they were asked for. None at all where one of them promises nothing.
+    One guarantee per site, at least one, of the same relation and unit. Sums are exact and rounded up.
+    Gaussian ones (all with a mu, asked for as GDP or zCDP) add their squares of mu, at the delta they were
+    asked for. No promise at all where one of them promises nothing.
 
     Raises
     ------
@@ -92,15 +85,7 @@ def overlapping(guarantees: Sequence[Guarantee]) -> Guarantee:
 def disjoint(guarantees: Sequence[Guarantee]) -> Guarantee:
     """What a person is promised who is at one site only, as the schema declares: the worst of the sites'.
 
-    Parameters
-    ----------
-    guarantees : sequence of Guarantee
-        One a site, at least one, of the same relation, unit and definition.
-
-    Returns
-    -------
-    Guarantee
-        The proof is in the text of this module.
+    One guarantee per site, at least one, of the same relation, unit and definition.
 
     Examples
     --------
@@ -112,9 +97,9 @@ def disjoint(guarantees: Sequence[Guarantee]) -> Guarantee:
     first = _first(guarantees)
     if len(guarantees) == 1 or _promises_nothing(first):
         return first
-    mus = [one.mu for one in guarantees if one.mu is not None]
-    rhos = [one.rho for one in guarantees if one.rho is not None]
-    same = all(one.curve == first.curve for one in guarantees)
+    mus = [guarantee.mu for guarantee in guarantees if guarantee.mu is not None]
+    rhos = [guarantee.rho for guarantee in guarantees if guarantee.rho is not None]
+    same = all(guarantee.curve == first.curve for guarantee in guarantees)
     moves = (
         "a row is replaced by another at its own site (the number of rows of each site is public, and which "
         "site somebody is at is not protected)"
@@ -123,8 +108,8 @@ def disjoint(guarantees: Sequence[Guarantee]) -> Guarantee:
     )
     return replace(
         first,
-        epsilon=max(one.epsilon for one in guarantees),
-        delta=max(one.delta for one in guarantees),
+        epsilon=max(guarantee.epsilon for guarantee in guarantees),
+        delta=max(guarantee.delta for guarantee in guarantees),
         mu=max(mus) if len(mus) == len(guarantees) else None,
         rho=max(rhos) if len(rhos) == len(guarantees) else None,
         curve=first.curve if same else (),
@@ -140,19 +125,22 @@ def disjoint(guarantees: Sequence[Guarantee]) -> Guarantee:
 def _first(guarantees: Sequence[Guarantee]) -> Guarantee:
     """The one that stands for the kind of all; they were planned for one budget."""
     assert guarantees, "at least one site"
-    kinds = {(one.definition, one.relation, one.unit, one.private, one.reason) for one in guarantees}
+    names = ("definition", "relation", "unit", "private", "reason")
+    kinds = {tuple(getattr(guarantee, name) for name in names) for guarantee in guarantees}
     assert len(kinds) == 1, "every site is asked for the same budget"
     return guarantees[0]
 
 
-def _promises_nothing(one: Guarantee) -> bool:
+def _promises_nothing(guarantee: Guarantee) -> bool:
     """Whether there are no numbers to combine: seeded ones have them and combine as if they were private."""
-    return not one.private and one.reason != "seeded"
+    return not guarantee.private and guarantee.reason != "seeded"
 
 
 def _named(guarantees: Sequence[Guarantee], rule: str) -> str:
-    return " and ".join([*dict.fromkeys(one.theorem for one in guarantees if one.theorem), rule])
+    return " and ".join(
+        [*dict.fromkeys(guarantee.theorem for guarantee in guarantees if guarantee.theorem), rule]
+    )
 
 
 def _assumed(guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for one in guarantees for text in one.assumptions))
+    return tuple(dict.fromkeys(text for guarantee in guarantees for text in guarantee.assumptions))

@@ -44,14 +44,6 @@ STEPS: dict[Relation, int] = {"add-remove": 1, "replace-one": 2}
 def gamma_epsilon(rate: float, ridge: float, *, relation: Relation) -> float:
     """The pure epsilon of noise with density exp(-rate |b|), exactly: Theorem A1.
 
-    Parameters
-    ----------
-    rate : float
-        Rate of the noise norm, > 0, sum units: the noise scale is ``1 / rate``.
-    ridge : float
-        Strong convexity, > 0, sum units.
-    relation : {"replace-one", "add-remove"}
-
     Raises
     ------
     MethodError
@@ -81,19 +73,6 @@ def mu_perturbed(scale: float, ridge: float, *, relation: Relation) -> float:
 
     ``1 / scale`` (twice that for replace-one) where ``scale**2 <= ridge / 2``; above, the certified numeric
     bound, never more than ``2 scale / ridge``. Valid for every real epsilon, so it composes.
-
-    Parameters
-    ----------
-    scale : float
-        Standard deviation of each coordinate of ``b``, > 0, sum units.
-    ridge : float
-        Strong convexity, > 0, sum units; ``inf`` for the limit of a large one.
-    relation : {"replace-one", "add-remove"}
-
-    Raises
-    ------
-    MethodError
-        If a number is not positive or the relation is unknown.
 
     Examples
     --------
@@ -186,20 +165,9 @@ def bounded_shift(max_leverage: float) -> float:
 
 
 def bounded_delta(epsilon: float, mu: float, max_leverage: float, steps: int, beside: float) -> float:
-    """A bound on delta at ``epsilon`` for losses with bounded slopes and Gaussian releases after: Theorem C.
+    """A bound on delta at any real epsilon, beside Gaussian releases of total mu ``beside``: Theorem C.
 
-    Parameters
-    ----------
-    epsilon : float
-        Any real number.
-    mu : float
-        Largest row norm over the scale of the noise, > 0.
-    max_leverage : float
-        Supremum of x' P^-1 x over the rows, P the ridge, > 0.
-    steps : int
-        1 where a row is added or removed, 2 where one is replaced.
-    beside : float
-        Root of the sum of the squared mu of the Gaussian releases, each for the same relation, >= 0.
+    ``mu`` is of one of ``steps`` rows, 1 where one is added or removed, 2 where one is replaced.
 
     Examples
     --------
@@ -208,6 +176,24 @@ def bounded_delta(epsilon: float, mu: float, max_leverage: float, steps: int, be
     """
     factor = 1.0 + max_leverage if steps == 2 else 1.0
     return min(1.0, factor * gdp_delta(epsilon - bounded_shift(max_leverage), math.hypot(steps * mu, beside)))
+
+
+def free_ridge(epsilon: float, *, relation: Relation) -> float:
+    """The least ridge at which epsilon pays for noise alone, rounded up: Theorems A1 and B.
+
+    ``1 / epsilon`` (add-remove) or ``2 / epsilon`` (replace-one), in sum units.
+
+    Raises
+    ------
+    MethodError
+        If epsilon is not positive or the relation is unknown.
+
+    Examples
+    --------
+    >>> round(free_ridge(0.5, relation="replace-one"), 6)
+    4.0
+    """
+    return steps_of(relation, epsilon=epsilon) / epsilon * (1.0 + 2.0 * SAFETY)
 
 
 def steps_of(relation: Relation, **numbers: float) -> int:

@@ -258,14 +258,14 @@ def expected_figure(
 def _drawn(record: FitRecord, *, intercept: bool = False) -> list[int]:
     """Coefficients to draw, in formula order: of many those with the clearest or the largest effects."""
     everything = list(range(len(record.names)))
-    places = [j for j in everything if intercept or record.names[j] != "Intercept"] or everything
-    if len(places) <= MOST_ROWS:
-        return places
+    candidates = [j for j in everything if intercept or record.names[j] != "Intercept"] or everything
+    if len(candidates) <= MOST_ROWS:
+        return candidates
     sizes = np.abs(record.estimates)
     if reported(record).any():
         with np.errstate(invalid="ignore", divide="ignore"):
             sizes = np.nan_to_num(np.abs(debiased(record) / standard_errors(record)), nan=-1.0)
-    return sorted(sorted(places, key=lambda j: (-float(sizes[j]), j))[:MOST_ROWS])
+    return sorted(sorted(candidates, key=lambda j: (-float(sizes[j]), j))[:MOST_ROWS])
 
 
 def _left_out(record: FitRecord, drawn: list[int], rule: str, *, intercept: bool = False) -> str:

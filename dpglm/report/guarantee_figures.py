@@ -206,8 +206,8 @@ def ledger_figure(ledger: LedgerState) -> Figure | None:
     x, y = [*x, float(len(steps))], [*y, y[-1]]
     status = [entry.status for entry in ledger.entries[first:]]
     dots = [
-        Points([k + 0.5 for k in places], [steps[k] for k in places], role, radius=3.5)
-        for role, places in (
+        Points([k + 0.5 for k in positions], [steps[k] for k in positions], role, radius=3.5)
+        for role, positions in (
             ("point", [k for k, word in enumerate(status) if word == "charged"]),
             ("hollow", [k for k, word in enumerate(status) if word != "charged"]),
         )
@@ -254,7 +254,7 @@ def bounds_figure(
     names : sequence of str, length k
         What is claimed, from top to bottom.
     bounds, claims : sequence of float, length k
-        Epsilons found and promised.
+        Lower bounds on epsilon, and the epsilons promised.
     refuted : sequence of bool, length k
         Which claims the audit contradicts.
     """
@@ -264,9 +264,9 @@ def bounds_figure(
         ("refuted", "lower bound above the claim", [k for k, wrong in enumerate(refuted) if wrong]),
     )
     bars = [
-        Bars(places, zeros[: len(places)], [bounds[k] for k in places], role, label)
-        for role, label, places in groups
-        if places
+        Bars(positions, zeros[: len(positions)], [bounds[k] for k in positions], role, label)
+        for role, label, positions in groups
+        if positions
     ]
     labels = [f"{name} (refuted)" if wrong else name for name, wrong in zip(names, refuted, strict=True)]
     return Figure(

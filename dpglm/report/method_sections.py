@@ -134,7 +134,7 @@ def _shown(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _coding_facts(record: FitRecord) -> tuple[Fact, ...]:
     """Facts of the coding and the response, which stand beside the method's description."""
-    asked = record.specification
+    specification = record.specification
     facts = [
         Fact("Factor of the rows, released", record.norm_factor),
         Fact("Residual of the solver", record.residual),
@@ -146,7 +146,11 @@ def _coding_facts(record: FitRecord) -> tuple[Fact, ...]:
         Fact("Bounds of the response, beyond which it is clipped", record.response.bounds),
         Fact("Source of randomness", record.random_source),
     ]
-    for kind, choice in (("family", asked.family), ("method", asked.method), ("penalty", asked.penalty)):
+    for kind, choice in (
+        ("family", specification.family),
+        ("method", specification.method),
+        ("penalty", specification.penalty),
+    ):
         options = tuple(f"{name} = {value}" for name, value in choice.options.items())
         facts.append(Fact(f"Options of the {kind}", options or None))
     return tuple(facts)

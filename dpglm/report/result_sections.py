@@ -41,12 +41,12 @@ INTERVAL: Final = 2.0 * 1.959964
 
 def model_and_results(record: FitRecord) -> Section:
     """Coefficients, intervals and their method, figures, what "not selected" means."""
-    private, chosen, asked = record.guarantee.private, selected(record), record.specification
+    private, chosen, specification = record.guarantee.private, selected(record), record.specification
     decisions = list(zip(mergeable(record), record.interval_decisions, strict=True))
     facts = (
         [("Penalty strength, per row", plain_number(record.strength))] if record.strength is not None else []
     )
-    facts += [("Method", shown(asked.method.name)), ("Goal", shown(asked.goal))]
+    facts += [("Method", shown(specification.method.name)), ("Goal", shown(specification.goal))]
     facts += [] if record.n_rows is None else [("Rows", count(record.n_rows))]
     facts += [(label, words if private else f"95 %, {METHOD}") for label, words in interval_facts(record)]
     content = {

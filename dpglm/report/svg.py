@@ -182,10 +182,10 @@ def _marks(drawing: Drawing, marks: tuple[Mark, ...], x: Scale, y: Scale, ends: 
     for mark in marks:
         match mark:
             case Curve():
-                places = [(x(a), y(b)) for a, b in zip(mark.x, mark.y, strict=True)]
-                drawing.path(places, mark.role)
-                for place in places if mark.dots else ():
-                    drawing.circle(*place, 3, mark.dots)
+                points = [(x(a), y(b)) for a, b in zip(mark.x, mark.y, strict=True)]
+                drawing.path(points, mark.role)
+                for point in points if mark.dots else ():
+                    drawing.circle(*point, 3, mark.dots)
             case Band():
                 upper = [(x(a), y(b)) for a, b in zip(mark.x, mark.high, strict=True)]
                 lower = [(x(a), y(b)) for a, b in zip(mark.x, mark.low, strict=True)]

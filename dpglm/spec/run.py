@@ -13,8 +13,7 @@ from dpglm.data.coding.design import Design
 from dpglm.data.coding.response import BinaryResponse, Response
 from dpglm.ledger.ledger import Entry, Ledger
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.methods.base import Estimate, Problem
-from dpglm.methods.response_scale import to_response_scale
+from dpglm.methods.base import Estimate, Problem, to_response_scale
 from dpglm.postprocessing.record import FitRecord, ResponseFacts
 from dpglm.postprocessing.spending import LedgerLine, LedgerState, parallel_lines
 from dpglm.privacy.guarantee import Guarantee
@@ -66,7 +65,7 @@ class Run:
         """Take what was planned from the ledger; its state right afterwards."""
         if ledger is None:
             return None
-        entry = ledger.charge(self.guarantee, what=self.plan.what)
+        entry = ledger.charge(self.guarantee, what=self.plan.what, plan=self.plan.fingerprint)
         return ledger_state(ledger, entry)
 
     def solve(self, noise: NoiseSource) -> Estimate:

@@ -235,4 +235,4 @@ def _charge(
             (run.guarantee, f"{run.plan.what} at site {site!r}")
             for run, site in zip(runs, sites, strict=True)
         ]
-    return ledger_state(ledger, ledger.charge_all(charges)[-1])
+    return ledger_state(ledger, ledger.charge_all(charges, plan=runs[0].plan.fingerprint)[-1])

@@ -11,17 +11,9 @@ TINIEST = 2.0**-60  # chances below are not told apart: their reciprocals may no
 
 
 def coefficient(value: float | None) -> str:
-    """A coefficient, standard error or interval end with four significant digits.
+    """A coefficient, standard error or interval end with four significant digits; ``"-"`` where absent.
 
-    Parameters
-    ----------
-    value : float or None
-        None and values that are not finite are absent.
-
-    Returns
-    -------
-    str
-        ``"-"`` where absent; an exact zero is ``"0"``, so that it cannot be taken for a small number.
+    An exact zero is ``"0"``, so that it cannot be taken for a small number.
 
     Examples
     --------

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import dpglm
-from dpglm.ledger import log as journal
+from dpglm.ledger import log
 from dpglm.privacy.guarantee import Guarantee
 
 ROOT = Path(dpglm.__file__).parents[1]
 
 OPENING: Mapping[str, Any] = {
-    "format": journal.FORMAT,
+    "format": log.FORMAT,
     "ledger": "00",
     "when": "2024-01-01T00:00:00Z",
     "dataset": "ward-7",
@@ -51,18 +51,18 @@ def forged(path: Path, opening: Mapping[str, Any] | str, *entries: Mapping[str, 
     def text(line: Mapping[str, Any] | str) -> str:
         return line if isinstance(line, str) else json.dumps(line)
 
-    lines: list[journal.Line] = []
+    lines: list[log.Line] = []
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous = OFF")  # a test need not survive a power cut
     connection.execute("BEGIN")
-    for statement in (*journal.TABLES, *journal.TRIGGERS):
+    for statement in (*log.TABLES, *log.TRIGGERS):
         connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {journal.APPLICATION_ID}")
+    connection.execute(f"PRAGMA application_id = {log.APPLICATION_ID}")
     connection.execute("INSERT INTO head VALUES (0, 0, '')")
     for said in (opening, *entries):
-        lines.append(journal._next(lines, text(said)))
-        journal._insert(connection, lines[-1])
-        journal._advance(connection, lines[-1])
+        lines.append(log._next(lines, text(said)))
+        log._insert(connection, lines[-1])
+        log._advance(connection, lines[-1])
     connection.execute("COMMIT")
     connection.close()
     return path

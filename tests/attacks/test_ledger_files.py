@@ -13,10 +13,10 @@ import pytest
 
 import dpglm
 from dpglm.errors import BudgetExceeded, LedgerError, PrivacyError
-from dpglm.ledger import log as journal
-from dpglm.ledger import records as book
+from dpglm.ledger import log, records
 from dpglm.ledger.ledger import Ledger
 from tests.attacks.ledgers import pure, ran
+from tests.effort import quick
 from tests.test_bad_input import SCHEMA, private_rows
 
 
@@ -76,14 +76,14 @@ def test_a_file_replaced_amid_a_charge_pays_for_no_release(
 ) -> None:
     older = ledger.path.with_name("older")
     shutil.copy(ledger.path, older)
-    work = getattr(journal, step)
+    work = getattr(log, step)
 
     def swapped(connection: sqlite3.Connection, *rest: object) -> None:
         if older.exists():
             os.replace(older, ledger.path)
         work(connection, *rest)
 
-    monkeypatch.setattr(journal, step, swapped)
+    monkeypatch.setattr(log, step, swapped)
     with pytest.raises(LedgerError):
         fit_with(ledger)  # UnreadFrame: had rows been read, this were an AssertionError
     assert Ledger(ledger.path).spent.epsilon == 1.0
@@ -167,15 +167,15 @@ def test_an_old_rollback_journal_put_back_is_seen_like_an_older_copy(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     side, kept = ledger.path.with_name(ledger.path.name + "-journal"), []
-    advance = journal._advance
+    advance = log._advance
 
-    def copied(connection: sqlite3.Connection, line: journal.Line) -> None:
+    def copied(connection: sqlite3.Connection, line: log.Line) -> None:
         advance(connection, line)
         connection.execute("PRAGMA cache_size = 1")
         kept.append(side.read_bytes())
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "_advance", copied)
+        patch.setattr(log, "_advance", copied)
         ledger.charge(pure(1.0), what="y ~ z")
     head = ledger.head
     assert kept[0]
@@ -208,7 +208,7 @@ except LedgerError as error:
 """
 
 
-@pytest.mark.parametrize("room", [0, 100, 600])
+@pytest.mark.parametrize("room", quick([0, 100, 600], 100))
 def test_a_disk_without_room_for_the_charge_pays_for_no_release(ledger: Ledger, room: int) -> None:
     pytest.importorskip("resource")
     told = ran(FULL_DISK, ledger.path, room)
@@ -231,7 +231,7 @@ def test_a_clock_that_goes_backwards_changes_no_order_and_no_sum(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for year in (2031, 1970, 9999, 1):
-        monkeypatch.setattr(book, "_now", lambda: datetime(year, 1, 1, tzinfo=UTC).isoformat())  # noqa: B023
+        monkeypatch.setattr(records, "_now", lambda: datetime(year, 1, 1, tzinfo=UTC).isoformat())  # noqa: B023
         ledger.charge(pure(0.25), what=f"in {year}")
     assert [entry.index for entry in ledger.entries] == [1, 2, 3, 4, 5]
     assert Ledger(ledger.path, head=ledger.entries[0].hash).spent.epsilon == 2.0

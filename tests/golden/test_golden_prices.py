@@ -6,7 +6,8 @@ from tests.golden.prices import KEPT, differences, written
 
 
 def test_prices_are_what_they_were() -> None:
-    assert not differences(written(), KEPT.read_text(encoding="utf-8")), "see `make golden`"
+    apart = differences(written(), KEPT.read_text(encoding="utf-8"))
+    assert not apart, "\n".join(["see `make golden`", *(f"{now}\n   was {before}" for now, before in apart)])
 
 
 def test_a_change_of_a_hundred_thousandth_is_seen_and_one_of_rounding_is_not() -> None:

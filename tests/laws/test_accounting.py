@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from dpglm.errors import MethodError
 from dpglm.privacy.accountant import basic_composition, compose
-from dpglm.privacy.calibration import Calibration, free_ridge
+from dpglm.privacy.calibration import Calibration
 from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.privacy.theorems import free_ridge, gamma_epsilon, mu_perturbed, perturbed_profile
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 Relation = Literal["add-remove", "replace-one"]
@@ -152,7 +152,7 @@ def test_gaussian_dp_noise_keeps_its_mu(mu: float, fraction: float, relation: Re
     assert steps / mu <= scale <= (1.0 if fraction > 1.0 else math.inf) * steps / mu * (1.0 + 1e-8)
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 @settings(max_examples=15)
 @given(st.lists(EVENTS, min_size=1, max_size=4), EVENTS, spread(1e-5, 1e-2))
 def test_compositions_are_monotone_symmetric_and_never_worse_than_sums(

@@ -26,6 +26,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 from dpglm.typing import FloatMatrix
+from tests.effort import quick
 
 Law = Literal["gaussian", "gamma"]
 LAWS: tuple[Law, ...] = ("gaussian", "gamma")
@@ -70,7 +71,10 @@ def minimiser(law: Law, claimed: float | None, **more: Any) -> PerturbedMinimise
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "claimed"), [("gaussian", None), ("gaussian", 1.0), ("gamma", None)])
+@pytest.mark.parametrize(
+    ("law", "claimed"),
+    quick([("gaussian", None), ("gaussian", 1.0), ("gamma", None)], ("gaussian", None), ("gamma", None)),
+)
 def test_a_minimiser_is_tilted_and_blurred_by_its_scales(law: Law, claimed: float | None) -> None:
     tilts = -0.5 * drawn(minimiser(law, claimed), 2, 1500)  # the ridge's score balances the tilt
     blurs = drawn(minimiser(law, claimed, scale=1e-7, residual_noise_scale=SCALE), 2, 1500)
@@ -86,7 +90,9 @@ def test_a_minimiser_is_tilted_and_blurred_by_its_scales(law: Law, claimed: floa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("span", [free(3), tied()], ids=["free", "tied"])
+@pytest.mark.parametrize(
+    "span", [pytest.param(free(3), marks=pytest.mark.audit), tied()], ids=["free", "tied"]
+)
 def test_the_curvature_has_noise_of_its_scale_in_every_free_direction(law: Law, span: Span) -> None:
     found = drawn(Information(BINOMIAL, SCALE, law, span), 3, 2000, np.zeros(3)).reshape(-1, 3, 3)
     np.testing.assert_allclose(found, found.transpose(0, 2, 1))
@@ -99,7 +105,9 @@ def test_the_curvature_has_noise_of_its_scale_in_every_free_direction(law: Law, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("span", [free(2), tied()], ids=["free", "tied"])
+@pytest.mark.parametrize(
+    "span", [pytest.param(free(2), marks=pytest.mark.audit), tied()], ids=["free", "tied"]
+)
 def test_moments_have_noise_of_their_scale_over_their_weights(law: Law, span: Span) -> None:
     size, weights = span.size, (0.8, 1.5, 0.7, 0.4)
     release = SecondMoments(span, law, SCALE, *weights)

@@ -295,19 +295,6 @@ def test_half_thresholding_jumps_at_its_threshold():
         assert above == pytest.approx(t ** (2 / 3), rel=1e-7)
 
 
-def test_reweighted_iteration_solves_its_own_strength_not_twice_it():
-    v = np.array([2.0, -3.0, 0.1])
-    closed = penalties["l1/2"](strength=1.0).prox(v, 1.0)
-    local = penalties["l1/2"](strength=1.0, reweighted=True, smoothing=1e-6).prox(v, 1.0)
-    doubled = penalties["l1/2"](strength=2.0).prox(v, 1.0)
-    np.testing.assert_allclose(local, closed, atol=2e-4)  # 10 rounds, each at least halving the error or so
-    assert np.abs(local - doubled).max() > 0.1
-    # Between the points where a non-zero local minimiser appears and where it is global, it is kept.
-    between = penalties["l1/2"](strength=1.0, reweighted=True).prox(np.array([1.45]), 1.0)
-    assert between[0] > 0.5
-    assert penalties["l1/2"](strength=1.0).prox(np.array([1.45]), 1.0)[0] == 0.0
-
-
 @other_penalty
 @pytest.mark.parametrize("extra", [{}, {"weights": (0.5, 1.0, 3.0)}])
 def test_no_random_point_beats_a_prox_with_weights_and_scales(name, extra):
@@ -429,7 +416,6 @@ def test_group_derivatives_are_those_of_the_value():
         ("scad", {"scale": 0.0}),
         ("mcp", {"gamma": 1.0}),
         ("mcp", {"scale": (1.0, -1.0)}),
-        ("l1/2", {"smoothing": 0.0}),
         ("l1/2", {"weights": (1.0, -1.0)}),
         ("adaptive_l1", {"weights": "heavy"}),
         ("adaptive_l1", {"weights": (math.inf,)}),

@@ -15,7 +15,7 @@ from dpglm.glm.families import families
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties import penalties
 from dpglm.glm.penalties.base import Penalty
-from dpglm.glm.penalties.l_half import LHalf
+from dpglm.glm.penalties.lq import LHalf
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.optim.admm import default_augmentation, lipschitz, minimise_by_admm

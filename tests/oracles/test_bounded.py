@@ -155,7 +155,7 @@ def test_two_corners_cost_no_more_than_one_interval() -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("length", [1.0, 0.5])
+@pytest.mark.parametrize("length", quick([1.0, 0.5], 0.5))
 def test_claims_are_never_exceeded_at_any_ridge(relation: Relation, length: float) -> None:
     """Short rows with all of the leverage, beside releases that always differ by nu, at real epsilons."""
     steps, highest = STEPS[relation], 0.0
@@ -261,7 +261,7 @@ def test_pure_claims_are_never_exceeded_and_a_fifth_less_noise_is_caught(relatio
         assert worst[1.25] > epsilon * (1.0 - 0.01)
 
 
-@pytest.mark.parametrize("angle", [0.0, 0.6, math.pi / 2, 2.3, math.pi])
+@pytest.mark.parametrize("angle", quick([0.0, 0.6, math.pi / 2, 2.3, math.pi], 0.6, math.pi))
 def test_two_dimensional_claims_are_never_exceeded(angle: float) -> None:
     """A row replaced by one at an angle, or left out, no common records: w = -b0 / ridge."""
     scale, max_leverage = 2.0, 0.5

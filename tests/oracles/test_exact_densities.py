@@ -21,10 +21,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from dpglm.privacy.calibration import free_ridge
 from dpglm.privacy.gdp import gdp_mu, gdp_profile
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.privacy.theorems import free_ridge, gamma_epsilon, mu_perturbed, perturbed_profile
 from tests.calibrated import gamma_rate, gaussian_scale, theorem
+from tests.effort import quick
 
 Array = NDArray[np.float64]
 Relation = Literal["add-remove", "replace-one"]
@@ -179,7 +179,7 @@ def test_gaussian_claims_are_never_exceeded(relation: Relation) -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("fraction", [1.0, 0.5, 0.3])
+@pytest.mark.parametrize("fraction", quick([1.0, 0.5, 0.3], 0.3))
 def test_calibrated_noise_keeps_its_delta(relation: Relation, fraction: float) -> None:
     for epsilon, delta in ((0.1, 1e-6), (1.0, 1e-6), (4.0, 1e-6), (1.0, 1e-2)):
         ridge = fraction * free_ridge(epsilon, relation=relation)
@@ -201,7 +201,7 @@ def test_theorem_b_with_a_fifth_less_noise_is_caught(relation: Relation) -> None
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("part", [1.0, 0.25])
+@pytest.mark.parametrize("part", quick([1.0, 0.25], 0.25))
 def test_gdp_claims_hold_at_every_real_epsilon_and_a_fifth_less_noise_is_caught(
     relation: Relation, part: float
 ) -> None:
@@ -242,7 +242,7 @@ POWER = {
 }
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), list(POWER))
+@pytest.mark.parametrize(("epsilon", "delta"), quick(POWER, (1.0, 1e-6)))
 def test_the_attack_sees_a_ridge_cut_too_far(epsilon: float, delta: float) -> None:
     scale = 1.0 / gdp_mu(epsilon, delta)
     for fraction, expected in POWER[epsilon, delta].items():
@@ -255,8 +255,8 @@ def test_the_attack_sees_a_ridge_cut_too_far(epsilon: float, delta: float) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("angle", [0.6, math.pi / 2, math.pi])
-@pytest.mark.parametrize("fraction", [1.0, 0.3])
+@pytest.mark.parametrize("angle", quick([0.6, math.pi / 2, math.pi], 0.6, math.pi))
+@pytest.mark.parametrize("fraction", quick([1.0, 0.3], 0.3))
 def test_two_dimensional_claims_are_never_exceeded(angle: float, fraction: float) -> None:
     """One row replaced by another at an angle, no common records: w = -b0 / ridge."""
     epsilon, delta = 1.0, 1e-4

@@ -23,10 +23,9 @@ from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.prior_scales import interval_model
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
-from dpglm.methods.base import Estimate, Method, Problem
+from dpglm.methods.base import Estimate, Method, Problem, to_response_scale
 from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate
-from dpglm.methods.response_scale import to_response_scale
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.gdp import gdp_mu
 from studies.real_tables import quoted, require

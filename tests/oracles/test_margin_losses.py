@@ -12,8 +12,7 @@ from sklearn.svm import LinearSVC
 import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
-from dpglm.glm.families.huber_svm import HuberSvm
-from dpglm.glm.families.softplus_hinge import SoftplusHinge
+from dpglm.glm.families.margin import HuberSvm, SoftplusHinge
 from dpglm.glm.penalties.l1 import L1
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.minimise import minimise

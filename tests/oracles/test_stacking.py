@@ -377,6 +377,7 @@ fit.report(Path(out).with_suffix(".html"))
 """
 
 
+@pytest.mark.audit
 def test_two_organisations_share_a_file_and_nothing_else(tmp_path: Path) -> None:
     """Two processes, two folders, two ledgers; only the JSON is copied."""
     script = ORGANISATION % (FORMULA, SCHEMA.to_dict())

@@ -140,7 +140,9 @@ def watched(
         stack.enter_context(_logging(seen.logged))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
-        stack.enter_context(mock.patch("dpglm.api.noise_of", side_effect=lambda seed: Replayed(seen.drawn)))
+        stack.enter_context(
+            mock.patch("dpglm.spec.plan.noise_of", side_effect=lambda seed: Replayed(seen.drawn))
+        )
         stack.enter_context(mock.patch("dpglm.ledger.records._now", return_value=NOW))
         stack.enter_context(mock.patch.object(tqdm.auto, "tqdm", _bar(seen.steps)))
         _patch_readers(stack, seen, swapped)

@@ -30,7 +30,7 @@ def pair(
     """Both runs, the second one handed the released numbers of the first where ``swap``."""
 
     def then(fit: Any) -> Any:
-        return everything(fit, plots=plots) if swap else sorted(vars(fit))
+        return everything(fit, plots=plots) if swap else sorted(vars(fit._record))
 
     one = watched(lambda: study.fit(first), then, trace=trace)
     other = watched(lambda: study.fit(second), then, swapped=one.answers if swap else None, trace=trace)

@@ -17,7 +17,7 @@ from dpglm.data.schema.variables import Numeric
 from dpglm.errors import StoreError
 from dpglm.methods.objective import Objective
 from dpglm.spec.sites import is_sites
-from tests.replay.recorder import differences, watched
+from tests.replay.recorder import Seen, differences, watched
 from tests.replay.studies import Study, everything
 from tests.replay.test_frames import ODD_ROW, SOUND_ROW, dressed
 
@@ -109,17 +109,30 @@ LEAKS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
-@pytest.mark.parametrize("kind", LEAKS)
-def test_a_planted_leak_is_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+STUDY = Study(budget="approximate")
+
+
+def odd_pair() -> tuple[Any, Any]:
     table = [SOUND_ROW] * 4
     first, second = dressed("objects", [*table, SOUND_ROW], [*table, ODD_ROW])
-    study = Study(budget="approximate")
-    honest = watched(lambda: study.fit(first), everything)
-    same = watched(lambda: study.fit(second), everything, swapped=honest.answers)
-    assert not differences(honest.public(), same.public())
+    return first, second
+
+
+@pytest.fixture(scope="module")
+def honest() -> Seen:
+    first, second = odd_pair()
+    found = watched(lambda: STUDY.fit(first), everything)
+    same = watched(lambda: STUDY.fit(second), everything, swapped=found.answers)
+    assert not differences(found.public(), same.public())
+    return found
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_a_planted_leak_is_seen(kind: str, honest: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = odd_pair()
     LEAKS[kind](monkeypatch)
-    one = watched(lambda: study.fit(first), everything)
-    other = watched(lambda: study.fit(second), everything, swapped=one.answers or honest.answers)
+    one = watched(lambda: STUDY.fit(first), everything)
+    other = watched(lambda: STUDY.fit(second), everything, swapped=one.answers or honest.answers)
     found = {line.split(" at ")[0].split(":")[0] for line in differences(one.public(), other.public())}
     assert kind.split(" ")[0] in found, found
 

@@ -83,9 +83,7 @@ class CodedModel:
         SchemaError
             The table cannot be opened or lacks a column.
         """
-        source = open_source(data)
-        source.require((self.model.response, *self.encoder.columns))
-        return Design(source, self.schema, self.encoder, self.response)
+        return Design(open_source(data), self.schema, self.encoder, self.response)
 
     def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
         """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""

@@ -13,7 +13,7 @@ from dpglm.data.schema.levels import shown
 from dpglm.errors import SchemaError
 
 SIZE_LIMIT: Final = 2**20
-# Which plain scalars are no texts: those that mean the same in YAML 1.1 and 1.2, and to a reader.
+# Which plain scalars are not text: those that mean the same in YAML 1.1 and 1.2, and to a reader.
 _SCALARS: Final = {
     "tag:yaml.org,2002:bool": ("true|True|TRUE|false|False|FALSE", "tTfF"),
     "tag:yaml.org,2002:int": ("[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),

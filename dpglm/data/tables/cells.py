@@ -294,7 +294,7 @@ def _is_text(kind: Any) -> bool:
 def _arrow_text_cells(array: Any) -> Cells:
     import pyarrow as pa
 
-    # As bytes: a column marked as text may hold bytes that are no UTF-8.
+    # As bytes: a column marked as text may hold bytes that are not UTF-8.
     encoded = array.cast(pa.large_binary()).dictionary_encode()
     cells = [cell_of(value) for value in encoded.dictionary.to_pylist()]
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)

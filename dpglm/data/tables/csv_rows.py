@@ -2,11 +2,11 @@
 
 The C parser of pandas reads whole chunks; what a single line could do to its neighbours is repaired before:
 
-* a row is what stands between two line feeds; a line that is empty is no row;
+* a row is what stands between two line feeds; an empty line is not a row;
 * a field may stand in double quotes, doubled inside; in a line whose quotes do not pair (a field that
   spans two lines, an inch sign) the quote characters are dropped;
 * a carriage return before the line feed belongs to the line end; NUL becomes the replacement character,
-  as bytes do that are no UTF-8;
+  as do bytes that are not UTF-8;
 * fields that a line lacks are missing, fields beyond the header's are ignored;
 * an empty field is a missing value, and nothing else is: ``NA`` and ``None`` are texts, which a
   categorical column may have as levels and a numeric column takes for missing.
@@ -154,7 +154,7 @@ def _header_of(line: bytes) -> tuple[str, ...]:
     try:
         names = tuple(next(csv.reader([text])))
     except csv.Error:
-        raise _header_error("a first line that is no CSV, or a name longer than 131072 characters") from None
+        raise _header_error("a first line that is not CSV, or a name longer than 131072 characters") from None
     # Without a header line the first row would be printed as names: refuse, and print nothing of it.
     if not np.isnan(numbers_of_texts(names)).all():
         raise _header_error("a number in the first line of the CSV file")

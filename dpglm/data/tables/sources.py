@@ -118,7 +118,7 @@ def _parquet_error(found: str) -> SchemaError:
 class CsvSource(Source):
     """A CSV file, plain or gzipped, UTF-8, comma-separated, with a header line; read in chunks of lines.
 
-    What a row is, and what becomes of lines that are no CSV, says :mod:`dpglm.data.tables.csv_rows`.
+    :mod:`dpglm.data.tables.csv_rows` says what a row is, and what becomes of lines that are not CSV.
     """
 
     def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -140,7 +140,7 @@ class CsvSource(Source):
             try:
                 frame = parse_lines(lines, width=width, positions=positions, floats=floats)
             except ValueError:
-                # Some field is no number. Columns that hold one are read as text from here on: slower, and
+                # Some field is not a number. Columns that hold one are read as text from here on: slower, and
                 # equal to the last bit.
                 frame = parse_lines(lines, width=width, positions=positions, floats=())
                 texts = {position: frame[position].dropna().unique() for position in floats}
@@ -227,7 +227,7 @@ def _source_of(data: object) -> Source:
 
 
 def _arrow_table(data: Any) -> Any:
-    """The Arrow table of a foreign frame; None where it is no frame."""
+    """The Arrow table of a foreign frame; None where it is not a frame."""
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         import pyarrow as pa
 

@@ -27,11 +27,6 @@ class AdaptiveL1(Separable):
     weights : sequence of float, or None
         One for each penalised coefficient, >= 0; 0 leaves a coefficient free.
 
-    Raises
-    ------
-    MethodError
-        If ``strength`` or a weight is not a finite number >= 0.
-
     References
     ----------
     .. [1] Zou (2006), "The adaptive lasso and its oracle properties", JASA 101(476).

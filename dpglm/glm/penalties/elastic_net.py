@@ -16,13 +16,7 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 @dataclass(frozen=True)
 class LassoRidge(Penalty):
-    """``strength * (share * sum |b_j| + (1 - share) / 2 * sum b_j^2)``; subclasses say what they share out.
-
-    Raises
-    ------
-    MethodError
-        If ``strength`` is not a finite number >= 0.
-    """
+    """``strength * (share * sum |b_j| + (1 - share) / 2 * sum b_j^2)``, shared out by subclasses."""
 
     convex: ClassVar[bool] = True
 

@@ -19,11 +19,6 @@ class L1(LassoRidge):
     strength : float or None
         Weight, >= 0, per row, on the scaled coefficients: scikit-learn's ``C`` is ``1 / (n * strength)``.
 
-    Raises
-    ------
-    MethodError
-        If ``strength`` is not a finite number >= 0.
-
     References
     ----------
     .. [1] Tibshirani (1996), "Regression shrinkage and selection via the lasso", JRSS B 58(1).

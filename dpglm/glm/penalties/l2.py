@@ -1,4 +1,4 @@
-"""The ridge penalty."""
+"""The ridge penalty, and no penalty at all."""
 
 from __future__ import annotations
 
@@ -18,11 +18,6 @@ class L2(LassoRidge):
     ----------
     strength : float or None
         Weight, >= 0, per row, on the scaled coefficients; mind the factor 1/2.
-
-    Raises
-    ------
-    MethodError
-        If ``strength`` is not a finite number >= 0.
 
     References
     ----------
@@ -45,3 +40,31 @@ class L2(LassoRidge):
     @property
     def ridge_weight(self) -> float:
         return self.weight
+
+
+@penalties.register("none")
+@dataclass(frozen=True)
+class NoPenalty(LassoRidge):
+    """The penalty that is zero everywhere: plain maximum likelihood.
+
+    Parameters
+    ----------
+    strength : float or None
+        Kept for the common interface; any strength times nothing is nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NoPenalty().prox(np.array([-3.0, 0.5]), step=1.0)
+    array([-3. ,  0.5])
+    """
+
+    name: ClassVar[str] = "none"
+
+    @property
+    def l1_weight(self) -> float:
+        return 0.0
+
+    @property
+    def ridge_weight(self) -> float:
+        return 0.0

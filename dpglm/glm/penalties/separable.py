@@ -29,11 +29,6 @@ class Separable(Penalty):
     weights : sequence of float, or None
         Adaptive weights, >= 0, one for each penalised coefficient; each multiplies ``strength``.
         None is one everywhere.
-
-    Raises
-    ------
-    MethodError
-        If ``strength`` or a weight is not a finite number >= 0.
     """
 
     weights: tuple[float, ...] | None = field(default=None, kw_only=True)

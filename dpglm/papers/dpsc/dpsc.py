@@ -11,13 +11,12 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.none import NoPenalty
+from dpglm.glm.penalties.l2 import NoPenalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
-from dpglm.methods.gdp_ridge import gdp_ridge
 from dpglm.methods.iterated import (
     bound_penalty,
     declared_rows,
@@ -30,14 +29,14 @@ from dpglm.methods.iterated import (
     require_positive,
     require_steps,
 )
-from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
 from dpglm.optim.quadratic import minimise_quadratic
 from dpglm.papers.dpsc.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate, free_ridge
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.gdp import SAFETY
-from dpglm.privacy.theorems import bounded_shift
+from dpglm.privacy.theorems import bounded_shift, free_ridge
 from dpglm.typing import FloatVector
 
 # Iterations: pure noise grows with their number, Gaussian noise with its root.

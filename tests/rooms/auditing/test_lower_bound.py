@@ -25,6 +25,7 @@ def test_a_bound_on_a_probability_fails_as_seldom_as_stated() -> None:
     assert clopper_pearson(10, 10, 0.01)[1] == 1.0
 
 
+@pytest.mark.audit
 def test_a_fair_claim_is_seldom_refuted_whatever_is_learned() -> None:
     """At a failure probability of .05 each of 200 audits of an exact claim; Laplace noise of epsilon 1."""
     refuted = 0

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from dpglm.curator.permit import Permit
+from dpglm.curator.curator import Permit
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import PermitError, PrivacyError
 from dpglm.mechanisms.base import Release, Rows, WorstCase

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpglm.errors import BudgetExceeded, LedgerError
-from dpglm.ledger import log as journal
+from dpglm.ledger import log
 from dpglm.ledger.ledger import Ledger
 from dpglm.privacy.guarantee import Guarantee
 
@@ -42,7 +42,7 @@ def race(epsilon: str) -> None:
 
 def killed(path: str, step: str, moment: str, nth: str) -> None:
     """Make or open a ledger and charge it three times; die at the nth passage of one step."""
-    owner = os if step == "link" else journal
+    owner = os if step == "link" else log
     passages = 0
 
     def wrapped(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +72,7 @@ def steadily(path: str, charges: str) -> None:
 
 def careless(path: str) -> None:
     """The broken twin: releases without waiting for the charge to be on disk."""
-    journal._commit = lambda connection: None
+    log._commit = lambda connection: None
     steadily(path, "1")
 
 

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import BudgetExceeded, DpglmError, LedgerError, PrivacyError
-from dpglm.ledger import log as journal
-from dpglm.ledger import records as book
+from dpglm.ledger import log, records
 from dpglm.ledger.ledger import Balance, Charge, Ledger
 from dpglm.ledger.log import TABLES, TRIGGERS
 from dpglm.ledger.odometer import PrivacyFilter
@@ -164,7 +163,7 @@ def test_ten_tenths_fill_a_budget_of_one_and_no_eleventh_fits(path: Path) -> Non
 
 
 def test_a_file_that_is_there_is_not_made_again(path: Path) -> None:
-    kept = journal.Journal(path)
+    kept = log.Log(path)
     assert kept.create("first")
     assert not kept.create("second")
     assert [line.content for line in kept.read()] == ["first"]
@@ -447,8 +446,8 @@ def test_a_ledger_changed_behind_its_back_is_refused(ledger: Ledger, statements:
 
 @pytest.mark.parametrize("position", [0, 2, 3, 4])
 def test_a_forged_line_whose_own_hash_is_right_breaks_what_follows(ledger: Ledger, position: int) -> None:
-    lines = journal.Journal(ledger.path).read()
-    forged = journal._next(lines[:position], lines[position].content.replace("e", "E"))
+    lines = log.Log(ledger.path).read()
+    forged = log._next(lines[:position], lines[position].content.replace("e", "E"))
     tamper(
         ledger.path,
         f"UPDATE entries SET content = '{forged.content}', "
@@ -580,7 +579,7 @@ def test_lines_that_mean_nothing_are_refused_though_their_chain_is_whole(ledger:
     for content in ("{}", "[]", "words", '{"epsilon": "nan"}'):
         copy = ledger.path.with_name(f"{len(content)}")
         copy.write_bytes(ledger.path.read_bytes())
-        journal.Journal(copy).append(lambda _: content)  # noqa: B023, run at once
+        log.Log(copy).extend(lambda _: [content])  # noqa: B023, run at once
         with pytest.raises(LedgerError, match="say nothing about a budget") as error:
             Ledger(copy)
         told(error)
@@ -614,7 +613,7 @@ def test_nobody_charges_between_the_check_and_the_writing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = Ledger(path, 1.0), Ledger(path)
-    monkeypatch.setattr(journal, "BUSY_SECONDS", 0.0)
+    monkeypatch.setattr(log, "BUSY_SECONDS", 0.0)
     admits, errors = PrivacyFilter.admits, []
 
     def interrupted(self: PrivacyFilter, cost: Balance) -> bool:
@@ -643,7 +642,7 @@ def test_a_disk_that_fails_is_told_and_charges_nothing(
 
     before = ledger.head
     with monkeypatch.context() as patch:
-        patch.setattr(journal, step, fail)
+        patch.setattr(log, step, fail)
         with pytest.raises(LedgerError) as error:
             ledger.charge(pure(0.1), what="y ~ x")
         told(error)
@@ -651,13 +650,13 @@ def test_a_disk_that_fails_is_told_and_charges_nothing(
 
 
 def test_an_interrupt_keeps_the_chain_whole(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = journal._commit
+    commit = log._commit
 
     def late(connection: sqlite3.Connection) -> None:
         commit(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(journal, "_commit", late)
+    monkeypatch.setattr(log, "_commit", late)
     with pytest.raises(KeyboardInterrupt):
         ledger.charge(pure(0.1), what="y ~ x")
     assert ledger.spent.epsilon == 0.4  # budget lost, never privacy
@@ -678,13 +677,14 @@ def test_the_frame_holds_every_entry(ledger: Ledger) -> None:
         "mu",
         "relation",
         "unit",
+        "plan",
         "hash",
     ]
     assert list(frame["what"]) == [entry.what for entry in ledger.entries]
 
 
 def test_the_frame_of_an_empty_ledger_has_its_columns(path: Path) -> None:
-    assert Ledger(path, 1.0).to_frame().shape == (0, 9)
+    assert Ledger(path, 1.0).to_frame().shape == (0, 10)
 
 
 def test_the_state_is_plain_and_can_be_taken_as_of_an_entry(ledger: Ledger) -> None:
@@ -699,18 +699,18 @@ def test_the_state_is_plain_and_can_be_taken_as_of_an_entry(ledger: Ledger) -> N
         "remaining_delta": 9e-6,
     }
     assert [sorted(line) for line in state["entries"]] == [
-        ["delta", "epsilon", "mu", "status", "what", "when"]
+        ["delta", "epsilon", "mu", "plan", "status", "what", "when"]
     ]
     assert len(ledger.state()["entries"]) == 4
 
 
-def test_a_book_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(path: Path) -> None:
+def test_the_records_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(path: Path) -> None:
     ledger = Ledger(path, 1.0)
     heads = []
     for _ in range(3):
         ledger.charge(pure(0.1), what="y ~ x")
         heads.append(ledger.head)
-    now = ledger._book()
+    now = ledger._records()
     for entry, head in zip(ledger.entries, heads, strict=True):
         then = now.until(entry)
         assert then.entries[-1] == entry
@@ -719,7 +719,7 @@ def test_a_book_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(path: P
 
 
 def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "_now", lambda: "2024-02-29T12:00:00Z")
+    monkeypatch.setattr(records, "_now", lambda: "2024-02-29T12:00:00Z")
     ledger = Ledger(path, (1.0, 1e-5), dataset="<ward>")
     ledger.charge(approximate(0.5, 1e-6), what="y  ~\n x")
     assert str(ledger) == (
@@ -733,6 +733,22 @@ def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pyte
 
 
 def test_two_ledgers_never_share_a_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "_now", lambda: "2024-02-29T12:00:00Z")
+    monkeypatch.setattr(records, "_now", lambda: "2024-02-29T12:00:00Z")
     heads = [Ledger(tmp_path / str(k), 1.0, dataset="same").head for k in range(3)]
     assert all(one != other for one, other in itertools.combinations(heads, 2))
+
+
+def test_a_line_holds_the_fingerprint_of_its_plan_and_old_lines_have_none(path: Path) -> None:
+    ledger = Ledger(path, (3.0, 1e-5))
+    ledger.charge(pure(1.0), what="y ~ x")
+    charged = ledger.charge(pure(1.0), what="y ~ z", plan="0af3")
+    both = ledger.charge_all([(pure(0.1), "here"), (pure(0.1), "there")], plan="77")
+    plans = ["", "0af3", "77", "77"]
+    assert [entry.plan for entry in ledger.entries] == plans
+    assert ledger.to_frame()["plan"].tolist() == plans
+    assert [line["plan"] for line in ledger.state()["entries"]] == plans
+    assert (charged.plan, both[0].plan) == ("0af3", "77")
+    assert '"plan"' not in log.Log(ledger.path).read()[1].content  # as lines were before plans were kept
+    with pytest.raises(LedgerError, match="fingerprint"):
+        ledger.charge(pure(0.1), what="y ~ x", plan="a plan")
+    assert len(ledger.entries) == 4

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import PrivacyError
-from dpglm.ledger import records as book
+from dpglm.ledger import records
 from dpglm.ledger.ledger import Ledger
 from dpglm.ledger.odometer import Balance
 from dpglm.privacy.accountant import compose
@@ -96,13 +96,15 @@ def test_a_loss_too_large_for_sums_is_accounted_without_its_sample() -> None:
 
 
 def test_a_pure_amount_is_told_without_delta() -> None:
-    assert book.amounts(Balance(1.0, 0.0, None)) == "epsilon = 1.0"
-    assert book.amounts(Balance(1.0, 1e-6, None)) == "epsilon = 1.0, delta = 1e-06"
-    assert book.amounts(Balance(1.0, 1e-6, 0.25)) == "mu = 0.25"
+    assert records.amounts(Balance(1.0, 0.0, None)) == "epsilon = 1.0"
+    assert records.amounts(Balance(1.0, 1e-6, None)) == "epsilon = 1.0, delta = 1e-06"
+    assert records.amounts(Balance(1.0, 1e-6, 0.25)) == "mu = 0.25"
 
 
 def test_what_is_hashed_has_one_spelling() -> None:
-    assert book._canonical(b="\N{LATIN SMALL LETTER A WITH DIAERESIS}", a=None) == '{"a":null,"b":"\\u00e4"}'
+    assert (
+        records._canonical(b="\N{LATIN SMALL LETTER A WITH DIAERESIS}", a=None) == '{"a":null,"b":"\\u00e4"}'
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders are files on POSIX systems only")

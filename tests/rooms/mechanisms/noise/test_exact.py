@@ -37,6 +37,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> int:
     return 8
 
 
+@pytest.mark.audit
 def test_normal_cells_have_their_probabilities_and_places(narrow: int) -> None:
     cells, places = exact.normal_cells(SeededNoise(1).bytes, 5 * DRAWS)
     edges = np.arange(-56, 57)

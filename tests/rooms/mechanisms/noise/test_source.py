@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from dpglm.mechanisms.noise.source import OsNoise, SeededNoise
+from tests.effort import quick
 
 # Each goodness-of-fit test rejects a right sampler with probability 1e-6; at 200,000 draws it rejects a scale
 # that is 2 % off with probability above 0.99 (the test after it shows it).
@@ -31,7 +32,7 @@ def test_a_scale_two_percent_off_is_noticed() -> None:
     assert abs(SeededNoise(1).normal(DRAWS, scale=3.0).std() / 3.0 - 1) < 6 / np.sqrt(2 * DRAWS)
 
 
-@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("size", quick([1, 2, 7], 2))
 def test_gamma_norm_has_the_right_norm_and_direction(size: int) -> None:
     source = SeededNoise(size)
     draws = np.array([source.gamma_norm(size, rate=0.5) for _ in range(20_000)])
