@@ -90,7 +90,7 @@ def latex_text(text: str) -> str:
     return LIGATURE.sub(r"\1{}", text.translate(LATEX_ESCAPES))
 
 
-def _latex_line(cells: Sequence[str], sides: list[str]) -> str:
+def _latex_line(cells: Sequence[str], sides: Sequence[str]) -> str:
     """Cells of a row; negative numbers get a minus sign instead of a hyphen."""
     shown = (
         cell.replace("-", "$-$") if side == "right" and NUMBER.fullmatch(cell) else latex_text(cell)
