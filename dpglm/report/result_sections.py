@@ -30,7 +30,6 @@ from dpglm.postprocessing.usefulness import (
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import Section, shown
-from dpglm.report.svg import illustrated
 from dpglm.tables.number import ABSENT, coefficient, count, factor, plain_number
 from dpglm.typing import FloatVector
 
@@ -58,8 +57,8 @@ def model_and_results(record: FitRecord) -> Section:
         "intervals": record.contrasts is not None,
         "why_none": no_intervals(record) if private else "",
         "penalised": penalised(record),
-        "figure": illustrated(coefficient_figure(record)),
-        "variance": illustrated(variance_figure(record)),
+        "figure": coefficient_figure(record),
+        "variance": variance_figure(record),
         "moments": record.released is not None and not record.released.centre.any(),
         "rule": RULE,
         "gaps": _gaps(record),
@@ -158,10 +157,8 @@ def usefulness(record: FitRecord) -> Section | None:
             "widest": plain_number(float(f"{ratio.max():.3g}")),
             "detectable": f"{DETECTABLE:.2g}",
             "most": f"{FACTORS[-1]:g}",
-            "by_rows": illustrated(width_figure(record, "n", by_rows)),
-            "by_epsilon": None
-            if by_epsilon is None
-            else illustrated(width_figure(record, "epsilon", by_epsilon)),
+            "by_rows": width_figure(record, "n", by_rows),
+            "by_epsilon": None if by_epsilon is None else width_figure(record, "epsilon", by_epsilon),
         }
     return Section("usefulness", "Usefulness", content)
 

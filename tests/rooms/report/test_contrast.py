@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpglm.report.colours import PALETTES, ROLES
+from dpglm.report.figure import PALETTES, ROLES
 
 STYLE = Path(__file__).parents[3] / "dpglm" / "report" / "templates" / "style.css"
 MODES = tuple(PALETTES)
