@@ -12,9 +12,9 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.spending import LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
-from dpglm.report.guarantee_figures import icon_array, ledger_figure
+from dpglm.report.guarantee_figures import icon_array
 from dpglm.report.section import Section, shown
-from dpglm.tables.number import ABSENT, balance, budget, computed, percent, share
+from dpglm.tables.number import ABSENT, budget, computed, percent, share
 
 PRIORS: Final = (0.01, 0.1, 0.5)
 WEAK: Final = 0.95  # from even odds beyond this, the promise is called weak
@@ -87,36 +87,17 @@ def budget_ledger(record: FitRecord) -> Section | None:
     """The fit's own releases, then the ledger as it stood right after the charge; nothing without privacy."""
     if not record.guarantee.private:
         return None
-    lines, ledger = record.spend_lines, record.ledger
     releases = tuple(
         (shown(line.release), budget(line.epsilon), budget(line.delta), budget(line.mu), percent(line.share))
-        for line in lines[:MOST_RELEASES]
+        for line in record.spend_lines[:MOST_RELEASES]
     )
     headings = ("release", "ε", "δ", "μ", "share")
     content: dict[str, Any] = {
         "releases": Rows("What this fit released and paid", headings, releases, numeric=(1, 2, 3, 4)),
-        "more_releases": max(0, len(lines) - MOST_RELEASES),
-        "parts": any(line.part for line in lines),
     }
-    if ledger is not None:
-        content |= {
-            "balance": _balance(ledger),
-            "entries": _entries(ledger),
-            "left_out": max(0, len(ledger.entries) - MOST_ENTRIES),
-            "figure": ledger_figure(ledger),
-            "refused": any(entry.status != "charged" for entry in ledger.entries),
-        }
+    if record.ledger is not None:
+        content["entries"] = _entries(record.ledger)
     return Section("ledger", "Budget ledger", content)
-
-
-def _balance(ledger: LedgerState) -> Rows:
-    spent = (budget(computed(ledger.spent_epsilon)), budget(computed(ledger.spent_delta)))
-    rows = (
-        ("budget", budget(ledger.budget_epsilon), budget(ledger.budget_delta)),
-        ("spent", *spent),
-        ("left", balance(ledger.remaining_epsilon), balance(ledger.remaining_delta)),
-    )
-    return Rows("Balance right after this fit was charged", ("", "ε", "δ"), rows, numeric=(1, 2))
 
 
 def _entries(ledger: LedgerState) -> Rows:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.figure import PALETTES, ROLES
-from dpglm.report.guarantee_figures import profile_figure, trade_off_figure
+from dpglm.report.guarantee_figures import ledger_figure, profile_figure, trade_off_figure
 from dpglm.report.guarantee_sections import budget_ledger, full_guarantee, plain_words
 from dpglm.report.method_sections import declared_data, saved_result
 from dpglm.report.result_sections import model_and_results, usefulness
 from dpglm.report.section import ReportedPart, Section, fact_words, price, shown
 from dpglm.report.svg import drawn
 from dpglm.tables.markup import environment
-from dpglm.tables.number import balance, budget, chance, count, percent, plain_number
+from dpglm.tables.number import balance, budget, chance, computed, count, percent, plain_number
 from dpglm.tables.table import one_line
 
 if TYPE_CHECKING:
@@ -30,9 +30,11 @@ WORDS: Final = (
     fact_words,
     trade_off_figure,
     profile_figure,
+    ledger_figure,
     drawn,
     balance,
     budget,
+    computed,
     chance,
     count,
     percent,
