@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accountant import composed_profile, sampled_delta
+from dpglm.privacy.accountant import composed_profile
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.events import (
     BoundedSlopeEvent,
@@ -98,7 +98,7 @@ class Calibration:
 
 
 class Mechanism(ABC):
-    """What a calibration needs to know; "noise" is the scale of the noise of the score, or of the sum."""
+    """What a calibration needs to know; "noise" is the scale of the score's noise, or of the sum's."""
 
     close: float = 1e-9  # relative distance to the least noise at which the search may end
 
@@ -253,8 +253,8 @@ class Minimisers(Mechanism):
         epsilon, beside = self._claimed(target), 0.0
         if epsilon is None:
             epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
-        events = [release] * self.times + [GaussianEvent(beside)]
-        return log_ratio(float(composed_profile(events, [epsilon])[0]), target.delta)
+        events: tuple[Event, ...] = (*[release] * self.times, GaussianEvent(beside))
+        return _log_excess(events, epsilon, target.delta)
 
     def _mus(self, noise: float, steps: int) -> tuple[float, float]:
         """The mu of one minimiser with what is released beside it, and of the latter alone."""
@@ -346,14 +346,17 @@ class NoisySums(Mechanism):
         if noise >= self._on_all_rows(target):
             return 0.0
         event = SampledGaussianEvent(self.sensitivity / noise, self.rate, self.sampling, target.relation)
-        delta = sampled_delta(event, self.steps, target.epsilon)
-        return log_ratio(delta, target.delta / (1.0 + 2e-6))
+        return _log_excess([event] * self.steps, target.epsilon, target.delta)
 
     def calibration(self, noise: float, target: Target) -> Calibration:
-        all_rows = self._on_all_rows(target)
-        if self.rate == 1.0:
-            return Calibration(all_rows)
-        return Calibration(min(noise, all_rows))
+        return Calibration(min(noise, self._on_all_rows(target)))
+
+
+def _log_excess(events: Sequence[Event], epsilon: float, delta: float) -> float:
+    """The log of what the events' delta exceeds ``delta`` by, less what a printed epsilon is rounded by."""
+    spent = float(composed_profile(events, [epsilon])[0])
+    sampled = any(isinstance(event, SampledGaussianEvent) for event in events)
+    return log_ratio(spent, delta / (1.0 + 2e-6) if sampled else delta)
 
 
 def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
@@ -364,21 +367,3 @@ def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
         expected="a ridge that bounds how far one row can move the minimiser",
         remedy=f"Use {larger}, or leave ridge out.",
     )
-
-
-def free_ridge(epsilon: float, *, relation: Relation) -> float:
-    """The least ridge at which epsilon pays for noise alone, rounded up: Theorems A1 and B.
-
-    ``1 / epsilon`` (add-remove) or ``2 / epsilon`` (replace-one), in sum units.
-
-    Raises
-    ------
-    MethodError
-        If epsilon is not positive or the relation is unknown.
-
-    Examples
-    --------
-    >>> round(free_ridge(0.5, relation="replace-one"), 6)
-    4.0
-    """
-    return steps_of(relation, epsilon=epsilon) / epsilon * (1.0 + 2.0 * SAFETY)

@@ -33,10 +33,10 @@ from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturb
 from dpglm.optim.quadratic import minimise_quadratic
 from dpglm.papers.dpsc.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate, free_ridge
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.gdp import SAFETY
-from dpglm.privacy.theorems import bounded_shift
+from dpglm.privacy.theorems import bounded_shift, free_ridge
 from dpglm.typing import FloatVector
 
 # Iterations: pure noise grows with their number, Gaussian noise with its root.
