@@ -20,9 +20,8 @@ from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.page import render
 from dpglm.report.plots import plot
-from dpglm.tables.content import one_line
 from dpglm.tables.number import budget
-from dpglm.tables.table import Table
+from dpglm.tables.table import Table, one_line
 from dpglm.typing import FloatVector
 
 if TYPE_CHECKING:
