@@ -13,8 +13,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.inference.expectation import ExpectedRows
-from dpglm.inference.expected import expected_equations
+from dpglm.inference.expectation import ExpectedRows, expected_equations
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.prior_scales import fitted_scales, interval_model
 from dpglm.inference.scaling import Scaling

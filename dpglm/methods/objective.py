@@ -15,8 +15,7 @@ from dpglm.glm.penalties.l1 import L1
 from dpglm.glm.penalties.l2 import NoPenalty
 from dpglm.inference.coefficients import coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.inference.expected import expected_model
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_model, noise_of_minimiser
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.prior_scales import interval_model
 from dpglm.inference.scaling import Scaling

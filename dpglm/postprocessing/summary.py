@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
-INFORMATION = "information matrix"  # name of its release in the spend
+INFORMATION = ("information matrix", "curvature")  # names of its release in the spend
 METHOD = "noise-aware GLS on the released information matrix"
 
 
@@ -89,7 +89,7 @@ def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
     """How intervals are made, and which share of the budget pays for them; nothing without them."""
     if record.contrasts is None:
         return ()
-    paid = sum(line.share for line in record.spend_lines if INFORMATION in line.release)
+    paid = sum(line.share for line in record.spend_lines if line.release.startswith(INFORMATION))
     price = f", {share(paid)} of the budget" if paid else ""
     return (("Intervals", f"95 %, {METHOD}{price}"),)
 
