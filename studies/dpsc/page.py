@@ -26,7 +26,7 @@ PROMISES = (
     "Why the printed claim is false, whatever the accuracy: Algorithms 1 to 3 draw the noise b once, before "
     "the loop, and the proof composes K releases as if each had noise of its own. Two consecutive "
     "optimality conditions contain the same b: their difference is an exact difference of gradients. The "
-    "released coefficients alone exceed the claim too (tests/audits/test_printed.py). With fresh b in every "
+    "released coefficients alone exceed the claim too (tests/audits/papers/test_printed.py). With fresh b in every "
     "iteration and exact minimisers the claim holds; inner gradient steps in place of minimisers have no "
     "proof. Rows and columns divided by their largest values in the data, and strengths taken from "
     "cross-validation or from a fit without noise, leak outside of any theorem. Here bounds are declared, "
