@@ -74,7 +74,7 @@ class Calibration:
     information_scale : float
         The same of the information's diagonal; infinite where none is released.
     residual_price : float
-        What hides the solver's residual, in mu; in epsilon where ``law`` is "gamma" or one epsilon is claimed.
+        What hides the solver's residual, in mu; in epsilon for law "gamma" or a claim at one epsilon.
     max_leverage : float
         x' P^-1 x at most, before ``ridge_factor``; no ridge may have a larger one.
     ridge_factor : float
