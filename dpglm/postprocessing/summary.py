@@ -27,9 +27,8 @@ from dpglm.postprocessing.uncertainty import (
     shares,
     standard_errors,
 )
-from dpglm.tables.content import Column, Fact
 from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, share, statistic
-from dpglm.tables.table import Table
+from dpglm.tables.table import Column, Fact, Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
-from dpglm.tables.content import one_line
+from dpglm.tables.table import one_line
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from dpglm.report.method_sections import (
 )
 from dpglm.report.result_sections import model_and_results, usefulness
 from dpglm.report.section import ReportedPart, Section, neighbours, no_promise, price, shown
-from dpglm.tables.content import one_line
 from dpglm.tables.number import balance, budget, chance, count, percent
+from dpglm.tables.table import one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -20,7 +20,7 @@ from dpglm.report.figure import (
     Rule,
     shortened,
 )
-from dpglm.tables.content import one_line
+from dpglm.tables.table import one_line
 
 ROW = 21.0  # height of a line of names
 LETTER = 6.5  # width of a letter of a label

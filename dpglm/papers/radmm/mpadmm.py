@@ -56,6 +56,10 @@ class MPADMM(GradientMethod):
     def _check(self) -> None:
         require_positive(self.rho, "rho")
 
+    @property
+    def planned_by_row_count(self) -> bool:
+        return self.paper_exact
+
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         if not self.paper_exact:
             return super().plan(problem, privacy)

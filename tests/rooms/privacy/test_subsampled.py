@@ -17,7 +17,7 @@ from dpglm.postprocessing.spending import spend_lines
 from dpglm.privacy.accountant import basic_composition, compose, composed_profile
 from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.privacy.events import SampledGaussianEvent as Sampled
-from dpglm.privacy.gdp import gdp_epsilon
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
 from tests.calibrated import full_batch_scale, sampled_scale
 from tests.work import counted_work
@@ -163,3 +163,14 @@ def test_thousands_of_releases_are_counted_and_have_one_line() -> None:
     assert lines[1].mu == 0.1
     assert sum(line.share for line in lines) == pytest.approx(1.0)
     assert lines[0].share > lines[1].share
+
+
+def test_rare_samples_have_their_true_price() -> None:
+    """One release needs no sums: delta is at most the rate, and its profile is known at every epsilon."""
+    rare = Sampled(1.0, 1e-4, "poisson", "add-remove")
+    assert compose([rare], delta=1e-2) == basic_composition([rare], 1e-2) == 0.0
+    for delta in (1e-6, 1e-9):
+        epsilon = compose([rare], delta=delta)
+        mean = -math.expm1(epsilon) / 1e-4 - 1.0  # minus gamma of the inner profile
+        assert 1e-4 * gdp_delta(math.log(-mean), 1.0) == pytest.approx(delta, rel=1e-5)
+    assert compose([rare] * 50, delta=1e-2) == 0.0
