@@ -48,9 +48,7 @@ class Target:
     @classmethod
     def of(cls, privacy: Privacy) -> Self:
         """All of a budget."""
-        if privacy.mu is not None:
-            return cls(privacy.relation, mu=privacy.mu)
-        return cls(privacy.relation, privacy.epsilon, privacy.delta)
+        return cls(privacy.relation, privacy.epsilon, privacy.delta, privacy.mu)
 
     @property
     def pure(self) -> bool:
@@ -74,11 +72,11 @@ class Calibration:
         density exp(-norm / scale).
     law : {"gaussian", "gamma"}
     information_scale : float
-        The same of the diagonal of the information's noise; infinite where none is released.
+        The same of the information's diagonal; infinite where none is released.
     residual_price : float
-        What the solver's residual may cost, in mu, or in epsilon where the law is "gamma" or ``claimed``.
+        What hides the solver's residual, in mu; in epsilon for law "gamma" or a claim at one epsilon.
     max_leverage : float
-        x' P^-1 x at most, at this noise, before ``ridge_factor``; no ridge may have a larger leverage.
+        x' P^-1 x at most, before ``ridge_factor``; no ridge may have a larger one.
     ridge_factor : float
         At least 1; every ridge is to be multiplied by it (Theorem A1).
     least_ridge : float
@@ -108,7 +106,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def excess(self, noise: float, target: Target) -> float:
-        """What is spent beyond the target, as a share or a logarithm: 0 or less where it is kept."""
+        """What is spent beyond the target, as a share or a logarithm."""
 
     @abstractmethod
     def calibration(self, noise: float, target: Target) -> Calibration:
@@ -331,17 +329,15 @@ class NoisySums(Mechanism):
         if noise >= self._on_all_rows(target):
             return 0.0
         event = SampledGaussianEvent(self.sensitivity / noise, self.rate, self.sampling, target.relation)
-        return _log_excess([event] * self.steps, target.epsilon, target.delta)
+        return _log_excess([event] * self.steps, target.epsilon, target.delta / (1.0 + 2e-6))
 
     def calibration(self, noise: float, target: Target) -> Calibration:
         return Calibration(min(noise, self._on_all_rows(target)))
 
 
 def _log_excess(events: Sequence[Event], epsilon: float, delta: float) -> float:
-    """The log of what the events' delta exceeds ``delta`` by, less what a printed epsilon is rounded by."""
-    spent = float(composed_profile(events, [epsilon])[0])
-    sampled = any(isinstance(event, SampledGaussianEvent) for event in events)
-    return log_ratio(spent, delta / (1.0 + 2e-6) if sampled else delta)
+    """The log of what the events' delta exceeds ``delta`` by."""
+    return log_ratio(float(composed_profile(events, [epsilon])[0]), delta)
 
 
 def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
