@@ -133,8 +133,9 @@ def fit(
     noise_of(seed)
     book = ledger_of(ledger)
     if not is_sites(data):
-        plan = specified(find_schema(data, schema)).plan()
-        return plan.fit(data, ledger=book, seed=seed, progress=progress)
+        spec = specified(find_schema(data, schema))
+        n = spec.coded_model.design(data).row_count() if spec.method.planned_by_row_count else None
+        return spec.plan(n=n).fit(data, ledger=book, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     spec = specified(next(iter(schemas.values())))

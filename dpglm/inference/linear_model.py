@@ -160,20 +160,9 @@ def linearisation_error(model: LinearModel, units: FloatMatrix, covariance: Arra
     most, with mean square 3/4 (third_derivative_bound s v)^2. Sampling errors do not count: without noise t
     is the maximum likelihood estimate, and the estimate is t.
 
-    Parameters
-    ----------
-    model : LinearModel
-        Its term_columns are the declared domain.
-    units : ndarray, shape (p, k)
-        Coded coefficients per unit of each function.
-    covariance : array_like, shape (k, k)
-        Of the estimates of the functions, sampling left out.
-
-    Returns
-    -------
-    float
-        At least 0; ``3/4 (third_derivative_bound s)^2 v`` for one function. The same for functions that span
-        the same space.
+    ``units``, shape (p, k), are coded coefficients per unit of each function; ``covariance``, shape (k, k),
+    is that of their estimates, sampling left out. The answer, ``3/4 (third_derivative_bound s)^2 v`` for one
+    function, is the same for functions that span the same space.
     """
     moved = units @ np.asarray(covariance, dtype=np.float64) @ units.T
     width = sum(np.sqrt(max(_widest(term, moved), 0.0)) for term in model.released.term_columns)

@@ -24,21 +24,8 @@ def two_sided_pvalues(estimates: FloatVector, errors: FloatVector) -> FloatVecto
 def benjamini_hochberg(pvalues: FloatVector, q: float = 0.1) -> BoolVector:
     """Which hypotheses to reject so that the expected share of false rejections is at most q.
 
-    Parameters
-    ----------
-    pvalues : ndarray, shape (m,)
-        nan where none is given: never rejected, and not counted.
-    q : float
-        False discovery rate, above 0 and below 1.
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
-
-    Raises
-    ------
-    MethodError
-        If ``q`` is not strictly between 0 and 1.
+    A p-value of nan is never rejected, and not counted. ``q`` is the false discovery rate, above 0 and below
+    1, or a MethodError is raised.
 
     Notes
     -----
@@ -70,17 +57,8 @@ def false_coverage_level(selected: int, given: int, q: float = 0.05) -> float:
     Of the intervals so shown, at most a share q is expected to miss. Without a selection it is the usual
     ``1 - q``.
 
-    Parameters
-    ----------
-    selected, given : int
-        How many coefficients are in the list, and how many it was chosen from (those with an interval).
-    q : float
-        False coverage rate, above 0 and below 1.
-
-    Raises
-    ------
-    MethodError
-        If ``q`` is not strictly between 0 and 1.
+    ``selected`` coefficients are in the list, chosen from the ``given`` ones with an interval. ``q`` is the
+    false coverage rate, above 0 and below 1, or a MethodError is raised.
 
     References
     ----------

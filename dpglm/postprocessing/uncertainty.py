@@ -1,8 +1,8 @@
-"""Standard errors, tests and intervals of a result, where its curvature was released.
+"""Standard errors, tests and intervals of a result, where its information matrix was released.
 
 They belong to the *debiased* estimates of the released linear model, which no penalty shrinks: an interval is
 valid whatever was selected. A coefficient whose interval would not be worth its name has none, and a reason
-instead. Without a curvature every entry is NaN, and tables print ``-``: a standard error that forgets the
+instead. Without one every entry is NaN, and tables print ``-``: a standard error that forgets the
 noise would be too small.
 """
 

@@ -99,6 +99,10 @@ class DPSC(Method):
 
     name: ClassVar[str] = "dpsc"
 
+    @property
+    def planned_by_row_count(self) -> bool:
+        return self.paper_exact
+
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = require_budget(problem, privacy, self.name)
         require_steps(self.iterations, "iterations")
