@@ -176,12 +176,14 @@ def test_a_schema_in_a_saved_result_is_read_as_strictly(tmp_path: Path) -> None:
     for schema in (
         {},
         {"variables": {"x1": {"bounds": [3.0, -3.0]}}},
-        {**document["schema"], "rows": 10**18},
+        {**document["specification"]["schema"], "rows": 10**18},
     ):
-        path.write_text(json.dumps({**document, "schema": schema}))
+        changed = {**document["specification"], "schema": schema}
+        path.write_text(json.dumps({**document, "specification": changed}))
         with pytest.raises(DpglmError):
             dpglm.load(path)
     for formula in ("y ~ __import__('os').system('touch ran')", "y ~ x1 + x2", "~"):
-        path.write_text(json.dumps({**document, "formula": formula}))
+        changed = {**document["specification"], "formula": formula}
+        path.write_text(json.dumps({**document, "specification": changed}))
         with pytest.raises(DpglmError):
             dpglm.load(path)
