@@ -9,8 +9,8 @@ import numpy as np
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.glm.penalties import Penalty
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import expected_information
-from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Problem
 from dpglm.methods.iterated import bound_penalty, estimate, noise_level, prox
