@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_audit_and_tables_say_what_it_does_not_prov
 def test_failure_is_shared_by_the_rows_so_that_all_hold_together() -> None:
     plan = dpglm.plan("y ~ x", SCHEMA, n=99, privacy=(1.0, 0.05), penalty="none")
     found = dpglm.audit(plan, trials=200, seed=1, confidence=0.97, progress=False)
-    assert [row.name for row in found.rows] == ["perturbed minimiser", "curvature", "whole method"]
+    assert [row.name for row in found.rows] == ["perturbed minimiser", "information matrix", "whole method"]
     assert sum(row.failure for row in found.rows) == pytest.approx(0.03)
     assert found.confidence == pytest.approx(0.97)
 
