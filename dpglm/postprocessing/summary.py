@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
-INFORMATION = ("information matrix", "curvature")  # names of its release in the spend
+INFORMATION = "information matrix"  # name of its release in the spend
 METHOD = "noise-aware GLS on the released information matrix"
 
 
@@ -137,7 +137,7 @@ def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
     """
     guarantee = record.guarantee
     numbers = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "mu": guarantee.mu}
-    words = {"relation": guarantee.relation, "unit": guarantee.unit, "theorem": guarantee.theorem or ABSENT}
+    words = {"relation": guarantee.relation, "unit": guarantee.unit}
     if guarantee.private:
         facts = [(label, budget(value)) for label, value in numbers.items()]
     elif math.isfinite(guarantee.epsilon):

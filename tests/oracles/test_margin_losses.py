@@ -178,7 +178,7 @@ def test_a_private_fit_spends_all_on_the_estimate_and_classifies(name, privacy, 
     assert "(Theorem C, " in fit.privacy.theorem
     assert fit.specification.family.options.get("width", 0.5) == 0.5
     assert fit._record.released is None
-    assert not any("curvature" in line.release for line in fit._record.spend_lines)
+    assert not any("information matrix" in line.release for line in fit._record.spend_lines)
     assert np.isnan(fit.bse).all()
     assert np.mean(fit.predict(data, what="class") == data["y"]) > 0.8
     fit.save(tmp_path / "fit.json")

@@ -9,8 +9,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.methods.base import Estimate, Problem, methods
 from dpglm.methods.iterated import require_positive
-from dpglm.papers.radmm.descent import Run
-from dpglm.papers.radmm.gradients import GradientMethod
+from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod
 from dpglm.papers.radmm.ssadmm import admm
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact
@@ -74,8 +73,8 @@ class DPADMM(GradientMethod):
                 "parties out of range", expected="a whole number from 1 to 1000", remedy="Use parties=2."
             )
 
-    def iterate(self, run: Run) -> Estimate:
-        return admm(run, run.parts, self.rho)
+    def iterate(self, state: DescentState) -> Estimate:
+        return admm(state, state.parts, self.rho)
 
     def options(self) -> tuple[Fact, ...]:
         return *super().options(), Fact("Penalty weight rho", self.rho), Fact("Parties", self.parties)

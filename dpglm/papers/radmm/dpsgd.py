@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.methods.base import Estimate, methods
-from dpglm.papers.radmm.descent import Run
+from dpglm.papers.radmm.gradient_descent import DescentState
 from dpglm.papers.radmm.ssadmm import SSADMM
 
 
@@ -38,14 +38,14 @@ class DPSGD(SSADMM):
     name: ClassVar[str] = "dpsgd"
     algorithm: ClassVar[str] = "proximal gradient descent with noisy gradients"
 
-    def iterate(self, run: Run) -> Estimate:
-        x = np.zeros(run.size)
-        mean = np.zeros(run.size)
-        for number in range(len(run)):
-            step = run.step(number)
-            point = x - run.steps(number) * run.gradient(number, x)
-            penalty = run.penalty(1.0 / step)
-            x = run.prox(penalty, point, 1.0 / step)
-            mean += run.weight(number) * point
-        penalty = run.penalty(1.0 / step)
-        return run.finish(penalty, run.prox(penalty, mean, 1.0 / step))
+    def iterate(self, state: DescentState) -> Estimate:
+        x = np.zeros(state.size)
+        mean = np.zeros(state.size)
+        for number in range(len(state)):
+            step = state.step(number)
+            point = x - state.steps(number) * state.gradient(number, x)
+            penalty = state.penalty(1.0 / step)
+            x = state.prox(penalty, point, 1.0 / step)
+            mean += state.weight(number) * point
+        penalty = state.penalty(1.0 / step)
+        return state.finish(penalty, state.prox(penalty, mean, 1.0 / step))

@@ -9,8 +9,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.inference.coefficients import Scaling
 from dpglm.methods.base import Ask, Estimate, Problem, methods
 from dpglm.methods.iterated import estimate, require_budget, require_positive, require_steps
-from dpglm.papers.radmm.descent import Run
-from dpglm.papers.radmm.gradients import GradientMethod
+from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod
 from dpglm.papers.radmm.printed import printed_mpadmm
 from dpglm.papers.radmm.ssadmm import admm
 from dpglm.privacy.budget import Privacy
@@ -80,8 +79,8 @@ class MPADMM(GradientMethod):
             return MethodDescription("mpADMM as printed", plan.describe(), "in every step")
         return super().describe(problem, plan)
 
-    def iterate(self, run: Run) -> Estimate:
-        return admm(run, 1, 0.5 / run.eta if self.rho is None else self.rho)
+    def iterate(self, state: DescentState) -> Estimate:
+        return admm(state, 1, 0.5 / state.eta if self.rho is None else self.rho)
 
     def options(self) -> tuple[Fact, ...]:
         return *super().options(), Fact("Penalty weight rho", self.rho)

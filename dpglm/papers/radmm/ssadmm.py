@@ -11,8 +11,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.methods.base import Estimate, Problem, methods
 from dpglm.methods.iterated import declared_rows, require_positive
-from dpglm.papers.radmm.descent import Run
-from dpglm.papers.radmm.gradients import GradientMethod, Sampling
+from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod, Sampling
 from dpglm.privacy.description import Fact
 from dpglm.typing import FloatVector
 
@@ -86,26 +85,26 @@ class SSADMM(GradientMethod):
             return float(self.rate)
         return min(1.0, 1.0 / math.sqrt(declared_rows(problem, self.name)))
 
-    def iterate(self, run: Run) -> Estimate:
-        return admm(run, run.parts, self.rho)
+    def iterate(self, state: DescentState) -> Estimate:
+        return admm(state, state.parts, self.rho)
 
     def options(self) -> tuple[Fact, ...]:
         return *super().options(), Fact("Penalty weight rho", self.rho)
 
 
-def admm(run: Run, parts: int, rho: float | None) -> Estimate:
+def admm(state: DescentState, parts: int, rho: float | None) -> Estimate:
     """Linearised ADMM with ``parts`` copies x of one z: one for a curator, one a party for consensus."""
-    rho = 1.0 / run.eta if rho is None else rho
-    penalty = run.penalty(rho)
-    x, y = np.zeros((parts, run.size)), np.zeros((parts, run.size))
-    z = np.zeros(run.size)
-    mean = np.zeros(run.size)
-    for number in range(len(run)):
-        inverse = 1.0 / run.steps(number)
-        gradient = run.gradient(number, x.ravel()).reshape(parts, run.size)
+    rho = 1.0 / state.eta if rho is None else rho
+    penalty = state.penalty(rho)
+    x, y = np.zeros((parts, state.size)), np.zeros((parts, state.size))
+    z = np.zeros(state.size)
+    mean = np.zeros(state.size)
+    for number in range(len(state)):
+        inverse = 1.0 / state.steps(number)
+        gradient = state.gradient(number, x.ravel()).reshape(parts, state.size)
         x = (inverse * x - gradient - y + rho * z) / (rho + inverse)
         point: FloatVector = (x + y / rho).mean(axis=0)
-        z = run.prox(penalty, point, rho)
+        z = state.prox(penalty, point, rho)
         y = y + rho * (x - z)
-        mean += run.weight(number) * point
-    return run.finish(penalty, run.prox(penalty, mean, rho))
+        mean += state.weight(number) * point
+    return state.finish(penalty, state.prox(penalty, mean, rho))

@@ -14,7 +14,6 @@ from dpglm.mechanisms.base import Release
 from dpglm.methods.base import Ask, Estimate, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import require_positive
-from dpglm.papers.stacking.base import Stacking
 from dpglm.papers.stacking.budget_split import BudgetSplit
 from dpglm.papers.stacking.grouping import (
     Groups,
@@ -26,6 +25,7 @@ from dpglm.papers.stacking.grouping import (
 )
 from dpglm.papers.stacking.stacked import (
     Grouping,
+    Stacking,
     answers_of,
     dealt,
     distances,

@@ -13,10 +13,17 @@ from dpglm.errors import MethodError
 from dpglm.methods.base import Ask, Estimate, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import require_positive
-from dpglm.papers.stacking.base import Stacking
 from dpglm.papers.stacking.budget_split import BudgetSplit
 from dpglm.papers.stacking.stack import MOST_MODELS
-from dpglm.papers.stacking.stacked import Grouping, dealt, meta_release, require_combine, stacked, whole_rows
+from dpglm.papers.stacking.stacked import (
+    Grouping,
+    Stacking,
+    dealt,
+    meta_release,
+    require_combine,
+    stacked,
+    whole_rows,
+)
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
