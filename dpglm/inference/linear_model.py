@@ -21,7 +21,7 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 # Rounds in which the mean of (t - theta)(t - theta)' and the covariance of the error settle.
 ROUNDS = 5
-# Powers of 2 between which the declared scales are multiplied; the steps of the search, and its rounds at each.
+# Powers of 2 between which declared scales are multiplied; the steps of the search, and rounds at each step.
 _LEAST_POWER, _MOST_POWER = -8.0, 2.0
 _SEARCH_STEPS, _SEARCH_ROUNDS = (2.0, 1.0, 0.5), 2
 # Keeps a covariance whose parts differ by more than 16 digits positive.

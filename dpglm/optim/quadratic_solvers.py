@@ -131,8 +131,7 @@ def minimise_with_l1(
     array([2., 0.])
     """
     z = x.astype(np.float64, copy=True)
-    free = weights == 0.0
-    support = free | (z != 0.0)
+    support = (weights == 0.0) | (z != 0.0)
     signs = np.sign(z)
     slope = gradient.astype(np.float64, copy=True)
     # Rounding in H (z - x) leaves this much of a gradient that should equal its weight.
@@ -161,16 +160,14 @@ def _settle(
 ) -> tuple[FloatVector, BoolVector]:
     """Minimiser on a support with signs, walked to from ``z``; what meets zero on the way stays there."""
     z, slope, support = z.copy(), slope.copy(), support.copy()
-    penalised = weights > 0.0
     for _ in range(z.size + 1):
         active = np.flatnonzero(support)
         if active.size == 0:
             break
-        whole = active.size == z.size
-        block = hessian if whole else hessian[np.ix_(active, active)]
+        block = hessian if active.size == z.size else hessian[np.ix_(active, active)]
         move = -solve(block, slope[active] + weights[active] * signs[active])
         here, there = z[active], z[active] + move
-        crossing = penalised[active] & (there * signs[active] <= 0.0)
+        crossing = (weights[active] > 0.0) & (there * signs[active] <= 0.0)
         if not crossing.any():
             z[active] = there
             break
@@ -308,7 +305,7 @@ def minimise_batch(
     inverse = (vectors / (roots + weight)) @ vectors.T
     best, least = start.copy(), residuals(matrix, right, penalty, start, strengths)
     running = np.flatnonzero(least > accuracy)
-    z, tried = start[running].copy(), np.zeros(running.size, dtype=np.int64)
+    z, tried = start[running], np.zeros(running.size, dtype=np.int64)
     multiplier = (right - z @ matrix) / weight
     scale = float(np.abs(right).max(initial=0.0))
     for sweep in range(_SWEEPS):
