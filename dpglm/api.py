@@ -56,62 +56,53 @@ def fit(
     Parameters
     ----------
     formula : str or Plan
-        A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan,
-        which says all but data, ledger, seed and progress.
+        A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan, which says
+        all but ``data``, ``ledger``, ``seed`` and ``progress``.
     data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
-        Private rows. Files are read in row blocks. ``{"north": frame, "south": "south.csv"}`` fits the same
-        model once a site, each under the whole budget. Unless the schema says ``sites: disjoint``, that is,
-        that everybody is at one site only, a person may be at all of them and the budgets add up: the ledger
-        is charged once a site. Otherwise it is charged once.
+        Private rows; files are read in chunks. ``{"north": frame, "south": "south.csv"}`` fits the same model
+        at each site, each under the whole budget. The budgets add up, and the ledger is charged for each
+        site, unless the schema declares that everybody is at one site only (``sites: disjoint``).
     schema : Schema, dict or path, optional
         Public bounds and levels. Looked for here, then on the frame (:func:`dpglm.declare`), then in a file
         ``name.schema.yaml`` beside a data file. Sites must agree on the columns, the unit and ``sites``.
     family : str or Family
-        ``"binomial"``, ``"gaussian"`` for a numeric response with declared bounds, or ``"poisson"`` for
-        counts with declared bounds ``[0, LARGEST]``: larger ones are read as the bound. ``"huber_svm"`` and
-        ``"softplus_hinge"`` are linear support vector machines with a smooth hinge for a response with two
-        levels: they give classes, no probabilities, standard errors or odds ratios.
+        ``"binomial"``; ``"gaussian"`` for a number with declared bounds; ``"poisson"`` for a count with
+        bounds ``[0, LARGEST]``; ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines,
+        which give classes but no probabilities or standard errors.
     penalty : str or Penalty
         ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"``, ``"l1/2"``, ``"lq"``,
-        ``"scad"``, ``"mcp"``, ``"group"`` (terms of the formula), or an object of ``dpglm.penalties``. Where
-        a curvature is released any penalty is applied to the released numbers afterwards, and another one
-        costs nothing: see `FitResult.refit`. Otherwise a convex one goes inside the objective, and the lasso
-        in place of one that is not convex. Without privacy a penalty that is not convex is minimised by ADMM,
-        to a stationary point.
+        ``"scad"``, ``"mcp"``, ``"group"``, or an object of ``dpglm.penalties``. Where the information matrix
+        is released, any penalty is applied afterwards and another one is free (`FitResult.refit`). Otherwise
+        it goes inside the objective, the lasso in place of a penalty that is not convex.
     strength : float, "cv" or None
         Penalty strength per row on the scaled coefficients. None: BIC on released numbers, or, inside an
-        objective, a default from the noise level that does not look at the data (l2: no more than the ridge
-        that privacy needs anyway). ``"cv"``, which is also the default without privacy: 5 folds and the
-        one-standard-error rule; only with ``privacy=None``, where the path is kept: see `FitResult.path`.
+        objective, a default that follows from the noise level. ``"cv"``, the default without privacy: 5 folds
+        and the one-standard-error rule.
     privacy : float, (epsilon, delta), Privacy or None
         Required. A number asks for pure epsilon-DP. None fits without privacy and says so everywhere.
     goal : {"explain", "predict", "select"}
-        ``"explain"``: half of the budget goes to the curvature at the estimate, which pays for standard
-        errors, intervals, tests, paths and refits, wherever a public rule expects it to pay (see
-        ``dpglm.methods.estimate_and_information.pays``); the summary says which way it went. The other two
-        spend all of it on the
-        estimate.
+        ``"explain"``: half of the budget is spent on the information matrix, which pays for standard errors,
+        intervals, tests, paths and refits, wherever a public rule expects that to be worth it
+        (`releases_information`). The other two spend all of it on the estimate.
     method : str or Method
-        ``"auto"``, a name, or an object of ``dpglm.methods`` with its options. ``"lla"`` and ``"lha"`` name
-        fits without privacy, the latter with ``penalty="l1/2"`` only.
+        ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
     ledger : Ledger or path, optional
         Charged before any row is read, at all sites or at none; a path opens an existing ledger.
     seed : int, optional
-        Repeatable noise for tests and simulations, another one at each site; the result is marked
-        NOT PRIVATE.
+        Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
     progress : bool, optional
         A bar over a public number of steps; by default in a terminal only.
 
     Returns
     -------
     FitResult or SiteFits
-        Coefficients on the original scale, with the privacy spend. It holds no data. Of several sites: one
-        fit a site, and what they promise together.
+        Coefficients on the original scale, with the privacy spend. It holds no data. Of several sites: a
+        fit for each, and what they promise together.
 
     Raises
     ------
     PrivacyError, FormulaError, SchemaError, MethodError
-        Told from public facts, before any row is read or charged.
+        From public facts alone, before anything is charged or read.
     BudgetExceeded
         The ledger does not cover the fit; nothing was read.
 
@@ -143,8 +134,9 @@ def fit(
     noise_of(seed)
     book = ledger_of(ledger)
     if not is_sites(data):
-        plan = specified(find_schema(data, schema)).plan()
-        return plan.fit(data, ledger=book, seed=seed, progress=progress)
+        spec = specified(find_schema(data, schema))
+        n = spec.coded_model.design(data).row_count() if spec.method.planned_by_row_count else None
+        return spec.plan(n=n).fit(data, ledger=book, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     spec = specified(next(iter(schemas.values())))

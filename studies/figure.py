@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from studies.page import Picture
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -62,7 +63,7 @@ def error_bars(
 
 def legend_below(figure: Figure, *, columns: int) -> None:
     """One legend below all panels, each label once."""
-    handles = {}
+    handles: dict[str, Artist] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-from studies import page
+from studies import examples, page
 from studies.study import Study
 
 STUDIES = ("coverage", "dpsc", "radmm", "stacking", "hospitals")
@@ -40,12 +40,12 @@ def write(folder: Path) -> Path:
     titles = {path.name: _title(path) for path in pages}
     studies = [(name, study(name).about) for name in STUDIES if f"{name}.html" in titles]
     shown = {f"{name}.html" for name, _ in studies}
-    examples = [(path.name, titles[path.name]) for path in pages if path.name not in shown]
+    reports = [path for path in pages if path.name not in shown]
     sections = [
         page.Section(
             "Example privacy reports",
             [EXAMPLES],
-            links=[page.Link(name, title) for name, title in examples],
+            links=[page.Link(path.name, titles[path.name], _about(path.stem)) for path in reports],
         ),
         page.Section(
             "Studies",
@@ -56,6 +56,12 @@ def write(folder: Path) -> Path:
     target = folder / NAME
     page.write(target, "Reports and studies of dpglm", [one for one in sections if one.links])
     return target
+
+
+def _about(name: str) -> str:
+    """What an example shows: the docstring of the function that fits it."""
+    make = examples.EXAMPLES.get(name)
+    return "" if make is None else str(make.__doc__)
 
 
 def _title(path: Path) -> str:

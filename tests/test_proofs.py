@@ -1,96 +1,98 @@
-"""Every release has a proof beside it, and the proof was read after the code last changed."""
+"""Every release has a proof beside it, and the proof was read after the definitions it leans on changed."""
 
 from __future__ import annotations
 
 import ast
-import hashlib
+import importlib
 import inspect
+import pkgutil
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
-import dpglm.mechanisms
-from dpglm.mechanisms.base import Release
+import dpglm
+from dpglm.mechanisms.base import Release, UnclaimedRelease
+from tests.proofs import ROOT, definitions, fingerprint, head_and_body, stale
 
-ROOT = Path(dpglm.mechanisms.__file__).parent.parent
-RELEASES = sorted(
-    (kind for kind in vars(dpglm.mechanisms).values() if inspect.isclass(kind) and issubclass(kind, Release)),
+for module in pkgutil.walk_packages(dpglm.__path__, "dpglm."):
+    if module.name.startswith(("dpglm.mechanisms", "dpglm.papers")):
+        importlib.import_module(module.name)
+
+
+def kinds(base: type[Release]) -> Iterator[type[Release]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from kinds(kind)
+
+
+PROVED = sorted(
+    {
+        kind
+        for kind in kinds(Release)
+        if kind.__module__.startswith("dpglm.") and not inspect.isabstract(kind)
+    },
     key=lambda kind: kind.__name__,
 )
-PROVED = [kind for kind in RELEASES if not inspect.isabstract(kind)]
-
-
-def fingerprint(path: Path) -> str:
-    """Hash of a file's syntax tree without docstrings: comments and layout do not count, code does."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-            and ast.get_docstring(node) is not None
-        ):
-            node.body = node.body[1:] or [ast.Pass()]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
-
-
-def head_and_body(path: Path) -> tuple[dict[str, object], str]:
-    _, head, body = path.read_text(encoding="utf-8").split("---\n", 2)
-    return yaml.safe_load(head), body
 
 
 def proof_of(kind: type[Release]) -> Path:
     return Path(inspect.getfile(kind)).with_suffix(".md")
 
 
-# Proofs of releases, of what they add noise with, and of who may run them.
-PROOFS = sorted(
-    {
-        *(proof_of(kind) for kind in PROVED),
-        ROOT / "mechanisms/noise/lattice.md",
-        ROOT / "curator/curator.md",
-        ROOT / "privacy/loss_distribution.md",
-    }
-)
+PROOFS = sorted(ROOT.rglob("*.md"))
 
 
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def test_every_proof_is_looked_at() -> None:
-    assert sorted(ROOT.rglob("*.md")) == PROOFS
-
-
-@pytest.mark.parametrize("path", PROOFS, ids=name_of)
-def test_proof_was_read_after_the_code_changed(path: Path) -> None:
-    leans_on = head_and_body(path)[0]["leans_on"]
-    assert isinstance(leans_on, dict)
-    now = {name: fingerprint(ROOT / name) for name in leans_on}
-    assert leans_on == now, f"re-read the proof, then write: {now}"
-
-
-@pytest.mark.parametrize("path", PROOFS, ids=name_of)
-def test_labels_of_code_and_proof_agree(path: Path) -> None:
-    head, body = head_and_body(path)
-    source = path.with_suffix(".py")
-    code = source.read_text(encoding="utf-8")
-    marked = set(re.findall(r"# proof: ([a-z-]+)", code))
-    assert marked == set(re.findall(r"`proof: ([a-z-]+)`", body))
-    assert all(re.search(rf"^(class|def) {name}\b", code, re.M) for name in str(head["proves"]).split(", "))
-    assert name_of(source) in head["leans_on"]  # type: ignore[operator]
-
-
 @pytest.mark.parametrize("kind", PROVED, ids=lambda kind: kind.__name__)
-def test_assumptions_of_the_proof_travel_with_the_release(kind: type[Release]) -> None:
+def test_each_release_has_a_proof_beside_it(kind: type[Release]) -> None:
     head, _ = head_and_body(proof_of(kind))
-    assert kind.__name__ in str(head["proves"])
-    assert tuple(head["assumes"] or ()) == kind.premises  # type: ignore[arg-type]
+    assert kind.__name__ in str(head["proves"]).split(", ")
+    # Its assumptions travel with it.
+    assert tuple(head["assumes"] or ()) == kind.premises
 
 
-def test_changed_code_changes_the_fingerprint(tmp_path: Path) -> None:
-    first, second, third = (tmp_path / f"{name}.py" for name in "abc")
-    first.write_text('"""Doc."""\nscale = 2.0  # proof: scale\n')
-    second.write_text('"""Other words."""\n\nscale = 2.0\n')
-    third.write_text("scale = 1.0\n")
-    assert fingerprint(first) == fingerprint(second) != fingerprint(third)
+@pytest.mark.parametrize("path", PROOFS, ids=name_of)
+def test_proof_was_read_after_what_it_leans_on_changed(path: Path) -> None:
+    assert not stale(path), f"re-read the proof, then: python -m tests.proofs dpglm/{name_of(path)}"
+
+
+@pytest.mark.parametrize("path", PROOFS, ids=name_of)
+def test_labels_of_code_and_proof_agree_and_lie_in_definitions_that_it_leans_on(path: Path) -> None:
+    head, body = head_and_body(path)
+    code = path.with_suffix(".py").read_text(encoding="utf-8")
+    marked = {number: found[1] for number, line in enumerate(code.splitlines(), 1) if (found := _label(line))}
+    assert set(marked.values()) == set(re.findall(r"`proof: ([a-z-]+)`", body))
+    assert all(re.search(rf"^(class|def) {name}\b", code, re.M) for name in str(head["proves"]).split(", "))
+    pins = {key.partition("::")[2] for key in head["leans_on"] or {}}
+    for name, node in definitions(code).items():
+        inside = [label for number, label in marked.items() if node.lineno <= number <= _end(node)]
+        assert not inside or name in pins, f"{name} holds {inside}"
+
+
+def _label(line: str) -> re.Match[str] | None:
+    return re.search(r"# proof: ([a-z-]+)", line)
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+def test_printed_algorithms_and_fits_without_privacy_claim_nothing() -> None:
+    assert all(not kind.premises for kind in PROVED if issubclass(kind, UnclaimedRelease))
+
+
+def test_changed_code_changes_the_fingerprint_of_its_definition_alone() -> None:
+    first = 'scale = 2.0  # proof: scale\ndef f():\n    """Doc."""\n    return scale\n'
+    second = '"""Words."""\n\nscale = 2.0\n\n\ndef f():\n    """Other words."""\n    return scale\n'
+    third = "scale = 1.0\ndef f():\n    return scale\n"
+    marks = [
+        {name: fingerprint(node) for name, node in definitions(text).items()}
+        for text in (first, second, third)
+    ]
+    assert marks[0] == marks[1] != marks[2]
+    assert marks[0]["f"] == marks[2]["f"]

@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 @dataclass(frozen=True)
-class RowChunk:
+class CodeBlock:
     """A piece of Python on a page, and the text that stands below it, None if there is none."""
 
     code: str
@@ -36,10 +36,10 @@ class RowChunk:
     line: int
 
 
-def blocks(page: str) -> Iterator[RowChunk]:
+def blocks(page: str) -> Iterator[CodeBlock]:
     """The Python of a page, in order; `line` is that of its first line of code, from 1."""
     for found in _BLOCK.finditer(page):
-        yield RowChunk(found["code"], found["text"], page.count("\n", 0, found.start("code")) + 1)
+        yield CodeBlock(found["code"], found["text"], page.count("\n", 0, found.start("code")) + 1)
 
 
 def outputs(path: Path, folder: Path) -> list[str]:

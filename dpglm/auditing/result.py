@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import bounds_figure
 from dpglm.report.plots import draw
-from dpglm.tables.content import Column
 from dpglm.tables.number import balance, budget, count
-from dpglm.tables.table import Table
+from dpglm.tables.table import Column, Table
 
 if TYPE_CHECKING:
     import pandas as pd

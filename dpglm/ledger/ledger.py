@@ -187,18 +187,17 @@ class Ledger:
             The file was tampered with or cannot be written, or ``what`` or the unit is empty, too long or
             unprintable, or ``plan`` is not hexadecimal.
         """
-        (line,) = self.charge_all([(guarantee, what)], plan=plan)
+        (line,) = self.charge_all([(guarantee, what, plan)])
         return line
 
-    def charge_all(self, charges: Sequence[tuple[Charge, str]], *, plan: str = "") -> tuple[Entry, ...]:
+    def charge_all(self, charges: Sequence[tuple[Charge, str, str]]) -> tuple[Entry, ...]:
         """Take the costs of several guarantees from the budget, a line each, all of them or none.
 
         Parameters
         ----------
-        charges : sequence of (Guarantee, str)
-            What is promised, and what for: as :meth:`charge` takes them. At least one.
-        plan : str
-            Fingerprint of the plan that all of them belong to.
+        charges : sequence of (Guarantee, str, str)
+            What is promised, what for, and the fingerprint of its plan, as :meth:`charge` takes them. At
+            least one.
 
         Returns
         -------
@@ -213,19 +212,19 @@ class Ledger:
             As :meth:`charge` raises them, for any of them. Nothing is written.
         """
         assert charges, "something to charge"
-        if not set(plan) <= HEX or len(plan) > WHAT_MAX:
-            raise LedgerError(
-                "a plan that is not the fingerprint of one",
-                expected="hexadecimal text, or none",
-                remedy="Use plan=plan.fingerprint, or leave plan out.",
-            )
-        own, planned = PrivacyFilter(self.budget), list[tuple[Balance, Charge, str]]()
-        for guarantee, what in charges:
+        own, planned = PrivacyFilter(self.budget), list[tuple[Balance, Charge, str, str]]()
+        for guarantee, what, plan in charges:
+            if not set(plan) <= HEX or len(plan) > WHAT_MAX:
+                raise LedgerError(
+                    "a plan that is not the fingerprint of one",
+                    expected="hexadecimal text, or none",
+                    remedy="Use plan=plan.fingerprint, or leave plan out.",
+                )
             text = _public("what", what)
             cost = own.cost(guarantee, owner=self.dataset)
             _public("unit", guarantee.unit, exactly=True)
-            planned.append((cost, guarantee, text))
-        costs = [cost for cost, _, _ in planned]
+            planned.append((cost, guarantee, text, plan))
+        costs = [cost for cost, *_ in planned]
         seen, refusals = self._seen, list[BudgetExceeded]()
 
         def compose(lines: tuple[Line, ...]) -> list[str]:
@@ -237,7 +236,7 @@ class Ledger:
                 refusals.append(records.refusal(whole, charges=len(costs)))
             return [
                 entry_line(cost, guarantee, what=text, plan=plan, status=status)
-                for cost, guarantee, text in planned
+                for cost, guarantee, text, plan in planned
             ]
 
         lines = self._log.extend(compose)

@@ -73,7 +73,7 @@ class Information(Release):
     span: Span
     what: Literal["curvature", "score"] = "curvature"
 
-    name: ClassVar[str] = "curvature"
+    name: ClassVar[str] = "information matrix"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
     turns: ClassVar[bool] = True
 
@@ -97,11 +97,11 @@ class Information(Release):
         """The largest weight of a row."""
         curvature_max = self.family.curvature_max
         assert curvature_max is not None, "checked on construction"
-        return curvature_max if self.what == "curvature" else 1.0
+        return 1.0 if self.what == "score" else curvature_max
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         price = self.sensitivity(relation) / self.scale
-        label = "curvature" if self.what == "curvature" else "score covariance"
+        label = "score covariance" if self.what == "score" else self.name
         if self.law == "gaussian":
             return ((label, GaussianEvent(price)),)  # proof: gaussian
         return ((label, PureEvent(price)),)  # proof: gamma
@@ -112,11 +112,11 @@ class Information(Release):
         return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(self.span.dimension + 1.0))
 
     def describe(self, relation: Relation) -> ReleaseDescription:
-        weight = "curvature" if self.what == "curvature" else "squared slope"
+        weight = "squared slope" if self.what == "score" else "curvature"
         noise = "Gaussian" if self.law == "gaussian" else "of density proportional to exp(-|E| / scale)"
         mechanism = "Gaussian" if self.law == "gaussian" else "K-norm"
         return ReleaseDescription(
-            name="information matrix",
+            name=self.name,
             released=f"the sum of {weight} times x x' at that point",
             sensitivity=self.sensitivity(relation),
             noise=f"symmetric, {noise}, of one scale in Frobenius norm",
@@ -176,10 +176,10 @@ class Information(Release):
         return total
 
     def _weights(self, eta: FloatVector, y: FloatVector) -> FloatVector:
-        if self.what == "curvature":
-            weights = self.family.curvature(eta, y)
-        else:
+        if self.what == "score":
             weights = np.square(self.family.slope(eta, y))
+        else:
+            weights = self.family.curvature(eta, y)
         return np.minimum(weights, self.weight_max)
 
     def _noise(self, noise: NoiseSource) -> FloatMatrix:
@@ -197,12 +197,12 @@ class Information(Release):
         In a single column there is no right angle: the second row has no weight, half the price is used.
         """
         axes = np.eye(size, min(size, 2), dtype=np.float32)
-        offset, y = np.array([0.0 if self.what == "curvature" else -_FAR]), np.array([1.0])
+        offset, y = np.array([-_FAR if self.what == "score" else 0.0]), np.array([1.0])
         none = np.array([_FAR])
         if self.family.response_kind == "count":  # a mean at the bound, or beyond it, with a response of 0
             at_bound = math.log(float(self.family.mean(np.array([_FAR]))[0]))
-            offset = np.array([at_bound if self.what == "curvature" else _FAR])
-            y, none = np.array([0.0]), np.array([_FAR if self.what == "curvature" else -_FAR])
+            offset = np.array([_FAR if self.what == "score" else at_bound])
+            y, none = np.array([0.0]), np.array([-_FAR if self.what == "score" else _FAR])
         first = ArrayChunk(axes[:, :1], y, offset)
         second = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
         direction = np.zeros((size, size))

@@ -69,8 +69,7 @@ class PerturbedMinimiser(Release):
     Parameters
     ----------
     family : Family
-        Must keep the slopes of a row in an interval of length 1 that holds 0, and curvatures in [0, 1]:
-        binomial, poisson.
+        Keeps slopes of a row in an interval of length 1 that holds 0, and curvatures in [0, 1].
     ridge : float or ndarray, shape (p,)
         Public diagonal of P, > 0, sum units; a number for all coordinates alike.
     law : {"gamma", "gaussian"}
@@ -78,8 +77,7 @@ class PerturbedMinimiser(Release):
     scale : float
         Noise scale, sum units of the score.
     tolerance : float
-        Certified Euclidean norm of the smallest subgradient at the solver's answer, sum units; rounding in
-        the certificate may be as large again.
+        Certified Euclidean norm of the smallest subgradient at the solver's answer, sum units.
     residual_noise_scale : float
         Scale of the noise that hides what the solver left over, added on a grid: the standard deviation of
         Gaussian noise where the claim composes and ``law`` is Gaussian, else the scale of independent
@@ -87,8 +85,8 @@ class PerturbedMinimiser(Release):
     penalty : Penalty
         Convex, on the scaled coefficients gamma.
     penalty_rows : float or None
-        Public number of rows that multiplies the penalty's strength, which is per row; None takes the table's
-        own number of rows, which is public under replace-one only.
+        Multiplies the penalty's strength, which is per row; None takes the table's own number of rows, which
+        is public under replace-one only.
     mixing : ndarray, shape (p, p)
         Public invertible map from scaled coefficients to coded ones.
     penalised : ndarray of bool, shape (p,)
@@ -99,9 +97,8 @@ class PerturbedMinimiser(Release):
         least ``2 scale**2`` or ``max_leverage`` is None, and otherwise a `PerturbedEvent`. Families
         that are not logistic have None only, and a `BoundedSlopeEvent`.
     max_leverage : float or None
-        Public bound on x' P^-1 x over all rows that the declared bounds allow; rows beyond it are read as
-        zeros. Needed where ``ridge`` is an array; for a number it is 1 / ridge, and saying so asks for the
-        claim that composes.
+        Public bound on x' P^-1 x; rows beyond it are read as zeros. Needed where ``ridge`` is an array; for a
+        number it is 1 / ridge, and saying so asks for the claim that composes.
 
     Raises
     ------
@@ -163,10 +160,7 @@ class PerturbedMinimiser(Release):
 
     @property
     def moved(self) -> float:
-        """How far neighbours' answers lie apart at most where their minimisers are the same.
-
-        Twice the tolerance for each: once for the residual, once for rounding in it and in b.
-        """
+        """How far apart neighbours' answers lie where their minimisers are the same: twice 2 tolerances."""
         return 2.0 * 2.0 * self.tolerance / self.least_ridge  # proof: residual
 
     @property

@@ -196,6 +196,11 @@ class Method(ABC):
     # How rows are coded: "centred", so that no row exceeds its bound, unless a method makes this a field.
     coding: Literal["centred", "reference"] = "centred"
 
+    @property
+    def planned_by_row_count(self) -> bool:
+        """Whether the plan follows from the table's number of rows: a reproduction without a promise only."""
+        return False
+
     def inside(self, penalty: Penalty, strength: object) -> Penalty:
         """The penalty inside the objective; a method whose models have their own says so."""
         return penalty

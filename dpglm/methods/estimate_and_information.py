@@ -10,7 +10,7 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expected import expected_information, expected_model
+from dpglm.inference.expectation import expected_information, expected_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser

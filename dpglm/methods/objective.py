@@ -11,15 +11,11 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l1 import L1
-from dpglm.glm.penalties.l2 import NoPenalty
-from dpglm.inference.coefficients import coefficients
+from dpglm.glm.penalties.elastic_net import L1, NoPenalty
+from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.inference.expected import expected_model
-from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.prior_scales import interval_model
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_model, noise_of_minimiser
+from dpglm.inference.linear_model import LinearModel, interval_model
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -34,8 +30,9 @@ from dpglm.methods.estimate_and_information import (
 from dpglm.methods.norm_scaling import norm_scaled_minimiser, scales_norms
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import Minimisers, Target, calibrate, free_ridge
+from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.theorems import free_ridge
 from dpglm.typing import FloatVector
 
 # Released coefficients within this many standard deviations of the residual noise were zero before it.

@@ -13,8 +13,7 @@ import numpy as np
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.errors import DpglmError, MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows
-from dpglm.inference.expected import classical_deviations
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, classical_deviations
 from dpglm.inference.linear_model import LinearModel
 from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.planning.merging import Merger, proposals, without_shares

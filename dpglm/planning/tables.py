@@ -15,9 +15,8 @@ from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.report.coefficient_figures import expected_figure
 from dpglm.report.plots import draw
-from dpglm.tables.content import Column, Fact
 from dpglm.tables.number import ABSENT, budget, coefficient, count, factor, share
-from dpglm.tables.table import Table
+from dpglm.tables.table import Column, Fact, Table
 
 if TYPE_CHECKING:
     import pandas as pd

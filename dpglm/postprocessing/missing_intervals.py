@@ -43,7 +43,7 @@ def no_intervals(record: FitRecord) -> str:
         return "the released numbers are too large or too small to compute with"
     if record.link == "margin":
         return (
-            f'the loss of family "{asked.family.name}" is no likelihood: its curvature says nothing '
+            f'the loss of family "{asked.family.name}" is not a likelihood: it says nothing '
             'of how estimates spread; a private fit of family "binomial" can have them'
         )
     if not math.isfinite(record.guarantee.epsilon):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dpglm.postprocessing.record import FitRecord
-    from dpglm.tables.content import Fact
+    from dpglm.tables.table import Fact
 
 
 class ResultPart(SelfCoded):

@@ -13,7 +13,7 @@ import os
 import secrets
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from dpglm.errors import StoreError
 from dpglm.postprocessing.codec import decode_fields, encode
@@ -22,7 +22,6 @@ from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 
 FORMAT, FORMAT_VERSION = "dpglm-fit", 3
-LAST_READER: Final = {1: "0.1", 2: "0.1"}  # which version of dpglm read a format last
 MAX_BYTES = 64 * 2**20
 MOST_BRACKETS = 2**20  # names of coefficients hold some too
 
@@ -221,11 +220,13 @@ def _parsed(text: object) -> dict[str, Any]:
 
 
 def _version_error(version: object) -> StoreError:
-    """Formats 1 and 2 kept no specification, and reading them would mean guessing options."""
+    """Formats 1 and 2, of development versions, kept no specification: reading them would mean guessing."""
     number = version if type(version) is int else None
     remedy = "Read the file with the version of dpglm that wrote it, or a later one."
-    if number in LAST_READER:
-        remedy = f"Read it with dpglm {LAST_READER[number]}, the last version that does, or fit again."
+    if number in (1, 2):
+        remedy = (
+            "Only development versions before dpglm 0.1.0 read it: use the one that wrote it, or fit again."
+        )
     return StoreError(
         "no format_version" if number is None else f"format_version {number}",
         expected=f"format_version {FORMAT_VERSION}",

@@ -27,9 +27,8 @@ from dpglm.postprocessing.uncertainty import (
     shares,
     standard_errors,
 )
-from dpglm.tables.content import Column, Fact
 from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, share, statistic
-from dpglm.tables.table import Table
+from dpglm.tables.table import Column, Fact, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +88,7 @@ def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
     """How intervals are made, and which share of the budget pays for them; nothing without them."""
     if record.contrasts is None:
         return ()
-    paid = sum(line.share for line in record.spend_lines if INFORMATION in line.release)
+    paid = sum(line.share for line in record.spend_lines if line.release.startswith(INFORMATION))
     price = f", {share(paid)} of the budget" if paid else ""
     return (("Intervals", f"95 %, {METHOD}{price}"),)
 
@@ -138,7 +137,7 @@ def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
     """
     guarantee = record.guarantee
     numbers = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "mu": guarantee.mu}
-    words = {"relation": guarantee.relation, "unit": guarantee.unit, "theorem": guarantee.theorem or ABSENT}
+    words = {"relation": guarantee.relation, "unit": guarantee.unit}
     if guarantee.private:
         facts = [(label, budget(value)) for label, value in numbers.items()]
     elif math.isfinite(guarantee.epsilon):

@@ -1,8 +1,8 @@
-"""Standard errors, tests and intervals of a result, where its curvature was released.
+"""Standard errors, tests and intervals of a result, where its information matrix was released.
 
 They belong to the *debiased* estimates of the released linear model, which no penalty shrinks: an interval is
 valid whatever was selected. A coefficient whose interval would not be worth its name has none, and a reason
-instead. Without a curvature every entry is NaN, and tables print ``-``: a standard error that forgets the
+instead. Without one every entry is NaN, and tables print ``-``: a standard error that forgets the
 noise would be too small.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpglm.errors import MethodError
-from dpglm.inference.selection import false_coverage_level, two_sided_pvalues
+from dpglm.inference.contrasts import false_coverage_level, two_sided_pvalues
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 

@@ -38,9 +38,9 @@ class Rescaled(LinearModel):
     Notes
     -----
     The noise scales of both releases are proportional to 1 / epsilon. With ``factor`` times the rows the
-    curvature grows and the noise stays; in units of the curvature the noise shrinks like 1 / n, and so does
-    the sampling variance. The distance of the released estimate from the truth, which multiplies the noise of
-    the curvature, is taken as it is now. At factor 1 nothing changes.
+    information grows and the noise stays; in units of the information the noise shrinks like 1 / n, and so
+    does the sampling variance. The distance of the released estimate from the truth, which multiplies the
+    noise of the information, is taken as it is now. At factor 1 nothing changes.
     """
 
     base: LinearModel
@@ -54,12 +54,12 @@ class Rescaled(LinearModel):
 
     @property
     def sampling(self) -> FloatMatrix:
-        """Covariance of the sampling score, in units of the present curvature."""
+        """Covariance of the sampling score, in units of the present information."""
         return np.asarray(self.base.sampling / (self.factor if self.means == "n" else 1.0))
 
     @property
     def noise(self) -> FloatMatrix:
-        """The part that the noise of the curvature makes."""
+        """The part that the noise of the information makes."""
         return np.asarray(self.base.noise / self.factor**2)
 
     @property

@@ -162,11 +162,6 @@ def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> Floa
     return np.where(left < 0.0, 1.0, np.minimum(1.0, deltas + own))
 
 
-def sampled_delta(event: SampledGaussianEvent, times: int, epsilon: float) -> float:
-    """A bound on delta at ``epsilon`` of many equal releases on samples."""
-    return _deltas(((event, times),), (epsilon,))[0]
-
-
 def _plain(events: Iterable[Event]) -> list[Event]:
     """The events, a sample of all rows as the Gaussian mechanism that it is."""
     return [event if (mu := gaussian_mu(event)) is None else GaussianEvent(mu) for event in events]

@@ -1,19 +1,19 @@
 """Calibration: the least noise at which what a mechanism releases costs no more than a budget.
 
-A mechanism says what its releases cost at a given noise, by the accountant, the least noise it could do with,
-and which scales that means. One search, `calibrate`, finds the noise for all of them, on the safe side.
+A mechanism says what its releases cost at a given noise, by the accountant, and which scales that means. One
+search, `calibrate`, finds the noise for all of them, on the safe side.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accountant import composed_profile, sampled_delta
+from dpglm.privacy.accountant import composed_profile
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.events import (
     BoundedSlopeEvent,
@@ -48,9 +48,7 @@ class Target:
     @classmethod
     def of(cls, privacy: Privacy) -> Self:
         """All of a budget."""
-        if privacy.mu is not None:
-            return cls(privacy.relation, mu=privacy.mu)
-        return cls(privacy.relation, privacy.epsilon, privacy.delta)
+        return cls(privacy.relation, privacy.epsilon, privacy.delta, privacy.mu)
 
     @property
     def pure(self) -> bool:
@@ -74,11 +72,11 @@ class Calibration:
         density exp(-norm / scale).
     law : {"gaussian", "gamma"}
     information_scale : float
-        The same of the diagonal of the information's noise; infinite where none is released.
+        The same of the information's diagonal; infinite where none is released.
     residual_price : float
-        What the solver's residual may cost, in mu, or in epsilon where the law is "gamma" or ``claimed``.
+        What hides the solver's residual, in mu; in epsilon for law "gamma" or a claim at one epsilon.
     max_leverage : float
-        x' P^-1 x at most, at this noise, before ``ridge_factor``; no ridge may have a larger leverage.
+        x' P^-1 x at most, before ``ridge_factor``; no ridge may have a larger one.
     ridge_factor : float
         At least 1; every ridge is to be multiplied by it (Theorem A1).
     least_ridge : float
@@ -98,7 +96,7 @@ class Calibration:
 
 
 class Mechanism(ABC):
-    """What a calibration needs to know; "noise" is the scale of the noise of the score, or of the sum."""
+    """What a calibration needs to know; "noise" is the scale of the score's noise, or of the sum's."""
 
     close: float = 1e-9  # relative distance to the least noise at which the search may end
 
@@ -108,7 +106,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def excess(self, noise: float, target: Target) -> float:
-        """What is spent beyond the target: 0 or less where it is kept; logarithms or shares."""
+        """What is spent beyond the target, as a share or a logarithm."""
 
     @abstractmethod
     def calibration(self, noise: float, target: Target) -> Calibration:
@@ -122,10 +120,7 @@ class Mechanism(ABC):
 def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
     """The least noise at which ``mechanism`` costs no more than ``target``, rounded to the safe side.
 
-    Raises
-    ------
-    MethodError
-        No useful noise is enough, or a number is out of range.
+    A MethodError says that no useful noise is enough, or that a number is out of range.
 
     Examples
     --------
@@ -170,8 +165,7 @@ class Minimisers(Mechanism):
     uniform : bool
         Whether the ridge is one number for all coordinates, and the leverage its inverse.
     ridge_grows : bool
-        Whether the ridge may be multiplied by `Calibration.ridge_factor` under a pure epsilon, so that the
-        Jacobian costs nothing.
+        Whether a pure epsilon may multiply the ridge (`Calibration.ridge_factor`) to spare the Jacobian.
     times : int
         Number of minimisers, which share the target alike; scales and prices are of one of them.
 
@@ -194,11 +188,8 @@ class Minimisers(Mechanism):
     def __post_init__(self) -> None:
         shared = 0.0 < self.share < 1.0 or self.information_sensitivity == 0.0
         if not (shared and 0.0 < self.residual_share < 1.0):
-            raise MethodError(
-                f"share={self.share!r}, residual_share={self.residual_share!r}",
-                expected="numbers between 0 and 1",
-                remedy="Leave them out.",
-            )
+            shares = f"share={self.share!r}, residual_share={self.residual_share!r}"
+            raise MethodError(shares, expected="numbers between 0 and 1", remedy="Leave them out.")
 
     @property
     def _score_share(self) -> float:
@@ -224,7 +215,6 @@ class Minimisers(Mechanism):
     def least(self, target: Target) -> float:
         steps = steps_of(target.relation)
         if target.pure:
-            steps_of(target.relation, epsilon=target.epsilon)
             return steps / self._pure_share(target)
         if (claimed := self._claimed(target)) is not None:
             return steps / gdp_mu(claimed, target.delta)
@@ -245,16 +235,13 @@ class Minimisers(Mechanism):
             part = math.sqrt((1.0 - self.residual_share) * self._score_share / self.times)
             spent = mu_perturbed(noise, 1.0 / max_leverage, relation=target.relation)
             return spent / (target.mu * part) - 1.0 - 1e-14
-        release: Event
-        if self.losses == "bounded":
-            release = BoundedSlopeEvent(1.0 / noise, max_leverage, target.relation)
-        else:
-            release = PerturbedEvent(1.0 / noise, max_leverage, target.relation, self.uniform)
+        kind = BoundedSlopeEvent if self.losses == "bounded" else PerturbedEvent
+        release = kind(1.0 / noise, max_leverage, target.relation, self.uniform)
         epsilon, beside = self._claimed(target), 0.0
         if epsilon is None:
             epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
-        events = [release] * self.times + [GaussianEvent(beside)]
-        return log_ratio(float(composed_profile(events, [epsilon])[0]), target.delta)
+        events: tuple[Event, ...] = (*[release] * self.times, GaussianEvent(beside))
+        return _log_excess(events, epsilon, target.delta)
 
     def _mus(self, noise: float, steps: int) -> tuple[float, float]:
         """The mu of one minimiser with what is released beside it, and of the latter alone."""
@@ -291,10 +278,8 @@ class Minimisers(Mechanism):
     def sufficient_ridge(self, target: Target) -> float | None:
         if self.losses == "bounded" or not self.uniform:
             return None
-        steps, left = steps_of(target.relation), 1.0 - self.residual_share
-        return (
-            1.001 / left * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)
-        )
+        steps, margin = steps_of(target.relation), 1.001 / (1.0 - self.residual_share)
+        return margin * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)
 
 
 @dataclass(frozen=True)
@@ -304,19 +289,17 @@ class NoisySums(Mechanism):
     Parameters
     ----------
     sensitivity : float
-        Largest change of the *sum* over a sample that holds the row, by one neighbour: C (add-remove) or
-        2 C (replace-one) where rows are cut to norm C. Sum units: nothing is divided by the size of a sample.
-    steps : int
-        Number of releases.
-    rate, sampling
-        As of a `SampledGaussianEvent`; rate 1 reads all rows.
+        Largest change of the *sum* (nothing is divided by the size of a sample) over a sample that holds the
+        row: C (add-remove) or 2 C (replace-one) where rows are cut to norm C.
+    steps, rate, sampling
+        Number of releases; as of a `SampledGaussianEvent`, rate 1 reads all rows.
 
     Examples
     --------
     >>> sampled, full = NoisySums(1.0, 1000, 0.01), NoisySums(1.0, 1000)  # full: a hundred times the sum
     >>> target = Target("add-remove", epsilon=1.0, delta=1e-6)
-    >>> round(calibrate(sampled, target).score_scale, 2), round(calibrate(full, target).score_scale, 1)
-    (1.56, 133.6)
+    >>> [round(calibrate(sums, target).score_scale, 1) for sums in (sampled, full)]
+    [1.6, 133.6]
     """
 
     sensitivity: float = 1.0
@@ -346,14 +329,15 @@ class NoisySums(Mechanism):
         if noise >= self._on_all_rows(target):
             return 0.0
         event = SampledGaussianEvent(self.sensitivity / noise, self.rate, self.sampling, target.relation)
-        delta = sampled_delta(event, self.steps, target.epsilon)
-        return log_ratio(delta, target.delta / (1.0 + 2e-6))
+        return _log_excess([event] * self.steps, target.epsilon, target.delta / (1.0 + 2e-6))
 
     def calibration(self, noise: float, target: Target) -> Calibration:
-        all_rows = self._on_all_rows(target)
-        if self.rate == 1.0:
-            return Calibration(all_rows)
-        return Calibration(min(noise, all_rows))
+        return Calibration(min(noise, self._on_all_rows(target)))
+
+
+def _log_excess(events: Sequence[Event], epsilon: float, delta: float) -> float:
+    """The log of what the events' delta exceeds ``delta`` by."""
+    return log_ratio(float(composed_profile(events, [epsilon])[0]), delta)
 
 
 def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
@@ -364,21 +348,3 @@ def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
         expected="a ridge that bounds how far one row can move the minimiser",
         remedy=f"Use {larger}, or leave ridge out.",
     )
-
-
-def free_ridge(epsilon: float, *, relation: Relation) -> float:
-    """The least ridge at which epsilon pays for noise alone, rounded up: Theorems A1 and B.
-
-    ``1 / epsilon`` (add-remove) or ``2 / epsilon`` (replace-one), in sum units.
-
-    Raises
-    ------
-    MethodError
-        If epsilon is not positive or the relation is unknown.
-
-    Examples
-    --------
-    >>> round(free_ridge(0.5, relation="replace-one"), 6)
-    4.0
-    """
-    return steps_of(relation, epsilon=epsilon) / epsilon * (1.0 + 2.0 * SAFETY)

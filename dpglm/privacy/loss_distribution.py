@@ -326,4 +326,4 @@ def _power_error(single: FloatVector, sums: FloatVector, times: int) -> float:
     length = next_fast_len(max(single.size, sums.size))
     g, norm = _transform_error(length), _norm(sums) + _OUTSIDE
     powers = times * g * length * _norm(single) * norm ** (1.0 - 1.0 / times)
-    return 1.01 * float(powers + (16.0 * times * _UNIT * length + g * math.sqrt(length)) * norm)
+    return 1.01 * float(powers + (8.0 * times * _UNIT * length + g * math.sqrt(length)) * norm)

@@ -178,6 +178,24 @@ def bounded_delta(epsilon: float, mu: float, max_leverage: float, steps: int, be
     return min(1.0, factor * gdp_delta(epsilon - bounded_shift(max_leverage), math.hypot(steps * mu, beside)))
 
 
+def free_ridge(epsilon: float, *, relation: Relation) -> float:
+    """The least ridge at which epsilon pays for noise alone, rounded up: Theorems A1 and B.
+
+    ``1 / epsilon`` (add-remove) or ``2 / epsilon`` (replace-one), in sum units.
+
+    Raises
+    ------
+    MethodError
+        If epsilon is not positive or the relation is unknown.
+
+    Examples
+    --------
+    >>> round(free_ridge(0.5, relation="replace-one"), 6)
+    4.0
+    """
+    return steps_of(relation, epsilon=epsilon) / epsilon * (1.0 + 2.0 * SAFETY)
+
+
 def steps_of(relation: Relation, **numbers: float) -> int:
     """How many rows move, after checking the public numbers."""
     for name, value in numbers.items():

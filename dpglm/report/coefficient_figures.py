@@ -11,8 +11,8 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.uncertainty import debiased, intervals, reported, selected, shares, standard_errors
 from dpglm.postprocessing.usefulness import FACTORS, Means
-from dpglm.report.colours import PATHS
 from dpglm.report.figure import (
+    PATHS,
     Axis,
     Band,
     Bars,

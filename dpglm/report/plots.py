@@ -11,8 +11,9 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
 from dpglm.report.coefficient_figures import coefficient_figure, path_figure, variance_figure
-from dpglm.report.colours import PALETTES, ROLES
 from dpglm.report.figure import (
+    PALETTES,
+    ROLES,
     Band,
     Bars,
     Curve,

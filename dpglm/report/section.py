@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.description import FactValue
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.tables.content import one_line
 from dpglm.tables.number import ABSENT, budget, plain_number
+from dpglm.tables.table import one_line
 
 LONGEST: Final = 240  # characters of a user's text that the page shows at one place
 LONGEST_FACT: Final = 3000  # a guarantee in words, whose end may say that there is none
@@ -53,21 +53,6 @@ def price(guarantee: Guarantee) -> str:
         if guarantee.definition == definition and value is not None:
             return f"{symbol} = {budget(value)} ({pair.replace(', ', ' at ')})"
     return pair
-
-
-def neighbours(guarantee: Guarantee) -> str:
-    """Which two tables the guarantee makes hard to tell apart."""
-    unit = shown(guarantee.unit)
-    if guarantee.relation == "add-remove":
-        return f"tables that differ by {unit} more or less (the number of rows stays private)"
-    return f"tables of the same public number of rows in which {unit} is exchanged for another"
-
-
-def no_promise(guarantee: Guarantee) -> str:
-    """Why a result is not private, as a sentence can go on."""
-    if guarantee.reason == "seeded":
-        return "the noise came from a known seed, and whoever knows the seed can subtract it"
-    return shown(guarantee.reason)
 
 
 def fact_words(value: FactValue) -> str:

@@ -11,9 +11,8 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import family_text, guarantee_notes, strength_text
 from dpglm.postprocessing.uncertainty import standard_errors
 from dpglm.results.fit_result import FitResult
-from dpglm.tables.content import Column
 from dpglm.tables.number import ABSENT, budget, coefficient
-from dpglm.tables.table import Table
+from dpglm.tables.table import Column, Table
 
 BELOW = "(std err)"
 ERRORS = (

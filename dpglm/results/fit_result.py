@@ -20,9 +20,8 @@ from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.page import render
 from dpglm.report.plots import plot
-from dpglm.tables.content import one_line
 from dpglm.tables.number import budget
-from dpglm.tables.table import Table
+from dpglm.tables.table import Table, one_line
 from dpglm.typing import FloatVector
 
 if TYPE_CHECKING:
@@ -41,6 +40,15 @@ class FitResult:
     shrinks, and include the noise of all releases. They are NaN where the released numbers carry no useful
     interval; the foot of :meth:`summary` says why, and what repairs it. Without a released information matrix
     there are none, and no paths and refits either.
+
+    Raises
+    ------
+    MethodError
+        By a method whose argument is unknown, or that needs what the fit did not release: an information
+        matrix for refits, paths and lists, a logit link and one model for odds ratios, a stack for submodels,
+        two levels for the area under the curve.
+    StoreError
+        By ``report`` and ``save``: the file cannot be written.
 
     Examples
     --------
@@ -149,11 +157,6 @@ class FitResult:
         adjust : {None, "fcr"}
             ``"fcr"``: intervals for the selected coefficients alone, wide enough that the expected share of
             them that miss is at most ``1 - level`` (Benjamini and Yekutieli 2005, JASA 100(469)).
-
-        Raises
-        ------
-        MethodError
-            ``level`` is not between 0 and 1, or an unknown ``adjust``.
         """
         import pandas as pd
 
@@ -176,16 +179,7 @@ class FitResult:
             ``"age = educ, religious = 0"``; a name alone is restricted to 0. A mapping of expressions to
             values. A matrix R, shape (k, p) or (p,), of restrictions to 0, or a pair (R, q).
 
-        Returns
-        -------
-        WaldResult
-            ``statistic``, ``df``, ``p_value``. NaN, with a ``reason``, where a restriction fails the rule by
-            which intervals are given.
-
-        Raises
-        ------
-        MethodError
-            What cannot be read, an unknown name, or restrictions that follow from each other.
+        The p-value is NaN, with a ``reason``, where a restriction fails the rule for intervals.
         """
         return wald.wald_test(self._record, restriction)
 
@@ -235,23 +229,11 @@ class FitResult:
         return summary.glance(self._record)
 
     def odds_ratios(self) -> pd.DataFrame:
-        """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected.
-
-        Raises
-        ------
-        MethodError
-            The link is not the logit, or the fit is a stack, whose odds change by another factor at each row.
-        """
+        """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected."""
         return summary.odds_ratios(self._record)
 
     def submodels(self) -> pd.DataFrame:
-        """The models of a stack, one row per model and coefficient: model, term, estimate, weight.
-
-        Raises
-        ------
-        MethodError
-            The fit is one model.
-        """
+        """The models of a stack, one row per model and coefficient: model, term, estimate, weight."""
         return summary.submodels(self._record)
 
     def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> FitResult:
@@ -263,11 +245,6 @@ class FitResult:
             Any penalty, convex or not; None keeps the present one.
         strength : float, optional
             Per row where the number of rows is public, of the whole sum otherwise; None chooses by BIC.
-
-        Raises
-        ------
-        MethodError
-            The fit released no information matrix, or an unknown penalty.
         """
         return FitResult(refits.refit(self._record, penalty, strength))
 
@@ -281,11 +258,6 @@ class FitResult:
         ----------
         penalty : str or Penalty, optional
             None is the fit's own, or "l1" if that does not select. Without privacy the fit's own only.
-
-        Raises
-        ------
-        MethodError
-            The fit released no information matrix, or kept no path, or an unknown penalty.
         """
         return refits.path(self._record, penalty)
 
@@ -303,11 +275,6 @@ class FitResult:
             False discovery rate of ``"fdr"``.
         penalty : str or Penalty, optional
             For ``"bic"``; None is the fit's own, or "l1" if that does not select.
-
-        Raises
-        ------
-        MethodError
-            The fit released no information matrix, or an unknown rule, rate or penalty.
         """
         return FitResult(refits.select(self._record, rule, q, penalty))
 
@@ -349,23 +316,11 @@ class FitResult:
         return render(self._record, choices=choices)
 
     def report(self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None) -> Path:
-        """Write :meth:`to_html` to a file, whole or not at all, and return its path.
-
-        Raises
-        ------
-        StoreError
-            The file cannot be written.
-        """
+        """Write :meth:`to_html` to a file, whole or not at all, and return its path."""
         return store.write_atomically(path, self.to_html(choices=choices))
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the result as versioned JSON, to be read by :func:`dpglm.load`, and return its path.
-
-        Raises
-        ------
-        StoreError
-            The file cannot be written.
-        """
+        """Write the result as versioned JSON, to be read by :func:`dpglm.load`, and return its path."""
         store.save(self._record, path)
         return Path(path)
 

@@ -54,8 +54,7 @@ class Run:
         spec = plan.specification
         design = spec.coded_model.design(data)
         problem = spec.problem(design)
-        if not plan.guarantee.private and spec.rows_are_public:
-            # A reproduction without a promise may set its noise by the number of rows.
+        if spec.method.planned_by_row_count:
             plan = replace(plan, releases=spec.method.plan(problem, spec.privacy))
         seed_tells = seeded and spec.privacy is not None
         return cls(plan, design, problem, plan.guarantee.seeded() if seed_tells else plan.guarantee)

@@ -229,10 +229,10 @@ def _charge(
         return None
     if once and len(sites) > 1:
         plan = runs[0].plan
-        charges = [(whole, f"{plan.what} at {len(sites)} sites, one per person")]
+        charges = [(whole, f"{plan.what} at {len(sites)} sites, one per person", plan.fingerprint)]
     else:
         charges = [
-            (run.guarantee, f"{run.plan.what} at site {site!r}")
+            (run.guarantee, f"{run.plan.what} at site {site!r}", run.plan.fingerprint)
             for run, site in zip(runs, sites, strict=True)
         ]
-    return ledger_state(ledger, ledger.charge_all(charges, plan=runs[0].plan.fingerprint)[-1])
+    return ledger_state(ledger, ledger.charge_all(charges)[-1])

@@ -87,6 +87,8 @@ def fitted(rows: Sample, job: Job) -> FitResult:
             alpha=float(job["alpha"]),
         )
         asked["strength"] = job["strength"]
+        # Its noise depends on the number of rows, which a plan reads from the schema.
+        asked["schema"] = dpglm.Schema.of(rows.schema, rows=len(rows.train))
     elif kind in (PURE, GAUSSIAN):
         asked["method"] = "dpsc"
     else:

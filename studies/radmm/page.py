@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpglm.papers.radmm.gradients import STEPS as DEFAULT_STEPS
+from dpglm.papers.radmm.gradient_descent import STEPS as DEFAULT_STEPS
 from studies.jobs import Result
 from studies.page import Section, Table
 from studies.radmm import claims, figures

@@ -25,9 +25,6 @@ from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method
-from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
-from dpglm.papers.stacking.parts import OnPart
-from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.spec.model_spec import plan_of
 from dpglm.spec.plan import Plan
@@ -102,11 +99,11 @@ def quieter(release: Release, part: float) -> Release:
     if isinstance(release, NormClippedMinimiser):
         minimiser = quieter(release.minimiser, part)
         return replace(release, minimiser=minimiser, length_scale=part * release.length_scale)
-    if isinstance(release, OnPart | MetaMinimiser):
-        return replace(release, inner=quieter(release.inner, part))  # type: ignore[arg-type]
-    if isinstance(release, SubmodelMinimisers):
+    if hasattr(release, "inner"):
+        return replace(release, inner=quieter(release.inner, part))  # type: ignore[type-var]
+    if hasattr(release, "minimisers"):
         minimisers = tuple(quieter(one, part) for one in release.minimisers)
-        return replace(release, minimisers=minimisers)  # type: ignore[arg-type]
+        return replace(release, minimisers=minimisers)  # type: ignore[type-var]
     assert isinstance(release, PerturbedMinimiser) or hasattr(release, "scale")
     return replace(release, scale=part * release.scale)
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpglm.ledger.ledger import Ledger
-from dpglm.tables.content import Column, one_line
-from dpglm.tables.table import Table
+from dpglm.tables.table import Column, Table, one_line
 from tests.attacks.ledgers import pure
 from tests.browser.test_chromium import BROWSER, NO_BROWSER, browse, requests
 from tests.rooms.report.specimen import render

@@ -21,9 +21,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from dpglm.privacy.calibration import free_ridge
 from dpglm.privacy.gdp import gdp_mu, gdp_profile
-from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.privacy.theorems import free_ridge, gamma_epsilon, mu_perturbed, perturbed_profile
 from tests.calibrated import gamma_rate, gaussian_scale, theorem
 from tests.effort import quick
 

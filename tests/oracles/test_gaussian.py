@@ -19,7 +19,7 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.prior_scales import interval_model
+from dpglm.inference.linear_model import interval_model
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
 from dpglm.methods.base import Estimate, Method, Problem, to_response_scale
@@ -146,7 +146,7 @@ def test_values_outside_the_bounds_become_the_bound_and_missing_ones_count_for_n
     tame = tame.drop(index=range(10, 20))
     privacy = dpglm.Privacy(1.0, 1e-6)
     both = [Pieces.of("y ~ x + w + g", each, SCHEMA).fit(privacy, SeededNoise(4)) for each in (wild, tame)]
-    np.testing.assert_allclose(both[0]._record.estimates, both[1]._record.estimates, rtol=1e-10)
+    np.testing.assert_allclose(both[0].estimates, both[1].estimates, rtol=1e-10)
 
 
 def test_an_offset_is_taken_off_in_units_of_the_response(frame: pd.DataFrame) -> None:

@@ -324,9 +324,9 @@ def test_one_site_is_charged_by_name_whatever_is_declared(ledger: dpglm.Ledger) 
 def test_a_text_that_no_ledger_takes_refuses_all_sites(ledger: dpglm.Ledger) -> None:
     one = Guarantee(1.0, 0.0, "pure", "replace-one", "one patient")
     with pytest.raises(LedgerError):
-        ledger.charge_all([(one, FORMULA), (one, "x" * 10_001)])
+        ledger.charge_all([(one, FORMULA, ""), (one, "x" * 10_001, "")])
     with pytest.raises(PrivacyError):
-        ledger.charge_all([(one, FORMULA), (one.seeded(), FORMULA)])
+        ledger.charge_all([(one, FORMULA, ""), (one.seeded(), FORMULA, "")])
     assert not ledger.entries
 
 

@@ -10,14 +10,15 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l2 import L2, NoPenalty
+from dpglm.glm.penalties.elastic_net import L2, NoPenalty
 from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
 from dpglm.methods.base import Problem
 from dpglm.methods.iterated import gaussian_total, require_budget
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, tolerance_at
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate, free_ridge
+from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.gdp import SAFETY
+from dpglm.privacy.theorems import free_ridge
 from dpglm.typing import BoolVector
 
 # What may go inside the objective of a model, beside its ridge.

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.inference.expected import expected_information
+from dpglm.inference.expectation import expected_information
 from dpglm.methods.base import Geometry
 from dpglm.papers.stacking.stack import MOST_MODELS
 from dpglm.typing import FloatMatrix, FloatVector, IntVector

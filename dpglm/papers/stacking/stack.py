@@ -17,8 +17,8 @@ from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import marked
 from dpglm.report.section import Section
-from dpglm.tables.content import Fact, one_line
 from dpglm.tables.number import coefficient
+from dpglm.tables.table import Fact, one_line
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:

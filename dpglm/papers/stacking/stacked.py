@@ -1,19 +1,22 @@
-"""From groups of columns to releases, and from answers to a stack."""
+"""What both stacks are: from groups of columns to releases, and from answers to a stack."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Geometry, Problem
-from dpglm.papers.stacking.budget_split import BudgetSplit
+from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem
+from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
 from dpglm.papers.stacking.grouping import loadings_of, terms_of
 from dpglm.papers.stacking.meta_minimiser import LEFT, MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart, Part
@@ -188,3 +191,40 @@ def distances(grouping: Grouping, source: FloatMatrix | None) -> list[float]:
 def joined(minimisers: tuple[PerturbedMinimiser, ...], grouping: Grouping) -> tuple[Release, ...]:
     """One release of several models that are priced together."""
     return (SubmodelMinimisers(minimisers, grouping.loadings),)
+
+
+@dataclass(frozen=True)
+class Stacking(Method):
+    """What both stacks do with answers."""
+
+    combine: Combine = "model"
+    holdout: float = 0.5
+    ridge: float | None = None
+
+    coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
+
+    def inside(self, penalty: Penalty, strength: object) -> Penalty:
+        return own_ridge(penalty, strength)
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
+        """Of the linear approximation, where the meta model stays at what its ridge pulls to."""
+        parts = [release.part.share for release in plan.of_kind(OnPart)]
+        inner = [release.inner for release in plan.of_kind(OnPart)] or list(plan.releases)
+        submodels = [
+            submodel.expected_noise(replace(rows, information=share * rows.information))
+            for submodel, share in zip(inner, parts or [1.0] * len(inner), strict=True)
+            if isinstance(submodel, SubmodelMinimisers)
+        ]
+        sampling = sum(submodel.sampling for submodel in submodels)
+        noise = sum(submodel.noise for submodel in submodels)
+        return EstimateNoise(np.asarray(sampling), np.asarray(noise)).scaled(self.weight_of_each(problem))
+
+    def weight_of_each(self, problem: Problem) -> float:
+        """Of a submodel's coefficients in the linear approximation: models of groups of columns add up."""
+        return 1.0
+
+    def edges(self, models: int) -> tuple[float, ...]:
+        """Shares of the rows of models, and of those that the meta model reads, where there is one."""
+        if self.combine != "model" or models == 1:
+            return (0.0, 1.0)
+        return (0.0, 1.0 - float(self.holdout), 1.0)

@@ -742,7 +742,7 @@ def test_a_line_holds_the_fingerprint_of_its_plan_and_old_lines_have_none(path: 
     ledger = Ledger(path, (3.0, 1e-5))
     ledger.charge(pure(1.0), what="y ~ x")
     charged = ledger.charge(pure(1.0), what="y ~ z", plan="0af3")
-    both = ledger.charge_all([(pure(0.1), "here"), (pure(0.1), "there")], plan="77")
+    both = ledger.charge_all([(pure(0.1), "here", "77"), (pure(0.1), "there", "77")])
     plans = ["", "0af3", "77", "77"]
     assert [entry.plan for entry in ledger.entries] == plans
     assert ledger.to_frame()["plan"].tolist() == plans

@@ -148,8 +148,8 @@ def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
     [
         ({"format": "other"}, "format"),
         ({"format_version": 4}, "format_version 4"),
-        ({"format_version": 1}, "Read it with dpglm 0.1"),
-        ({"format_version": 2}, "Read it with dpglm 0.1"),
+        ({"format_version": 1}, "development versions before dpglm 0.1.0"),
+        ({"format_version": 2}, "development versions before dpglm 0.1.0"),
         ({"format_version": True}, "format_version"),
         ({"format_version": "1"}, "format_version"),
         ({"surprise": 1}, "not known"),

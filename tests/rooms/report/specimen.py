@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.postprocessing.record import ResponseFacts
 from dpglm.postprocessing.specification import Choice
 from dpglm.postprocessing.spending import LedgerLine, LedgerState, SpendLine
@@ -325,8 +325,10 @@ GROUPS = {
 }
 
 
-def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "model") -> Stack:
+def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: str = "model") -> Any:
     """Models on groups of terms, whose coefficients are shares of the specimen's."""
+    from dpglm.papers.stacking.stack import Stack
+
     places = dict(fit()._record.terms)
     coefficients = np.zeros((len(groups), len(NAMES)))
     for k, terms in enumerate(groups.values()):
@@ -338,7 +340,7 @@ def stack(groups: Mapping[str, tuple[str, ...]] = GROUPS, combine: Combine = "mo
     return Stack(tuple(groups), tuple(groups.values()), coefficients, combine, weights)
 
 
-def stacked(one: Stack | None = None, **changes: Any) -> FitResult:
+def stacked(one: Any = None, **changes: Any) -> FitResult:
     """The fit as a stack at a branch, with importance and a source."""
     one = stack() if one is None else one
     weights = tuple(f"{name}: {2.0 / (k + 1):.6g}" for k, name in enumerate(one.names))
@@ -393,3 +395,5 @@ PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
     "seeded": (seeded, {}),
     "plain": (plain, CHOICES),
 }
+if find_spec("dpglm.papers") is None:
+    del PAGES["stack"], PAGES["votes_seeded"]

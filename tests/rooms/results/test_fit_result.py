@@ -190,7 +190,7 @@ def test_a_result_without_guarantee_claims_no_epsilon(make):
     assert not row["private"]
     facts = dict(result.summary().right)
     assert all(facts[label].endswith(("-", "(not kept)")) for label in ("epsilon", "delta", "mu"))
-    assert {facts[label] for label in ("relation", "unit", "theorem")} == {"-"}
+    assert {facts[label] for label in ("relation", "unit")} == {"-"}
 
 
 @pytest.mark.parametrize("make", [private_fit, pure_fit])

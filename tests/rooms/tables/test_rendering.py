@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpglm.tables.content import JOINERS, Column, one_line, width
 from dpglm.tables.markup import latex_text, markdown_text
-from dpglm.tables.table import Table
+from dpglm.tables.table import JOINERS, Column, Table, one_line, width
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -188,7 +187,7 @@ def test_negative_numbers_get_a_minus_sign_in_latex():
 def test_no_form_but_the_simple_table_imports_statsmodels():
     code = """
 import sys
-from dpglm.tables.content import Column
+from dpglm.tables.table import Column
 from dpglm.tables.table import Table
 table = Table("t", (Column("term", "left"), Column("coef")), (("a", "1"),))
 str(table)

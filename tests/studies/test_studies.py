@@ -83,7 +83,7 @@ def test_a_job_that_fails_is_named_and_the_others_run(tmp_path: Path) -> None:
     assert len(store.read()) == len(JOBS)
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_workers_give_the_same_results_as_one_process(tmp_path: Path) -> None:
     one, two = JobStore(tmp_path / "one.jsonl"), JobStore(tmp_path / "two.jsonl")
     jobs: list[Mapping[str, Any]] = [*JOBS, {"number": -1}]

@@ -82,7 +82,7 @@ def test_arrays_are_the_ones_the_figures_were_made_with(name: str) -> None:
     if not real_tables.available(name):
         pytest.skip(real_tables.absence(name))
     real.check()
-    page = (Path(__file__).parents[1] / "data" / "SOURCES.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "data" / "SOURCES.md").read_text(encoding="utf-8")
     assert real.sha256 in page.split(f"\n## {name}\n")[1].split("\n## ")[0]
 
 

@@ -15,10 +15,7 @@ from dpglm.errors import MethodError, PrivacyError
 from dpglm.methods.base import Method
 from dpglm.methods.output import Output
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.papers.radmm.dp_admm import DPADMM
-from dpglm.papers.radmm.dpsgd import DPSGD
-from dpglm.papers.radmm.mpadmm import MPADMM
-from dpglm.papers.radmm.ssadmm import SSADMM
+from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from tests.described import facts, noise_scale
 
 FORMULA = "y ~ x1 + x2"
@@ -117,7 +114,9 @@ def test_gradients_are_cut_at_a_half_where_only_the_selection_counts(more: Any, 
 
 def test_to_select_a_strength_is_less_where_gradients_are_cut_and_more_where_rows_are_drawn() -> None:
     def sampling(method: SSADMM) -> float:
-        noise, both = (fit(method, (20.0, 1e-6), goal=goal).strength for goal in ("predict", "select"))
+        noise, both = (
+            fit(method, (20.0, 1e-6), goal=goal)._record.strength for goal in ("predict", "select")
+        )
         return both**2 - noise**2
 
     whole = sampling(SSADMM(steps=8, clip=1.0))
@@ -130,7 +129,7 @@ def test_to_select_a_strength_stops_what_sampling_makes_large_too() -> None:
     more = []
     for epsilon in (0.5, 20.0):
         noise, both = (
-            fit(SSADMM(steps=4, clip=1.0), (epsilon, 1e-6), goal=goal).strength
+            fit(SSADMM(steps=4, clip=1.0), (epsilon, 1e-6), goal=goal)._record.strength
             for goal in ("predict", "select")
         )
         more.append((both**2 - noise**2) * len(DATA) / (2.0 * math.log(2)))

@@ -32,12 +32,12 @@ from dpglm.methods.base import Method, Problem
 from dpglm.methods.objective import Objective
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart, Part
-from dpglm.papers.stacking.pst_f import PSTF
-from dpglm.papers.stacking.pst_s import PSTS
+from dpglm.papers.stacking.pst import PSTF, PSTS
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.typing import FloatMatrix, FloatVector
 from tests.described import facts
+from tests.golden.examples import changed
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 FORMULA = "y ~ " + " + ".join(NAMES)
@@ -119,7 +119,7 @@ def test_a_stack_of_one_group_is_the_papers_plr_and_that_is_ridge_logistic_regre
     factor = np.minimum(1.0, 1.0 / np.sqrt(np.square(X) @ np.square(own)))
     exact = ridge_fit(X * own * factor[:, None], y, ridge) * own
     stack = solved(one, asked, design, privacy)
-    assert stack.stack is None
+    assert stack.part is None
     np.testing.assert_allclose(stack.coded, exact, atol=2e-5)
     # With the rows as the objective method reads them: one model and no other.
     plain = replace(release, loadings=np.ones_like(release.loadings))
@@ -137,7 +137,7 @@ def test_without_noise_each_model_is_a_ridge_fit_of_its_rows_and_the_meta_model_
 ) -> None:
     asked, design, X, y = problem_and_rows(table())
     plan = method.plan(asked, privacy)
-    found = solved(method, asked, design, privacy).stack
+    found = solved(method, asked, design, privacy).part
     parts = [(one.part.holds(0, len(y)), one.inner) for one in plan.releases if isinstance(one, OnPart)]
     assert len(parts) == len(plan.releases)
     place = 0
@@ -298,7 +298,7 @@ def test_a_source_of_another_formula_schema_or_kind_is_refused(tmp_path: Path) -
     fit(method=Objective(), penalty="l2").save(path)
     with pytest.raises(MethodError, match="no stack of groups"):
         fit(method=PSTH(source=path))
-    assert fit(method=PPHTL(source=path)).method == "pphtl"
+    assert fit(method=PPHTL(source=path)).specification.method.name == "pphtl"
     fit(method=PSTS()).save(path)
     with pytest.raises(MethodError, match="no stack of groups"):
         fit(method=PSTH(source=path))
@@ -329,7 +329,7 @@ def test_a_source_so_large_that_rounding_would_be_felt_is_refused(
     larger = replace(source._record.part, coefficients=far * np.sign(source._record.part.coefficients))
     estimates = far * np.ones(len(source.names)) * np.diagonal(source._record.user_from_coded)
     coded = np.linalg.solve(source._record.user_from_coded, estimates)
-    replace(source, stack=larger, estimates=estimates, coded=coded).save(tmp_path / "main.json")
+    changed(source, part=larger, estimates=estimates, coded=coded).save(tmp_path / "main.json")
     with pytest.raises(MethodError, match="too large to start from"):
         fit(method=method(source=tmp_path / "main.json"))
 

@@ -1,0 +1,300 @@
+"""Gradient descent with noisy gradients: what the methods plan, and how they step."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.errors import MethodError
+from dpglm.glm.penalties import Penalty
+from dpglm.inference.coefficients import Scaling
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_information, noise_of_minimiser
+from dpglm.mechanisms.gradient import Gradient
+from dpglm.methods.base import Ask, Estimate, Method, Problem
+from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.iterated import (
+    bound_penalty,
+    estimate,
+    gaussian_total,
+    noise_level,
+    prox,
+    public_rows,
+    require_budget,
+    require_positive,
+    require_steps,
+)
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.calibration import NoisySums, Target, calibrate
+from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+Schedule = Literal["constant", "sqrt"]
+# A gradient against the one before, by this cosine beyond noise, halves the steps.
+REVERSED = 0.25
+# Columns that move together have more curvature than is expected of independent ones: so many steps are
+# shorter, until gradients have shown it.
+CAREFUL = 4
+# Steps are no longer than the inverse of this, for the average loss.
+LEAST_CURVATURE = 1e-3
+Sampling = Literal["all", "poisson", "fixed"]
+# Steps on all rows; on samples this many passes' worth of rows are drawn, and no more steps than MOST.
+STEPS, PASSES, MOST = 100, 10, 2000
+# Samples must hold a row more often than this many times delta, or a release of their rows would be allowed.
+TEN_DELTAS = 10.0
+# Slopes of the logistic loss at coefficients of zero: the first step is not cut.
+CUT = 0.5
+
+
+class DescentState:
+    """The state that the methods share: gradients in scaled coefficients, step sizes, the penalty.
+
+    All is about the average loss: gradients are divided by the public number of rows.
+
+    Parameters
+    ----------
+    eta : float or None
+    schedule : {"constant", "sqrt"}
+        Of the method.
+    problem : Problem
+    plan : PricedReleases
+    ask : callable
+    rows : float
+        Public number of rows.
+    """
+
+    def __init__(
+        self,
+        eta: float | None,
+        schedule: Schedule,
+        problem: Problem,
+        plan: PricedReleases,
+        ask: Ask,
+        rows: float,
+    ) -> None:
+        self._given, self._schedule, self.problem, self.rows = eta, schedule, problem, rows
+        self._ask, self._releases = ask, plan.releases
+        self.scaling = Scaling.of(problem.geometry)
+        first = plan.of_kind(Gradient)[0]
+        self.size, self.parts = len(self.scaling.lengths), first.parts
+        self.kept = len(plan.releases) - len(plan.releases) // 4
+        self.divisor = first.rate * rows / self.parts
+        self.deviation, self._clip, self._rate = first.scale, first.clip, first.rate
+        self.eta, self._free = _step_sizes(eta, problem, self.scaling)
+        self._last: FloatMatrix = np.zeros((self.parts, self.size))
+
+    def __len__(self) -> int:
+        return len(self._releases)
+
+    def step(self, number: int) -> float:
+        """Size of step ``number`` = 0, 1, ... in the penalised coefficients."""
+        start = 1.0 if self._given is not None else min(1.0, (number + 1.0) / CAREFUL)
+        return start * self.eta / (1.0 if self._schedule == "constant" else math.sqrt(number + 1.0))
+
+    def weight(self, number: int) -> float:
+        """Of the point of a step in the mean that is the answer: that of the last three quarters."""
+        return 1.0 / self.kept if number >= len(self) - self.kept else 0.0
+
+    def steps(self, number: int) -> FloatVector:
+        """Of each coefficient: a shorter one for the intercept, which has more curvature; shape (p,)."""
+        size = self.step(number)
+        return np.where(self.scaling.penalised, size, min(size, self._free))
+
+    def gradient(self, number: int, points: FloatVector) -> FloatVector:
+        """Of the average loss at scaled coefficients, shape (parts * p,)."""
+        mixing = self.scaling.mixing
+        coded = points.reshape(self.parts, self.size) @ mixing.T
+        answer = self._ask(self._releases[number], coded.ravel()).reshape(self.parts, self.size)
+        found = answer @ mixing
+        if self._given is None:  # too large a step: what was released shows it
+            self.eta *= 0.5 if self._reversed(found, self.scaling.penalised) else 1.0
+            self._free *= 0.5 if self._reversed(found, ~self.scaling.penalised) else 1.0
+        self._last = found
+        return np.asarray((found / self.divisor).ravel(), dtype=np.float64)
+
+    def _reversed(self, found: FloatMatrix, mask: BoolVector) -> bool:
+        """Whether a gradient points against the one before by more than noise makes it: a step too far."""
+        now, before = found[:, mask], self._last[:, mask]
+        lengths = float(np.linalg.norm(now)) * float(np.linalg.norm(before))
+        noise = 4.0 * self.deviation**2 * math.sqrt(now.size)
+        return float((now * before).sum()) < -REVERSED * lengths - noise
+
+    def penalty(self, quadratic: float) -> Penalty:
+        """Bound to proximal steps against ``quadratic`` of the average loss; its strength is in sum units.
+
+        By default it stops noise: that of the mean of the points, and to select also that of sampling.
+        """
+        size = int(self.scaling.penalised.sum())
+        averaged = self.deviation / self.divisor / math.sqrt(self.kept * self.parts)
+        deviation = averaged * self.rows
+        if selects(self.problem):  # what is large by chance, of the rows or of the noise, is not to be chosen
+            samples = 1.0 + (1.0 / self._rate - 1.0) / self.kept  # their means differ from the table's
+            deviation = math.hypot(deviation, math.sqrt(self.rows * samples * self._score_variance(size)))
+        level = noise_level(deviation, size)
+        return bound_penalty(self.problem, self.scaling, quadratic * self.rows, level)
+
+    def _score_variance(self, size: int) -> float:
+        """What a row should add to the variance of a penalised coordinate, the intercept taken out."""
+        weight = min(self.problem.family.score_weight_max, self._clip**2)
+        expected = self.scaling.mixing.T @ expected_information(self.problem.geometry.term_columns, weight)
+        each = np.einsum("ij,ji->i", expected, self.scaling.mixing)[self.scaling.penalised]
+        return min(float(each.mean()), weight / size) if size else 0.0
+
+    def prox(self, penalty: Penalty, point: FloatVector, quadratic: float) -> FloatVector:
+        """Proximal step against ``quadratic`` of the average loss."""
+        return prox(penalty, point, quadratic * self.rows, self.scaling)
+
+    def finish(self, penalty: Penalty, scaled: FloatVector) -> Estimate:
+        """The estimate, with the strength that was used, per row."""
+        return estimate(self.scaling, scaled, penalty.weight / self.rows)
+
+
+def selects(problem: Problem) -> bool:
+    """Whether only the selection counts, at a strength of the method's own."""
+    return problem.goal == "select" and problem.strength is None and problem.penalty.selects
+
+
+def _step_sizes(eta: float | None, problem: Problem, scaling: Scaling) -> tuple[float, float]:
+    """Sizes of steps in the penalised coefficients and in the others, from public numbers."""
+    if eta is not None:
+        return eta, eta
+    most = problem.family.curvature_max
+    expected = expected_information(problem.geometry.term_columns, 1.0 if most is None else most)
+    found = scaling.mixing.T @ expected @ scaling.mixing
+    sizes = []
+    for mask in (scaling.penalised, ~scaling.penalised):
+        largest = float(np.linalg.eigvalsh(found[np.ix_(mask, mask)])[-1]) if mask.any() else 1.0
+        sizes.append(1.0 / max(largest, LEAST_CURVATURE))
+    return sizes[0], sizes[1]
+
+
+@dataclass(frozen=True)
+class GradientMethod(Method):
+    """Gradients of the average loss at points of the method's own choice, each released once with noise.
+
+    Parameters
+    ----------
+    steps : int or None
+        Number T of releases. None: 100 on all rows; on samples as many as read the table ten times.
+    eta : float or None
+        Step size, for the *average* loss of coded rows. None: 1 over the largest eigenvalue that its second
+        derivative in the penalised coefficients is expected to have, from declared bounds, and for the
+        intercept over its own; less at first, and halved whenever a released gradient shows that steps
+        overshoot.
+    schedule : {"constant", "sqrt"}
+        Step k has the size ``eta``, or ``eta / sqrt(k)``.
+    clip : float or None
+        Gradients of single rows longer than this are cut. None: 1, at which losses with slopes in [-1, 1] are
+        never cut; 1/2 where logistic coefficients at a default strength only say which ones there are
+        (``goal="select"``): half the noise, for coefficients of a loss whose slopes end at 1/2 for rows of
+        norm 1. Their order and signs mean what they did, their sizes do not.
+    coding : {"reference", "centred"}
+        The user's own columns with long rows cut, or centred columns, which need no cut.
+    """
+
+    steps: int | None = None
+    eta: float | None = None
+    schedule: Schedule = "constant"
+    clip: float | None = None
+    coding: Literal["centred", "reference"] = "reference"
+
+    algorithm: ClassVar[str]
+
+    @property
+    def drawn(self) -> Sampling:
+        """How rows are drawn for a gradient."""
+        return "all"
+
+    @property
+    def shares(self) -> int:
+        """Number of parts of the rows that have points of their own."""
+        return 1
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        privacy = require_budget(problem, privacy, self.name)
+        require_steps(self.steps, "steps")
+        for name in ("eta", "clip"):
+            require_positive(getattr(self, name), name)
+        if self.schedule not in ("constant", "sqrt"):
+            raise MethodError("schedule", expected="'constant' or 'sqrt'", remedy="Leave schedule out.")
+        self._check()
+        mu = gaussian_total(privacy, self.name)
+        if problem.count_rows is None:
+            public_rows(problem, self.name)
+        rate = self._rate(problem)
+        steps = self._steps(rate)
+        clip = self._clip(problem)
+        one = Gradient(problem.family, clip, clip, self.drawn, rate, self.shares)
+        sensitivity = one.sensitivity(privacy.relation)
+        if rate < 1.0 and privacy.mu is not None:
+            raise MethodError(
+                f"a budget in {privacy.definition} with sampling={self.drawn!r}",
+                expected="an epsilon and a delta: gradients of samples are not Gaussian private",
+                remedy="Use privacy=(1.0, 1e-6), or sampling='all'.",
+            )
+        if rate < 1.0 and rate * steps <= TEN_DELTAS * privacy.delta:
+            raise MethodError(
+                f"{steps} samples of a share {rate:.3g} of the rows: delta alone would pay",
+                expected="samples that rarity does not have to protect: it protects nobody who is in one",
+                remedy="Use a larger rate, more steps, or a smaller delta.",
+            )
+        sums = NoisySums(sensitivity, steps, rate, "fixed" if self.drawn == "fixed" else "poisson")
+        target = Target(privacy.relation, mu=mu) if rate == 1.0 else Target.of(privacy)
+        scale = calibrate(sums, target).score_scale
+        replace(one, scale=scale).require_grid(
+            len(problem.geometry.names)
+        )  # refused here, not after the charge
+        releases = tuple(
+            Gradient(problem.family, scale, clip, self.drawn, rate, self.shares) for _ in range(steps)
+        )
+        return budgeted_plan(releases, privacy, mu=mu if rate == 1.0 else None)
+
+    def _check(self) -> None:
+        """Refuse options of the method's own."""
+
+    def _clip(self, problem: Problem) -> float:
+        if self.clip is not None:
+            return self.clip
+        return CUT if selects(problem) and problem.family.logistic else 1.0
+
+    def _rate(self, problem: Problem) -> float:
+        return 1.0
+
+    def _steps(self, rate: float) -> int:
+        if self.steps is not None:
+            return self.steps
+        return STEPS if rate == 1.0 else max(1, min(MOST, round(PASSES / rate)))
+
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
+        rows = public_rows(problem, self.name)
+        return self.iterate(DescentState(self.eta, self.schedule, problem, plan, ask, rows))
+
+    @abstractmethod
+    def iterate(self, state: DescentState) -> Estimate:
+        """Step through the planned gradients."""
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise | None:
+        """The mean of the last three quarters of the points has the noise of as many gradients."""
+        releases = plan.of_kind(Gradient)
+        if not releases:
+            return None
+        first, averaged = releases[0], len(releases) - len(releases) // 4
+        deviation = first.scale / first.rate * math.sqrt(first.parts / averaged)
+        return noise_of_minimiser(rows.information, 0.0, deviation, rows.dispersion)
+
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        return MethodDescription(
+            self.algorithm,
+            plan.describe(),
+            "in every step, to released numbers",
+            plan.why(),
+            facts=(Fact("Steps", len(plan.releases)), *self.options()),
+        )
+
+    def options(self) -> tuple[Fact, ...]:
+        """The method's own numbers, for its description."""
+        return Fact("Step size eta", self.eta), Fact("Schedule of step sizes", self.schedule)
