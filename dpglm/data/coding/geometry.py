@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.model import Factor, Model, Subterm
+from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm
 from dpglm.errors import FormulaError
 from dpglm.glm.term_columns import Kind, TermColumns
 from dpglm.typing import FloatMatrix, FloatVector
@@ -105,16 +105,16 @@ def require_lengths(lengths: FloatVector, formula: str) -> None:
         )
 
 
-def prior_of(model: Model, subset: Subset) -> float:
+def prior_of(factors: Sequence[Factor]) -> float:
     """Declared prior scale of the product of these factors: the largest of theirs."""
-    return max((model.factors[index].prior for index in subset), default=_INTERCEPT_PRIOR)
+    return max((factor.prior for factor in factors), default=_INTERCEPT_PRIOR)
 
 
-def kind_of(model: Model, subset: Subset) -> Kind:
+def kind_of(factors: Sequence[Factor]) -> Kind:
     """What the product of these factors is to inference."""
-    if len(subset) > 1:
+    if len(factors) > 1:
         return "other"
-    return model.factors[subset[0]].kind if subset else "intercept"
+    return factors[0].kind if factors else "intercept"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +138,25 @@ class Space:
             return _INTERCEPT_SHARE
         return math.prod(self.factors[index].share for index in subset)
 
-    def bound(self, subset: Subset) -> float:
-        """The largest a_S * |c_S|^2 of any row; attained where every factor is at its farthest corner."""
-        return self.share(subset) * math.prod(self.factors[index].bound for index in subset)
+    def bound(self, positions: Iterable[int]) -> float:
+        """The largest a_S * |c_S|^2 of any row, summed; attained with every factor at its farthest corner."""
+        return math.fsum(
+            self.share(subset) * math.prod(self.factors[index].bound for index in subset)
+            for subset in map(self.subsets.__getitem__, positions)
+        )
+
+    def product(self, position: int, norm: float, mixing: FloatMatrix | None = None) -> Product:
+        """The product at ``position`` in rows that are divided by ``norm`` (and the slack)."""
+        subset = self.subsets[position]
+        parts = []
+        for index in subset:
+            factor = self.factors[index]
+            if isinstance(factor, NumericFactor):
+                parts.append(Part(index, factor.middle, 1.0 / (factor.high - factor.low)))
+            else:
+                parts.append(Part(index, table=factor.corners))
+        prior = prior_of([self.factors[index] for index in subset])
+        return Product(tuple(parts), math.sqrt(self.share(subset)) / (norm * SLACK), mixing, prior)
 
     def rows(self, position: int) -> slice:
         """Rows of the product at ``position``."""

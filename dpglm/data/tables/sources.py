@@ -154,7 +154,27 @@ def open_source(data: object) -> Source:
     >>> source.column_names, [len(chunk) for chunk in source.chunks(["age"])]
     (('age', 'y'), [2])
     """
-    source = _source_of(data)
+    import pandas as pd
+
+    source: Source
+    if isinstance(data, pd.DataFrame):
+        source = FrameSource(data)
+    elif isinstance(data, str | os.PathLike):
+        source = _file_source(Path(data))
+    else:
+        try:
+            table = None if isinstance(data, pd.Series) else _arrow_table(data)  # a series is one column
+        except Exception:  # its text may quote a cell
+            table = None
+        if table is None:
+            raise SchemaError(
+                f"data of type {type(data).__name__}",
+                expected="a pandas DataFrame, a frame that speaks Arrow (polars), or a path to CSV or Parquet",
+                remedy="Convert the table to a pandas DataFrame (a lazy frame: collect() it), or save it as "
+                "Parquet.",
+            )
+        _require_distinct(table.column_names)
+        source = FrameSource(_frame_of(table))
     _require_distinct(source.column_names)
     return source
 
@@ -253,28 +273,6 @@ def find_schema(data: object, schema: Declarations | None = None) -> Schema:
         expected="public bounds or levels of the columns, declared by you; none is ever read off the data",
         remedy=f"Fill in this template for the columns you use, and {action}:\n"
         + Schema.template(open_source(data).column_names),
-    )
-
-
-def _source_of(data: object) -> Source:
-    import pandas as pd
-
-    if isinstance(data, pd.DataFrame):
-        return FrameSource(data)
-    if isinstance(data, str | os.PathLike):
-        return _file_source(Path(data))
-    if not isinstance(data, pd.Series):  # which speaks Arrow, but is one column
-        try:
-            table = _arrow_table(data)
-        except Exception:  # its text may quote a cell
-            table = None
-        if table is not None:
-            _require_distinct(table.column_names)
-            return FrameSource(_frame_of(table))
-    raise SchemaError(
-        f"data of type {type(data).__name__}",
-        expected="a pandas DataFrame, a frame that speaks Arrow (polars), or a path to CSV or Parquet",
-        remedy="Convert the table to a pandas DataFrame (a lazy frame: collect() it), or save it as Parquet.",
     )
 
 
