@@ -25,7 +25,7 @@ from dpglm.data.coding.geometry import (
     span,
 )
 from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term
-from dpglm.data.formula.syntax import formula_error
+from dpglm.data.formula.syntax import FormulaText
 from dpglm.errors import FormulaError, MethodError
 from dpglm.glm.term_columns import TermColumns
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -186,9 +186,9 @@ def _whole(model: Model, space: Space) -> Layout:
     for position, subset in enumerate(space.subsets):
         factors = [model.factors[index] for index in subset]
         label = ":".join(factor.name for factor in factors) or "Intercept"
-        ends = space.starts[position], space.starts[position + 1]
+        rows, bound = space.rows[position], space.bound([position])
         product = space.product(position, norm)
-        groups.append(Group(label, kind_of(factors), *ends, space.bound([position]), (product,)))
+        groups.append(Group(label, kind_of(factors), rows.start, rows.stop, bound, (product,)))
     return space.columns, norm, tuple(groups)
 
 
@@ -199,7 +199,7 @@ def _partial(model: Model, space: Space, scaled: FloatMatrix) -> Layout:
         [
             position
             for position in range(len(space.subsets))
-            if np.abs(basis[space.rows(position), start:stop]).max() > 0
+            if np.abs(basis[space.rows[position], start:stop]).max() > 0
         ]
         for _, start, stop in blocks
     ]
@@ -211,7 +211,7 @@ def _partial(model: Model, space: Space, scaled: FloatMatrix) -> Layout:
     groups = []
     for (term, start, stop), support, bound in zip(blocks, supports, bounds, strict=True):
         products = (
-            space.product(position, norm, basis[space.rows(position), start:stop]) for position in support
+            space.product(position, norm, basis[space.rows[position], start:stop]) for position in support
         )
         groups.append(Group(term.name, "other", start, stop, bound, tuple(products)))
     return basis.T @ space.columns, norm, tuple(groups)
@@ -231,10 +231,9 @@ def _orthonormal(
         left, values, _ = scipy.linalg.svd(rest, full_matrices=False)
         if len(values) < block.shape[1] or values[-1] < _DEPENDENT:
             at = max(model.formula.find(term.name), 0)
-            raise formula_error(
-                f"The columns of {term.name} are combinations of the columns of other terms.",
-                model.formula,
+            raise FormulaText(model.formula).error(
                 (at, at + len(term.name)),
+                f"The columns of {term.name} are combinations of the columns of other terms.",
                 expected="columns that can be told apart",
                 remedy="Leave the term out; for numbers far from 0 write center(x, at=...) instead of x.",
             )
@@ -249,7 +248,7 @@ def _aligned(space: Space, block: FloatMatrix) -> FloatMatrix:
     """The block turned so that its highest products come one to a column: then few numbers mix the others."""
     chosen: list[int] = []
     for position in sorted(range(len(space.subsets)), key=lambda position: -len(space.subsets[position])):
-        rows = range(*space.rows(position).indices(len(block)))
+        rows = range(*space.rows[position].indices(len(block)))
         if len(chosen) + len(rows) <= block.shape[1] and np.abs(block[rows]).max() > 1e-14:
             chosen += rows
     if len(chosen) < block.shape[1]:
@@ -265,7 +264,7 @@ def _block_bound(space: Space, block: FloatMatrix, support: list[int]) -> float:
     corners = space.at_corners(support)
     if corners is None:
         return bessel
-    inside = np.vstack([block[space.rows(position)] for position in support])
+    inside = np.vstack([block[space.rows[position]] for position in support])
     return min(bessel, float(((inside.T @ corners) ** 2).sum(axis=0).max()) * (1 + 1e-12))
 
 

@@ -122,14 +122,13 @@ class Space:
     """All products that a model uses, one after the other, and its columns as their combinations.
 
     ``subsets`` holds the positions of each product's factors, of which the first varies fastest.
-    ``starts`` holds its first row in ``columns``, and at the end one past the last row. ``columns``, shape
-    (dimension, p), are the user's columns in the weighed products: a row of the design is ``columns.T @ z``
-    with z the products c_S times sqrt(share of S).
+    ``rows`` holds its rows in ``columns``, shape (dimension, p), which are the user's columns in the weighed
+    products: a row of the design is ``columns.T @ z`` with z the products c_S times sqrt(share of S).
     """
 
     factors: tuple[Factor, ...]
     subsets: tuple[Subset, ...]
-    starts: tuple[int, ...]
+    rows: tuple[slice, ...]
     columns: FloatMatrix
 
     def share(self, subset: Subset) -> float:
@@ -157,10 +156,6 @@ class Space:
                 parts.append(Part(index, table=factor.corners))
         prior = prior_of([self.factors[index] for index in subset])
         return Product(tuple(parts), math.sqrt(self.share(subset)) / (norm * SLACK), mixing, prior)
-
-    def rows(self, position: int) -> slice:
-        """Rows of the product at ``position``."""
-        return slice(self.starts[position], self.starts[position + 1])
 
     def at_corners(self, positions: Sequence[int], *, most: int = 20_000) -> FloatMatrix | None:
         """z of some products at all combinations of corners, shape (rows, combinations).
@@ -210,10 +205,11 @@ def span(model: Model) -> Space:
     subsets = tuple(position_of)
     sizes = [math.prod(model.factors[index].size for index in subset) for subset in subsets]
     starts = (0, *itertools.accumulate(sizes))
-    space = Space(model.factors, subsets, starts, np.zeros((starts[-1], model.size)))
+    rows = tuple(itertools.starmap(slice, itertools.pairwise(starts)))
+    space = Space(model.factors, subsets, rows, np.zeros((starts[-1], model.size)))
     for position, start, block in pieces:
         weighed = block / math.sqrt(space.share(subsets[position]))
-        space.columns[space.rows(position), start : start + block.shape[1]] += weighed
+        space.columns[space.rows[position], start : start + block.shape[1]] += weighed
     return space
 
 

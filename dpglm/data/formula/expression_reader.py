@@ -46,22 +46,7 @@ _DEEPEST = 120  # nested operations in one factor
 
 @dataclass(frozen=True)
 class ExpressionReader(FormulaText):
-    """Reads columns and numbers in one formula against the declared variables.
-
-    Parameters
-    ----------
-    formula : str
-        The whole formula, on one line.
-    variables : mapping of str to Numeric or Categorical
-        The declarations of the schema.
-
-    Examples
-    --------
-    >>> from dpglm.data.schema.variables import Numeric
-    >>> reader = ExpressionReader("y ~ I(age - 50)", {"age": Numeric(18, 95)})
-    >>> reader.number(reader.tree((4, 15))).op
-    'subtract'
-    """
+    """Reads columns and numbers in one formula against the declared variables, numeric and categorical."""
 
     variables: Mapping[str, Variable]
 

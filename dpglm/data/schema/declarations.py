@@ -39,7 +39,7 @@ def shown(value: object) -> str:
 
 def number_of(value: Any) -> float:
     """One real number as a float, infinite where it is too large; NaN for all else, truth values included."""
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return math.nan
     try:
         return float(value)

@@ -248,10 +248,9 @@ class Categorical:
     @cached_property
     def _codes_of_rules(self) -> tuple[int, int]:
         """Codes of a missing and of an undeclared value."""
-        missing = -1 if self.missing == "omit" else self._code_of_label[label_of(self.missing)]
-        if self.other is None:
-            return missing, missing
-        return missing, -1 if self.other == "omit" else self._code_of_label[label_of(self.other)]
+        rules = self.missing, self.missing if self.other is None else self.other
+        missing, other = (-1 if rule == "omit" else self._code_of_label[label_of(rule)] for rule in rules)
+        return missing, other
 
     @cached_property
     def _numbers(self) -> tuple[FloatVector, Codes]:
