@@ -23,9 +23,10 @@ from dpglm.inference.contrasts import (
     MOST_SHARE_OF_SCALE,
     Contrasts,
     IntervalDecision,
+    false_coverage_level,
+    two_sided_pvalues,
 )
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.selection import false_coverage_level, two_sided_pvalues
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.number import factor, plain_number
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector

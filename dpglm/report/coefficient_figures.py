@@ -19,8 +19,8 @@ from dpglm.postprocessing.uncertainty import (
     shares,
     standard_errors,
 )
-from dpglm.report.colours import PATHS
 from dpglm.report.figure import (
+    PATHS,
     Axis,
     Band,
     Bars,

@@ -14,7 +14,7 @@ from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Axis, Band, Bars, Curve, Figure, Names, Note, Points, Rows, Rule
 from dpglm.report.section import price, shown
-from dpglm.report.svg import Drawing, Illustration
+from dpglm.report.svg import Drawing
 from dpglm.tables.number import budget, computed, percent
 
 Pairs: TypeAlias = tuple[tuple[float, float], ...]
@@ -27,7 +27,7 @@ PROFILE_POINTS: Final = 25
 MOST_STEPS: Final = 60
 
 
-def icon_array(without: float, largest: float) -> Illustration:
+def icon_array(without: float, largest: float) -> Drawing:
     """A hundred guesses before and after reading the report, right ones filled."""
     right, base = min(100, round(100 * largest)), round(100 * without)
     drawing = Drawing(
@@ -37,23 +37,23 @@ def icon_array(without: float, largest: float) -> Illustration:
         title=f"Belief in the right answer: {base} of 100 before reading, at most {right} after",
         description=f"Two groups of 100 small figures. In the first {base} are filled, in the second "
         f"{right}: {base} as before and {right - base} in another colour.",
+        caption="Each figure is one chance in a hundred; filled ones are for the right answer.",
+        twin=Rows(
+            "Chances of 100",
+            ("for", "before reading", "after reading, at most"),
+            (
+                ("the right answer", f"{base}", f"{right}"),
+                ("the wrong answer", f"{100 - base}", f"{100 - right}"),
+            ),
+            numeric=(1, 2),
+        ),
     )
     for left, heading, filled in ((0, "before reading", base), (220, "after reading, at most", right)):
         drawing.text(left, 12, heading, "label")
         for k in range(100):
             role = "base" if k < min(base, filled) else "extra" if k < filled else "empty"
             drawing.person(left + 19.2 * (k % 10), 22 + 18.6 * (k // 10), f"person {role}")
-    twin = Rows(
-        "Chances of 100",
-        ("for", "before reading", "after reading, at most"),
-        (
-            ("the right answer", f"{base}", f"{right}"),
-            ("the wrong answer", f"{100 - base}", f"{100 - right}"),
-        ),
-        numeric=(1, 2),
-    )
-    caption = "Each figure is one chance in a hundred; filled ones are for the right answer."
-    return Illustration(drawing, caption, twin)
+    return drawing
 
 
 def trade_off(guarantee: Guarantee) -> Pairs:

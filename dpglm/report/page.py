@@ -9,25 +9,37 @@ from typing import TYPE_CHECKING, Final
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.colours import css, css_rules
-from dpglm.report.guarantee_sections import at_a_glance, budget_ledger, full_guarantee, plain_words
-from dpglm.report.method_sections import (
-    choices_outside,
-    declared_data,
-    mechanism,
-    saved_result,
-    trust_and_limits,
-)
+from dpglm.report.figure import PALETTES, ROLES
+from dpglm.report.guarantee_figures import ledger_figure, profile_figure, trade_off_figure
+from dpglm.report.guarantee_sections import budget_ledger, full_guarantee, plain_words
+from dpglm.report.method_sections import declared_data, saved_result
 from dpglm.report.result_sections import model_and_results, usefulness
-from dpglm.report.section import ReportedPart, Section, neighbours, no_promise, price, shown
-from dpglm.tables.number import balance, budget, chance, count, percent
+from dpglm.report.section import ReportedPart, Section, fact_words, price, shown
+from dpglm.report.svg import drawn
+from dpglm.tables.markup import environment
+from dpglm.tables.number import balance, budget, chance, computed, count, percent, plain_number
 from dpglm.tables.table import one_line
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 MOST_BYTES: Final = 300_000
-WORDS: Final = (shown, price, neighbours, no_promise, balance, budget, chance, count, percent)
+WORDS: Final = (
+    shown,
+    price,
+    fact_words,
+    trade_off_figure,
+    profile_figure,
+    ledger_figure,
+    drawn,
+    balance,
+    budget,
+    computed,
+    chance,
+    count,
+    percent,
+    plain_number,
+)
 
 
 def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
@@ -69,9 +81,9 @@ def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
         usefulness(record),
         declared_data(record),
         budget_ledger(record),
-        choices_outside(_answers(choices)),
-        mechanism(record),
-        trust_and_limits(),
+        Section("choices", "Choices outside the software", {"choices": _answers(choices)}),
+        Section("mechanism", "Mechanism"),
+        Section("limits", "Trust model and limits"),
         saved_result(record),
     )
     sections = [section for section in drafts if section is not None]
@@ -83,27 +95,23 @@ def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
 
 
 def _page(record: FitRecord, sections: list[Section]) -> str:
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            record=record,
-            guarantee=record.guarantee,
-            private=record.guarantee.private,
-            ledger=record.ledger,
-            verdict=at_a_glance(record),
-            sections=sections,
-        )
+    guarantee = record.guarantee
+    return _template().render(
+        record=record,
+        guarantee=guarantee,
+        private=guarantee.private,
+        ledger=record.ledger,
+        sections=sections,
     )
 
 
-def _answers(choices: object) -> dict[str, str]:
-    if choices is None:
-        return {}
-    if isinstance(choices, Mapping) and all(
-        isinstance(word, str) for pair in choices.items() for word in pair
+def _answers(choices: object) -> Mapping[str, str]:
+    """The answers, none by default; anything but text to text is refused."""
+    answers = {} if choices is None else choices
+    if isinstance(answers, Mapping) and all(
+        isinstance(word, str) for answer in answers.items() for word in answer
     ):
-        return dict(choices)
+        return answers
     raise MethodError(
         f"choices of type {type(choices).__name__}",
         expected="a mapping of text to text",
@@ -112,21 +120,11 @@ def _answers(choices: object) -> dict[str, str]:
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    # Autoescape is set for every template, not by file ending: an unescaped name would be a hole.
-    environment = Environment(
-        loader=PackageLoader("dpglm.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_one_line,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update({function.__name__: function for function in WORDS})
-    environment.globals.update(css=css, css_rules=css_rules)
-    return environment
+def _template() -> Template:
+    templates = environment("dpglm.report", _one_line)
+    templates.filters.update({function.__name__: function for function in WORDS})
+    templates.globals.update(palettes=PALETTES, roles=ROLES)
+    return templates.get_template("page.html")
 
 
 def _one_line(value: object) -> object:

@@ -11,8 +11,9 @@ from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.report.coefficient_figures import coefficient_figure, path_figure, variance_figure
-from dpglm.report.colours import PALETTES, ROLES
 from dpglm.report.figure import (
+    PALETTES,
+    ROLES,
     Band,
     Bars,
     Curve,

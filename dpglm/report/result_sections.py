@@ -31,8 +31,7 @@ from dpglm.postprocessing.uncertainty import (
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import Section, shown
-from dpglm.report.svg import illustrated
-from dpglm.tables.number import ABSENT, coefficient, count, factor, plain_number
+from dpglm.tables.number import ABSENT, coefficient, factor, plain_number
 from dpglm.typing import FloatVector
 
 MOST_ROWS: Final = 250
@@ -42,32 +41,25 @@ INTERVAL: Final = 2.0 * 1.959964
 
 def model_and_results(record: FitRecord) -> Section:
     """Coefficients, intervals and their method, figures, what "not selected" means."""
-    private, chosen, specification = record.guarantee.private, selected(record), record.specification
-    decisions = list(zip(mergeable(record), record.interval_decisions, strict=True))
-    facts = (
-        [("Penalty strength, per row", plain_number(record.strength))] if record.strength is not None else []
-    )
-    facts += [("Method", shown(specification.method.name)), ("Goal", shown(specification.goal))]
-    facts += [] if record.n_rows is None else [("Rows", count(record.n_rows))]
-    facts += [(label, words if private else f"95 %, {METHOD}") for label, words in interval_facts(record)]
+    private, chosen = record.guarantee.private, selected(record)
+    decisions = zip(mergeable(record), record.interval_decisions, strict=True)
     content = {
-        "facts": facts,
+        "interval_facts": [
+            (label, words if private else f"95 %, {METHOD}") for label, words in interval_facts(record)
+        ],
         "coefficients": _coefficients(record),
         "left_out": max(0, len(record.names) - MOST_ROWS),
         "odds": _has_odds(record),
         "approximation": approximation(record),
-        "intervals": record.contrasts is not None,
         "why_none": no_intervals(record) if private else "",
         "penalised": penalised(record),
-        "figure": illustrated(coefficient_figure(record)),
-        "variance": illustrated(variance_figure(record)),
-        "moments": record.released is not None and not record.released.centre.any(),
+        "figure": coefficient_figure(record),
+        "variance": variance_figure(record),
         "rule": RULE,
         "gaps": _gaps(record),
         "mergeable": any(merge and not decision.reported for merge, decision in decisions),
         "priors": _priors(record),
         "chosen": int(chosen.sum()),
-        "total": len(record.names),
         "dropped": [
             shown(term) for term, places in record.terms if places and not chosen[list(places)].any()
         ][:MOST_TERMS],
@@ -159,10 +151,8 @@ def usefulness(record: FitRecord) -> Section | None:
             "widest": plain_number(float(f"{ratio.max():.3g}")),
             "detectable": f"{DETECTABLE:.2g}",
             "most": f"{FACTORS[-1]:g}",
-            "by_rows": illustrated(width_figure(record, "n", by_rows)),
-            "by_epsilon": None
-            if by_epsilon is None
-            else illustrated(width_figure(record, "epsilon", by_epsilon)),
+            "by_rows": width_figure(record, "n", by_rows),
+            "by_epsilon": None if by_epsilon is None else width_figure(record, "epsilon", by_epsilon),
         }
     return Section("usefulness", "Usefulness", content)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.figure import Rows, shortened
 from dpglm.report.section import Section, fact_words, shown
-from dpglm.report.svg import Drawing, Illustration
+from dpglm.report.svg import Drawing
 from dpglm.tables.number import coefficient
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _parallel(stack: Stack, record: FitRecord) -> list[str]:
     return [GROUPS if by_columns else PARTS, *([HELD_OUT] if stack.combine == "model" else [])]
 
 
-def _figure(stack: Stack, record: FitRecord) -> Illustration:
+def _figure(stack: Stack, record: FitRecord) -> Drawing:
     """Boxes and arrows from left to right, a box a model; of many models the first ones."""
     count = len(stack.names)
     sizes, weights = stack.sizes(record), stack.model_weights
@@ -97,28 +97,6 @@ def _figure(stack: Stack, record: FitRecord) -> Illustration:
     middle = (TOP + bottom) / 2
     meta = stack.combine == "model"
     joint = "meta model" if meta else "votes"
-    drawing = Drawing(
-        "stack",
-        426,
-        bottom + 8,
-        title=f"From a row to its log odds by way of {counted(count, 'model')}",
-        description=f"From left to right: a row; {count} models, one below the other, each of which reads "
-        f"its columns of the row; {'a meta model of their answers' if meta else 'a count of their votes'}; "
-        "the log odds. Arrows lead from each box to the next.",
-    )
-    for k, (name, words) in enumerate(lines):
-        top = TOP + k * (HEIGHT + GAP)
-        centre = top + HEIGHT / 2
-        _arrow(drawing, (COLUMNS[0][1], middle), (COLUMNS[1][0], centre))
-        _arrow(drawing, (COLUMNS[1][1], centre), (COLUMNS[2][0], middle))
-        _box(drawing, COLUMNS[1], top, "area")
-        x = COLUMNS[1][0] + 9
-        drawing.text(x, top + 14.5, name, "label")
-        drawing.text(x, top + 27.5, words, "tick")
-    _arrow(drawing, (COLUMNS[2][1], middle), (COLUMNS[3][0], middle))
-    for column, role, words in ((0, "hollow", "a row"), (2, "area", joint), (3, "hollow", "log odds")):
-        _box(drawing, COLUMNS[column], middle - HEIGHT / 2, role)
-        drawing.text(sum(COLUMNS[column]) / 2, middle + 4, words, "label middle")
     gives = "its probability" if meta else "its vote"
     rows = [
         (shown(stack.names[k], 120), counted(sizes[k], "column"), gives, coefficient(float(weights[k])))
@@ -140,7 +118,31 @@ def _figure(stack: Stack, record: FitRecord) -> Illustration:
         else "How a row is predicted. Each model reads its columns only and casts its vote; the log odds are "
         "those of the share of votes."
     )
-    return Illustration(drawing, caption, twin)
+    drawing = Drawing(
+        "stack",
+        426,
+        bottom + 8,
+        title=f"From a row to its log odds by way of {counted(count, 'model')}",
+        description=f"From left to right: a row; {count} models, one below the other, each of which reads "
+        f"its columns of the row; {'a meta model of their answers' if meta else 'a count of their votes'}; "
+        "the log odds. Arrows lead from each box to the next.",
+        caption=caption,
+        twin=twin,
+    )
+    for k, (name, words) in enumerate(lines):
+        top = TOP + k * (HEIGHT + GAP)
+        centre = top + HEIGHT / 2
+        _arrow(drawing, (COLUMNS[0][1], middle), (COLUMNS[1][0], centre))
+        _arrow(drawing, (COLUMNS[1][1], centre), (COLUMNS[2][0], middle))
+        _box(drawing, COLUMNS[1], top, "area")
+        x = COLUMNS[1][0] + 9
+        drawing.text(x, top + 14.5, name, "label")
+        drawing.text(x, top + 27.5, words, "tick")
+    _arrow(drawing, (COLUMNS[2][1], middle), (COLUMNS[3][0], middle))
+    for column, role, words in ((0, "hollow", "a row"), (2, "area", joint), (3, "hollow", "log odds")):
+        _box(drawing, COLUMNS[column], middle - HEIGHT / 2, role)
+        drawing.text(sum(COLUMNS[column]) / 2, middle + 4, words, "label middle")
+    return drawing
 
 
 def _box(drawing: Drawing, ends: tuple[float, float], top: float, role: str) -> None:
