@@ -24,22 +24,9 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MOST_BYTES: Final = 300_000
-WORDS: Final = (
-    shown,
-    price,
-    fact_words,
-    trade_off_figure,
-    profile_figure,
-    ledger_figure,
-    drawn,
-    balance,
-    budget,
-    computed,
-    chance,
-    count,
-    percent,
-    plain_number,
-)
+WORDS: Final = (shown, price, fact_words)
+FIGURES: Final = (trade_off_figure, profile_figure, ledger_figure, drawn)
+NUMBERS: Final = (balance, budget, chance, computed, count, percent, plain_number)
 
 
 def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
@@ -122,7 +109,7 @@ def _answers(choices: object) -> Mapping[str, str]:
 @cache
 def _template() -> Template:
     templates = environment("dpglm.report", _one_line)
-    templates.filters.update({function.__name__: function for function in WORDS})
+    templates.filters.update({function.__name__: function for function in (*WORDS, *FIGURES, *NUMBERS)})
     templates.globals.update(palettes=PALETTES, roles=ROLES)
     return templates.get_template("page.html")
 
