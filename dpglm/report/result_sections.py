@@ -32,7 +32,7 @@ from dpglm.report.coefficient_figures import coefficient_figure, variance_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import Section, shown
 from dpglm.tables.number import ABSENT, coefficient, factor, plain_number
-from dpglm.typing import FloatVector
+from dpglm.typing import FloatMatrix
 
 MOST_ROWS: Final = 250
 MOST_TERMS: Final = 100
@@ -48,7 +48,6 @@ def model_and_results(record: FitRecord) -> Section:
             (label, words if private else f"95 %, {METHOD}") for label, words in interval_facts(record)
         ],
         "coefficients": _coefficients(record),
-        "left_out": max(0, len(record.names) - MOST_ROWS),
         "odds": _has_odds(record),
         "approximation": approximation(record),
         "why_none": no_intervals(record) if private else "",
@@ -143,9 +142,7 @@ def usefulness(record: FitRecord) -> Section | None:
         by_epsilon = widths(record, "epsilon") if private else None
         ratio = against_sampling(record)[given]
         content |= {
-            "table": _precision(
-                record, halving(by_rows), None if by_epsilon is None else halving(by_epsilon)
-            ),
+            "table": _precision(record, by_rows, by_epsilon),
             "left_out": max(0, len(given) - MOST_ROWS),
             "median": plain_number(float(f"{np.median(ratio):.3g}")),
             "widest": plain_number(float(f"{ratio.max():.3g}")),
@@ -157,7 +154,8 @@ def usefulness(record: FitRecord) -> Section | None:
     return Section("usefulness", "Usefulness", content)
 
 
-def _precision(record: FitRecord, by_rows: FloatVector, by_epsilon: FloatVector | None) -> Rows:
+def _precision(record: FitRecord, by_rows: FloatMatrix, by_epsilon: FloatMatrix | None) -> Rows:
+    """Intervals that are given: their width, and what would halve it; from standard errors by factor."""
     drawn = np.flatnonzero(reported(record))[:MOST_ROWS]
     columns: dict[str, Iterable[str]] = {
         "coefficient": [shown(record.names[j], 120) for j in drawn],
@@ -166,9 +164,9 @@ def _precision(record: FitRecord, by_rows: FloatVector, by_epsilon: FloatVector 
             f"{ratio:.3g}" if math.isfinite(ratio) else ABSENT for ratio in against_sampling(record)[drawn]
         ],
         "smallest detectable effect": map(coefficient, detectable(record)[drawn]),
-        "rows, times": map(factor, by_rows[drawn]),
+        "rows, times": map(factor, halving(by_rows)[drawn]),
     }
     if by_epsilon is not None:
-        columns["ε, times"] = map(factor, by_epsilon[drawn])
+        columns["ε, times"] = map(factor, halving(by_epsilon)[drawn])
     caption = "Precision, and what would halve the width"
     return Rows.of_columns(caption, columns, tuple(range(1, len(columns))))
