@@ -23,7 +23,15 @@ from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import REQUIRED, Required, piece_of, privacy_of, require_choice, strength_of
+from dpglm.spec.arguments import (
+    REQUIRED,
+    Required,
+    piece_of,
+    privacy_of,
+    require_choice,
+    row_count_of,
+    strength_of,
+)
 from dpglm.spec.plan import Plan, planned
 
 FORMAT: Final = "dpglm-specification"
@@ -188,7 +196,7 @@ class ModelSpec:
         """
         opened = replace(self, method=self.method.opened(read))
         opened.__dict__["coded_model"] = self.coded_model
-        return planned(opened, self.schema.rows if n is None else n)
+        return planned(opened, self.schema.rows if n is None else row_count_of(n))
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""
