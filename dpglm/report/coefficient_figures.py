@@ -68,7 +68,8 @@ def coefficient_figure(record: FitRecord) -> Figure:
         f"in original units{', without the intercept' if left_out else ''}{_left_out(record, drawn, rule)}"
     )
     filled, hollow = np.flatnonzero(full).tolist(), np.flatnonzero(~full).tolist()
-    reach = np.concatenate([[0.0], dots, bars[filled].ravel()])
+    low, high = bars[filled].T.tolist()
+    reach = [0.0, *dots.tolist(), *low, *high]
     headings = ("coefficient", "estimate drawn", *(("lower end", "upper end") if forest else ()), "selected")
     rows = tuple(
         (shown(name), coefficient(dot), *(map(coefficient, line) if forest else ()), "yes" if kept else "no")
@@ -83,9 +84,9 @@ def coefficient_figure(record: FitRecord) -> Figure:
         slug,
         f"{title}, original scale",
         f"One line per coefficient: a dot at its value, and a bar {reading}. Hollow dots: {meaning}.",
-        x=_padded(f"{what}, {shown(record.link, 20)} scale", float(reach.min()), float(reach.max())),
+        x=_padded(f"{what}, {shown(record.link, 20)} scale", min(reach), max(reach)),
         y=Names(names, frozenset(hollow)),
-        marks=(Rule(0.0, "x", "zero"), Intervals(filled, *bars[filled].T.tolist(), caps=forest), *points),
+        marks=(Rule(0.0, "x", "zero"), Intervals(filled, low, high, caps=forest), *points),
         caption=f"{subject} {scope}. Hollow: {meaning}. Units differ, so lengths compare only within a unit.",
         twin=Rows("Coefficients drawn", headings, rows, numeric=tuple(range(1, len(headings) - 1))),
     )

@@ -79,7 +79,7 @@ def plot(
     return axes
 
 
-def _figure(record: FitRecord, kind: Kind, path: CoefficientPath | None) -> Figure:
+def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figure:
     if kind in OF_GUARANTEE and not record.guarantee.private:
         raise MethodError(
             f"plot({kind!r}) of a result that is NOT PRIVATE",
