@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.datasets import find_schema, load_table
+from dpglm.data.tables.datasets import load_table
+from dpglm.data.tables.sources import find_schema
 from dpglm.errors import MethodError, PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Method
-from dpglm.postprocessing.specification import Goal
+from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import REQUIRED, FitOptions, Required, ledger_of, noise_of, privacy_of
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan
