@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.active_set import solve
 from dpglm.optim.quadratic import minimise_quadratic_path, profiled, strength_max
+from dpglm.optim.quadratic_solvers import solve
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # Strengths of a path, and the least as a share of the largest; most strengths that a saved path may hold.
@@ -93,7 +93,7 @@ def sparse_path(
 
     Examples
     --------
-    >>> from dpglm.glm.penalties.l1 import L1
+    >>> from dpglm.glm.penalties.elastic_net import L1
     >>> path = sparse_path(np.eye(3), np.array([3.0, 1.0, 0.1]), L1(), strengths=np.array([2.0, 0.5]))
     >>> path.coefficients
     array([[1. , 0. , 0. ],
@@ -163,7 +163,7 @@ def choose_bic(
 
     Examples
     --------
-    >>> from dpglm.glm.penalties.l1 import L1
+    >>> from dpglm.glm.penalties.elastic_net import L1
     >>> matrix, right = 4.0 * np.eye(3), np.array([40.0, 1.0, -1.0])
     >>> path = sparse_path(matrix, right, L1(), strengths=np.array([50.0, 2.0, 0.5]))
     >>> choose_bic(path, matrix, right)

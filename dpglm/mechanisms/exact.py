@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.base import Rows, UnclaimedRelease
 from dpglm.mechanisms.exact_table import Setting, Table, fold, mean_loss
 from dpglm.mechanisms.noise.source import NoiseSource

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.row_views import RowSubset
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm

@@ -11,12 +11,10 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.coefficients import coefficients
+from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.expectation import ExpectedRows, expected_equations
-from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.prior_scales import fitted_scales, interval_model
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.linear_model import LinearModel, fitted_scales, interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span

@@ -11,14 +11,11 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l1 import L1
-from dpglm.glm.penalties.l2 import NoPenalty
-from dpglm.inference.coefficients import coefficients
+from dpglm.glm.penalties.elastic_net import L1, NoPenalty
+from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_model, noise_of_minimiser
-from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.prior_scales import interval_model
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.linear_model import LinearModel, interval_model
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser

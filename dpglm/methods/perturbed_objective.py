@@ -10,8 +10,8 @@ import numpy as np
 
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import expected_information
-from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate

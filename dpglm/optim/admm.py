@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dpglm.glm.families.gaussian import Gaussian
 from dpglm.glm.penalties.base import Penalty
-from dpglm.glm.penalties.l2 import L2
+from dpglm.glm.penalties.elastic_net import L2
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss
 from dpglm.optim.stationary import PenalisedLoss, Stationary

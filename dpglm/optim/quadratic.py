@@ -10,9 +10,8 @@ from scipy.linalg import pinvh
 from dpglm.errors import MethodError
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.separable import Separable
-from dpglm.optim.active_set import minimise_with_l1, solve
-from dpglm.optim.quadratic_admm import minimise_batch, residuals
 from dpglm.optim.quadratic_search import Search
+from dpglm.optim.quadratic_solvers import minimise_batch, minimise_with_l1, residuals, solve
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # A single strength of a penalty that is not convex is reached along a path, as one of many would be.
@@ -48,7 +47,7 @@ def minimise_quadratic(
 
     Examples
     --------
-    >>> from dpglm.glm.penalties.l1 import L1
+    >>> from dpglm.glm.penalties.elastic_net import L1
     >>> minimise_quadratic(np.eye(2), np.array([3.0, 0.5]), L1(strength=1.0)).coefficients
     array([[2., 0.]])
     """

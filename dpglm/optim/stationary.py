@@ -9,7 +9,9 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.objective import Objective, RowLoss, Smooth
+from dpglm.optim.objective import Objective
+from dpglm.optim.quadratic_solvers import Smooth
+from dpglm.optim.rows import ChunkLoss
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 _STEPS, _HALVINGS = 30, 12
@@ -20,10 +22,8 @@ class Stationary(NamedTuple):
 
     Attributes
     ----------
-    gamma : ndarray, shape (p,)
-        Where the penalty acts; zeros are exactly 0.0.
-    theta : ndarray, shape (p,)
-        ``mixing @ gamma``: coefficients of the coded rows.
+    gamma, theta : ndarray, shape (p,)
+        As in `Minimum`.
     residual : float
         Euclidean norm, in the space of ``gamma`` and sum units, of what is left of the conditions for a
         stationary point; see `PenalisedLoss.residual`. For a convex penalty zero is the minimum, for another
@@ -48,7 +48,7 @@ class PenalisedLoss:
     The penalty, convex or not, acts on the gammas that ``penalised`` marks; ``mixing`` is invertible.
     """
 
-    loss: RowLoss
+    loss: ChunkLoss
     penalty: Penalty
     ridge: float
     mixing: FloatMatrix

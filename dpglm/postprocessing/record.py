@@ -14,8 +14,8 @@ import numpy as np
 
 from dpglm.errors import PrivacyError, StoreError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
+from dpglm.inference.linear_model import interval_model
 from dpglm.inference.path import ExactPath
-from dpglm.inference.prior_scales import interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import encode
 from dpglm.postprocessing.parts import ResultPart

@@ -12,17 +12,16 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.inference.coefficients import (
     Coefficients,
+    Scaling,
     coefficients,
     of_scaled,
     on_user_scale,
     quadratic,
     weakest,
 )
-from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
 from dpglm.inference.path import choose_bic, sparse_path
 from dpglm.inference.path import refit as refit_on
-from dpglm.inference.scaling import Scaling
-from dpglm.inference.selection import benjamini_hochberg
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import p_values
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpglm.errors import MethodError
-from dpglm.inference.selection import false_coverage_level, two_sided_pvalues
+from dpglm.inference.contrasts import false_coverage_level, two_sided_pvalues
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 

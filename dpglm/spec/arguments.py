@@ -164,7 +164,7 @@ def number_of(
 def row_count_of(n: object) -> int:
     """A number of rows to expect."""
     expected = "the expected number of rows, a whole number of at least 1"
-    return int(number_of("n", n, low=1, high=10**12, whole=True, expected=expected, remedy="Use n=10_000."))
+    return int(number_of("n", n, low=1, high=10**15, whole=True, expected=expected, remedy="Use n=10_000."))
 
 
 def level_of(level: object) -> float:

@@ -29,6 +29,7 @@ from dpglm.spec.arguments import (
     piece_of,
     privacy_of,
     require_choice,
+    row_count_of,
     strength_of,
 )
 from dpglm.spec.plan import Plan, hashed, planned
@@ -194,7 +195,7 @@ class ModelSpec:
         """
         opened = replace(self, method=self.method.opened(read))
         opened.__dict__["coded_model"] = self.coded_model
-        return planned(opened, self.schema.rows if n is None else n)
+        return planned(opened, self.schema.rows if n is None else row_count_of(n))
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""

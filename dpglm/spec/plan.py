@@ -230,6 +230,5 @@ def hashed(content: object) -> str:
 
 def planned(specification: ModelSpec, n: int | None) -> Plan:
     """The plan of a specification; reads no row."""
-    rows = None if n is None else row_count_of(n)
-    problem = specification.problem(n=rows)
-    return Plan(specification, problem, specification.method.plan(problem, specification.privacy), rows)
+    problem = specification.problem(n=n)
+    return Plan(specification, problem, specification.method.plan(problem, specification.privacy), n)

@@ -13,7 +13,7 @@ import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.families.margin import HuberSvm, SoftplusHinge
-from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss

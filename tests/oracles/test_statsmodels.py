@@ -13,7 +13,7 @@ import dpglm
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.data.tables.datasets import declared
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.coefficients import Scaling
 from tests.silence import Silence
 
 FAIR = (

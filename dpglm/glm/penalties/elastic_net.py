@@ -1,4 +1,4 @@
-"""The elastic net, and what every penalty made of an L1 part and a ridge has in common."""
+"""The elastic net and its ends: the lasso, the ridge, and no penalty at all."""
 
 from __future__ import annotations
 
@@ -104,3 +104,96 @@ class ElasticNet(LassoRidge):
     @property
     def ridge_weight(self) -> float:
         return self.weight * (1.0 - self.l1_ratio)
+
+
+@penalties.register("l1", "lasso")
+@dataclass(frozen=True)
+class L1(LassoRidge):
+    """The lasso penalty, ``strength * sum |b_j|``: sets coefficients to exactly zero and shrinks the others.
+
+    Parameters
+    ----------
+    strength : float or None
+        Weight, >= 0, per row, on the scaled coefficients: scikit-learn's ``C`` is ``1 / (n * strength)``.
+
+    References
+    ----------
+    .. [1] Tibshirani (1996), "Regression shrinkage and selection via the lasso", JRSS B 58(1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> L1(strength=1.0).prox(np.array([-3.0, 0.5, 2.0]), step=0.5)
+    array([-2.5,  0. ,  1.5])
+    """
+
+    name: ClassVar[str] = "l1"
+
+    @property
+    def l1_weight(self) -> float:
+        return self.weight
+
+    @property
+    def ridge_weight(self) -> float:
+        return 0.0
+
+
+@penalties.register("l2", "ridge")
+@dataclass(frozen=True)
+class L2(LassoRidge):
+    """The ridge penalty, ``strength / 2 * sum b_j^2``: shrinks every coefficient, sets none to zero.
+
+    Parameters
+    ----------
+    strength : float or None
+        Weight, >= 0, per row, on the scaled coefficients; mind the factor 1/2.
+
+    References
+    ----------
+    .. [1] Hoerl and Kennard (1970), "Ridge regression: biased estimation for nonorthogonal problems",
+       Technometrics 12(1). Their k has no factor 1/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> L2(strength=1.0).prox(np.array([-3.0, 0.5]), step=1.0)
+    array([-1.5 ,  0.25])
+    """
+
+    name: ClassVar[str] = "l2"
+
+    @property
+    def l1_weight(self) -> float:
+        return 0.0
+
+    @property
+    def ridge_weight(self) -> float:
+        return self.weight
+
+
+@penalties.register("none")
+@dataclass(frozen=True)
+class NoPenalty(LassoRidge):
+    """The penalty that is zero everywhere: plain maximum likelihood.
+
+    Parameters
+    ----------
+    strength : float or None
+        Kept for the common interface; any strength times nothing is nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NoPenalty().prox(np.array([-3.0, 0.5]), step=1.0)
+    array([-3. ,  0.5])
+    """
+
+    name: ClassVar[str] = "none"
+
+    @property
+    def l1_weight(self) -> float:
+        return 0.0
+
+    @property
+    def ridge_weight(self) -> float:
+        return 0.0

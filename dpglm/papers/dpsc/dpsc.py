@@ -11,9 +11,9 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l2 import NoPenalty
+from dpglm.glm.penalties.elastic_net import NoPenalty
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan

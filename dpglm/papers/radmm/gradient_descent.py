@@ -12,8 +12,8 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_information, noise_of_minimiser
-from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Method, Problem
 from dpglm.methods.budgeted_plan import budgeted_plan

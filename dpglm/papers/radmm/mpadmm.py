@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpglm.curator.priced_releases import PricedReleases
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.coefficients import Scaling
 from dpglm.methods.base import Ask, Estimate, Problem, methods
 from dpglm.methods.iterated import estimate, require_budget, require_positive, require_steps
 from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod

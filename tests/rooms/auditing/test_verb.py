@@ -84,12 +84,15 @@ def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
     [
         {"privacy": 1.0},
         {"privacy": (1.0, 1e-6), "penalty": "none"},
-        {"privacy": 1.0, "penalty": "l1", "strength": 0.01},
-        {"privacy": dpglm.Privacy.gdp(0.5), "penalty": "l2"},
+        pytest.param({"privacy": 1.0, "penalty": "l1", "strength": 0.01}, marks=pytest.mark.audit),
+        pytest.param({"privacy": dpglm.Privacy.gdp(0.5), "penalty": "l2"}, marks=pytest.mark.audit),
         {"privacy": dpglm.Privacy(1.0, 1e-6, relation="add-remove"), "penalty": "l1", "goal": "select"},
-        {"privacy": 1.0, "method": dpglm.methods.Objective(ridge=7.0), "goal": "predict"},
+        pytest.param(
+            {"privacy": 1.0, "method": dpglm.methods.Objective(ridge=7.0), "goal": "predict"},
+            marks=pytest.mark.audit,
+        ),
         {"privacy": 1.0, "method": dpglm.methods.Objective(coding="reference"), "goal": "predict"},
-        {"privacy": (1.0, 1e-6), "penalty": "scad", "goal": "predict"},
+        pytest.param({"privacy": (1.0, 1e-6), "penalty": "scad", "goal": "predict"}, marks=pytest.mark.audit),
     ],
     ids=str,
 )

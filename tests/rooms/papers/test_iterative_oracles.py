@@ -20,7 +20,7 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.coefficients import Scaling
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
