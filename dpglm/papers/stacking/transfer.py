@@ -19,7 +19,7 @@ from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
 from dpglm.methods.budgeted_plan import budgeted_plan
 from dpglm.methods.iterated import require_positive
 from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
-from dpglm.papers.stacking.pst_f import PSTF
+from dpglm.papers.stacking.pst import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.papers.stacking.stacked import distances, pull, stacked, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
