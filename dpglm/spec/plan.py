@@ -222,8 +222,9 @@ def hashed(content: object) -> str:
             return items if ordered else sorted(items, key=lambda item: item[0])
         if isinstance(value, list | tuple):
             return [plain(item, ordered) for item in value]
-        whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
-        return int(value) if whole else value
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+            return int(value)
+        return value
 
     return hashlib.sha256(json.dumps(plain(content), default=str).encode()).hexdigest()
 
