@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
-    from dpglm.data.tables.datasets import declare as declare
+    from dpglm.data.tables.sources import declare as declare
     from dpglm.glm import families as families
     from dpglm.glm import penalties as penalties
     from dpglm.ledger.ledger import Ledger as Ledger
@@ -55,7 +55,7 @@ _HOMES = {
     "SiteFits": "dpglm.results.site_fits",
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
-    "declare": "dpglm.data.tables.datasets",
+    "declare": "dpglm.data.tables.sources",
     "errors": "dpglm.errors",
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",

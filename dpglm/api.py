@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.datasets import find_schema, is_data_file, load_table
+from dpglm.data.tables.datasets import load_table
+from dpglm.data.tables.sources import find_schema, is_data_file
 from dpglm.errors import FormulaError, MethodError, PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty

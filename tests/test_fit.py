@@ -13,7 +13,7 @@ import polars
 import pytest
 
 import dpglm
-from dpglm.data.tables.datasets import declared
+from dpglm.data.tables.sources import declared
 from dpglm.errors import BudgetExceeded, MethodError, PrivacyError, SchemaError
 
 FORMULA = "y ~ x1 + x2"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 import numpy as np
 
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.datasets import find_schema
+from dpglm.data.tables.sources import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.spending import LedgerState
