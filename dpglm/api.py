@@ -16,11 +16,11 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Method
-from dpglm.postprocessing.specification import Goal
+from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import REQUIRED, FitOptions, Required, ledger_of, noise_of, privacy_of
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan

@@ -15,7 +15,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise.source import NoiseSource, OsNoise, SeededNoise
 from dpglm.methods.base import Method
-from dpglm.postprocessing.specification import Goal
+from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
 

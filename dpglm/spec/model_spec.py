@@ -17,7 +17,7 @@ from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.methods.auto import auto
 from dpglm.methods.base import Method, Problem, methods
-from dpglm.postprocessing.specification import Choice, Goal, SpecificationDocument
+from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options

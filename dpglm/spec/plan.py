@@ -21,8 +21,8 @@ from dpglm.planning.expected_rows import expected_rate
 from dpglm.planning.tables import price_table
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import RunOptions, ledger_of, level_of, noise_of, rate_of, row_count_of
 from dpglm.spec.run import Run, steps
 from dpglm.spec.sites import fit_sites, is_sites

@@ -15,11 +15,11 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
-from dpglm.postprocessing.spending import LedgerState
+from dpglm.postprocessing.record import LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.site_composition import disjoint, overlapping
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
 from dpglm.spec.arguments import noise_of
 from dpglm.spec.run import Run, ledger_state, steps
 
