@@ -170,7 +170,8 @@ class PSTF(Stacking):
         if isinstance(self.groups, Mapping):
             object.__setattr__(self, "groups", {name: plain_list(own) for name, own in self.groups.items()})
         if isinstance(self.importance, Mapping):
-            object.__setattr__(self, "importance", dict(self.importance))
+            ordered = sorted(self.importance.items(), key=lambda item: str(item[0]))
+            object.__setattr__(self, "importance", dict(ordered))
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         return self.plan_at(problem, privacy, None)
