@@ -15,7 +15,7 @@ from dpglm.api import fit as fit_model
 from dpglm.api import plan as plan_fit
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
-from dpglm.postprocessing.specification import Goal
+from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import writable
 from dpglm.privacy.budget import Privacy
 

@@ -9,8 +9,16 @@ import numpy as np
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.uncertainty import debiased, intervals, reported, selected, shares, standard_errors
-from dpglm.postprocessing.usefulness import FACTORS, Means
+from dpglm.postprocessing.uncertainty import (
+    FACTORS,
+    Means,
+    debiased,
+    intervals,
+    reported,
+    selected,
+    shares,
+    standard_errors,
+)
 from dpglm.report.figure import (
     PATHS,
     Axis,

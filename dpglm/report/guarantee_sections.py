@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.spending import LedgerState
+from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array

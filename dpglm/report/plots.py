@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
+from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.report.coefficient_figures import coefficient_figure, path_figure, variance_figure
 from dpglm.report.figure import (
     PALETTES,

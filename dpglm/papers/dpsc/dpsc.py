@@ -17,8 +17,7 @@ from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_mi
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import (
     bound_penalty,
     declared_rows,
