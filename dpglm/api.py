@@ -131,15 +131,15 @@ def fit(
 
     privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
-    book = ledger_of(ledger)
+    opened = ledger_of(ledger)
     if not is_sites(data):
         spec = specified(find_schema(data, schema))
         n = spec.coded_model.design(data).row_count() if spec.method.planned_by_row_count else None
-        return spec.plan(n=n).fit(data, ledger=book, seed=seed, progress=progress)
+        return spec.plan(n=n).fit(data, ledger=opened, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     spec = specified(next(iter(schemas.values())))
-    return fit_sites(spec, tables, ledger=book, seed=seed, progress=progress, schemas=schemas)
+    return fit_sites(spec, tables, ledger=opened, seed=seed, progress=progress, schemas=schemas)
 
 
 def plan(
@@ -324,9 +324,7 @@ def load_data(name: str) -> pd.DataFrame:
 def _refuse_options(schema: object, *options: object) -> None:
     """A plan says all of these itself."""
     defaults = ("binomial", "l1", None, "explain", "auto", REQUIRED)
-    if schema is not None or any(
-        one is not two and one != two for one, two in zip(options, defaults, strict=True)
-    ):
+    if schema is not None or any(a is not b and a != b for a, b in zip(options, defaults, strict=True)):
         raise MethodError(
             "a schema, model or budget beside a plan",
             expected="a plan alone, which says all of it",
