@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.schema.expectations import largest_sd
+from dpglm.data.schema.declarations import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.inference.expectation import ExpectedRows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dpglm.data.formula.model import LevelFactor
-from dpglm.data.schema.levels import label_of
+from dpglm.data.schema.declarations import label_of
 from dpglm.data.schema.variables import Categorical
 from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts, interval_decisions

@@ -252,7 +252,8 @@ def _values(expected: Expectation, over: str, values: Sequence[float] | None) ->
         )
     planned = expected.n if over == "n" else expected.plan.guarantee.epsilon
     least = 1.0 if over == "n" else 1e-3
-    chosen = [max(planned * step, least) for step in GRID] if values is None else list(values)
+    given = values if np.iterable(values) else ()
+    chosen = [max(planned * step, least) for step in GRID] if values is None else list(given)
     if not chosen or not all(
         isinstance(value, int | float | np.integer | np.floating) and least <= value <= 1e12
         for value in chosen

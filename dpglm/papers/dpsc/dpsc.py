@@ -15,8 +15,7 @@ from dpglm.glm.penalties.elastic_net import NoPenalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import (
     bound_penalty,
     declared_rows,

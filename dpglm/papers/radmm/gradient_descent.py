@@ -15,8 +15,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_information, noise_of_minimiser
 from dpglm.mechanisms.gradient import Gradient
-from dpglm.methods.base import Ask, Estimate, Method, Problem
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan
 from dpglm.methods.iterated import (
     bound_penalty,
     estimate,

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from dpglm.errors import MethodError
 from dpglm.papers.stacking.section import counted, stack_section
-from dpglm.postprocessing.json_values import store_error
+from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import marked

@@ -13,11 +13,10 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
-from dpglm.mechanisms.row_views import squares
+from dpglm.mechanisms.rows import squares, worst_case_rows
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
