@@ -18,7 +18,7 @@ from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
-from dpglm.data.tables.datasets import declared
+from dpglm.data.tables.sources import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families.base import families
 from dpglm.inference.contrasts import Contrasts

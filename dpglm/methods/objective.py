@@ -25,16 +25,20 @@ from dpglm.inference.linear_model import LinearModel, interval_model
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.estimate_and_information import (
     calibrated_ridge,
     information_release,
     released_by,
     releases_information,
 )
-from dpglm.methods.norm_scaling import norm_scaled_minimiser, scales_norms
-from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
+from dpglm.methods.perturbed_objective import (
+    RESIDUAL_SHARE,
+    gdp_ridge,
+    norm_scaled_minimiser,
+    perturbed_objective,
+    scales_norms,
+)
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.privacy.description import MethodDescription

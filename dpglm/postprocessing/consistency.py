@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.path import MOST_STRENGTHS
-from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, store_error
+from dpglm.postprocessing.codec import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatMatrix
 

@@ -11,9 +11,8 @@ from scipy.special import expit
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.uncertainty import quantile
+from dpglm.postprocessing.uncertainty import no_intervals, quantile
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dpglm.errors import StoreError
-from dpglm.postprocessing.codec import decode_fields, encode
+from dpglm.postprocessing.codec import MAX_COEFFICIENTS, decode, encode, store_error
 from dpglm.postprocessing.consistency import check_consistency
-from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 
 FORMAT, FORMAT_VERSION = "dpglm-fit", 3
@@ -188,7 +187,7 @@ def from_json(text: str) -> FitRecord:
     if type(version) is not int or version != FORMAT_VERSION:
         raise _version_error(version)
     notice = document.pop("notice", None)
-    record = decode_fields(FitRecord, document, "")
+    record = decode(FitRecord, document)
     check_consistency(record)
     if notice != (record.alarm or "private"):
         raise store_error(

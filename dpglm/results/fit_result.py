@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from dpglm.glm.penalties import Penalty
 from dpglm.postprocessing import refits, store, summary, uncertainty, wald
 from dpglm.postprocessing.prediction import Prediction, auc, predict
-from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.record import FitRecord, LedgerState, SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.specification import SpecificationDocument
-from dpglm.postprocessing.spending import LedgerState
 from dpglm.postprocessing.wald import Restriction, WaldResult
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee

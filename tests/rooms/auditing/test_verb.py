@@ -12,7 +12,7 @@ import pytest
 import dpglm
 from dpglm.auditing.neighbours import corners, declared_neighbours
 from dpglm.errors import MethodError
-from dpglm.postprocessing.specification import Choice
+from dpglm.postprocessing.record import Choice
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.model_spec import plan_of
 from dpglm.spec.plan import Plan

@@ -13,9 +13,18 @@ import pytest
 from dpglm.errors import MethodError
 from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
-from dpglm.postprocessing.missing_intervals import gaps, mergeable, no_intervals
 from dpglm.postprocessing.store import save
-from dpglm.postprocessing.usefulness import FACTORS, against_sampling, detectable, halving, rescaled, widths
+from dpglm.postprocessing.uncertainty import (
+    FACTORS,
+    against_sampling,
+    detectable,
+    gaps,
+    halving,
+    mergeable,
+    no_intervals,
+    rescaled,
+    widths,
+)
 from dpglm.results.compare import compare
 from dpglm.tables.number import factor
 from tests.golden.examples import (
@@ -78,7 +87,7 @@ def test_the_summary_says_how_what_it_cost_why_not_and_what_repairs_it():
     assert "No interval (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.5)." in text
     assert "by how much n or epsilon would have to grow" in text
     assert "merge the level with another by declaration" in text
-    assert mergeable(FIT._record) == (False, True, True, True, False, False)
+    assert mergeable(FIT._record).tolist() == [False, True, True, True, False, False]
 
 
 def test_every_coefficient_without_an_interval_is_named_in_a_short_list():
