@@ -134,16 +134,16 @@ def fit(
 
     privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
-    book = ledger_of(ledger)
+    opened = ledger_of(ledger)
     if not is_sites(data):
         spec = specified(find_schema(data, schema))
         counted = spec.method.planned_by_row_count and spec.rows_are_public
         n = spec.coded_model.design(data).row_count() if counted else None
-        return spec.plan(n=n).fit(data, ledger=book, seed=seed, progress=progress)
+        return spec.plan(n=n).fit(data, ledger=opened, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     spec = specified(next(iter(schemas.values())))
-    return fit_sites(spec.plan(), tables, ledger=book, seed=seed, progress=progress, schemas=schemas)
+    return fit_sites(spec.plan(), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas)
 
 
 def plan(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from studies import examples
+from studies import examples, index
 from studies.study import PAGES
 
 
@@ -17,6 +17,14 @@ def test_an_example_report_is_what_the_package_writes_today(name: str) -> None:
     assert fit.private
     assert len(path.read_bytes()) <= 300 * 1024
     assert examples.page(fit) == path.read_bytes().decode("utf-8"), "run python -m studies.examples"
+
+
+def test_the_index_lists_every_example_report(tmp_path: Path) -> None:
+    for path in PAGES.glob("*.html"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    text = index.write(tmp_path).read_text(encoding="utf-8")
+    assert text == (PAGES / "index.html").read_text(encoding="utf-8"), "run python -m studies index"
+    assert all(f'href="{name}.html"' in text for name in examples.EXAMPLES)
 
 
 @pytest.mark.slow

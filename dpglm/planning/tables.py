@@ -211,11 +211,11 @@ def curve(expected: Expectation, over: Over, values: Sequence[float] | None) -> 
 
 def plot_curve(expected: Expectation, over: Over, values: Sequence[float] | None, ax: Axes | None) -> Axes:
     """See `Expectation.plot`."""
-    found = curve(expected, over, values)
+    widths = curve(expected, over, values)
     figure = expected_figure(
         over,
-        found[over].to_numpy(dtype=np.float64),
-        {"worst coefficient": found["worst"].to_numpy(), "median": found["median"].to_numpy()},
+        widths[over].to_numpy(dtype=np.float64),
+        {"worst coefficient": widths["worst"].to_numpy(), "median": widths["median"].to_numpy()},
         planned=float(expected.n if over == "n" else expected.plan.guarantee.epsilon),
         scale=expected.model.family.link,
     )

@@ -147,14 +147,14 @@ class Plan:
         BudgetExceeded
             The ledger does not cover the plan; nothing was read.
         """
-        noise, book = noise_of(seed), ledger_of(ledger)
+        noise, opened = noise_of(seed), ledger_of(ledger)
         if is_sites(data):
-            return fit_sites(self, data, ledger=book, seed=seed, progress=progress)
+            return fit_sites(self, data, ledger=opened, seed=seed, progress=progress)
         with steps(STEPS, progress) as step:
             run = Run.of(self, data, seeded=not noise.private)
             step(0)
             # Charge before reading: an interrupt from here on loses budget, never privacy.
-            state = run.charge(book)
+            state = run.charge(opened)
             step(1)
             estimate = run.solve(noise)
             step(2)

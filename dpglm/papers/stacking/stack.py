@@ -111,8 +111,8 @@ class Stack(ResultPart):
         total = float(self.weights.sum())
         share = (answers > 0.5) @ self.weights / total
         least = 0.5 / (len(self.names) + 1.0)
-        found = logit(least + (1.0 - 2.0 * least) * share)
-        return np.where(np.isnan(answers).any(axis=1), np.nan, found)
+        log_odds = logit(least + (1.0 - 2.0 * least) * share)
+        return np.where(np.isnan(answers).any(axis=1), np.nan, log_odds)
 
     @staticmethod
     def meta(answers: FloatMatrix) -> FloatMatrix:

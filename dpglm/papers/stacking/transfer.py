@@ -110,8 +110,8 @@ class _Transfer(Method):
         """Refuse a source whose bounds are not these, by which group models are scaled."""
         here = np.asarray(geometry.user_from_coded, dtype=np.float64)
         there = np.asarray(self.saved.user_from_coded, dtype=np.float64)
-        for name, one, other in zip(geometry.names, here, there, strict=True):
-            if not np.allclose(one, other, rtol=1e-9, atol=1e-12 * float(np.abs(one).max())):
+        for name, ours, theirs in zip(geometry.names, here, there, strict=True):
+            if not np.allclose(ours, theirs, rtol=1e-9, atol=1e-12 * float(np.abs(ours).max())):
                 raise MethodError(
                     f"other bounds of {name!r}, or of what weighs beside it, than the source's",
                     expected="the same schema for source and target",
@@ -202,8 +202,8 @@ class PSTH(_Transfer):
                 remedy="Save the source again from the fit itself.",
             )
         plan = chosen.plan_at(problem, privacy, stack.coefficients)
-        found = replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, self._premise()))
-        return replace(plan, guarantee=found)
+        with_premise = replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, self._premise()))
+        return replace(plan, guarantee=with_premise)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         assert plan.privacy is not None
