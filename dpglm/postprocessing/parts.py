@@ -71,13 +71,7 @@ class ResultPart(SelfCoded):
         raise NotImplementedError
 
     def check(self, record: FitRecord) -> None:
-        """Refuse a saved record that this part does not belong to.
-
-        Raises
-        ------
-        StoreError
-            Told without content of the file.
-        """
+        """Refuse a saved record that this part does not belong to, with a `store_error`."""
 
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
         """Lines of the summary, as label and text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from dpglm.postprocessing.uncertainty import (
 )
 from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, share, statistic
 from dpglm.tables.table import Column, Fact, Table
+from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Marked = TypeVar("Marked", "pd.DataFrame", "pd.Series[float]")
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
 INFORMATION = "information matrix"  # name of its release in the spend
@@ -269,7 +272,21 @@ def _framed(columns: dict[str, list[Any]], record: FitRecord, numbers: tuple[str
     return marked(pd.DataFrame(columns).astype(dict.fromkeys(numbers, "float64")), record)
 
 
-def marked(frame: pd.DataFrame, record: FitRecord) -> pd.DataFrame:
+def by_term(record: FitRecord, values: FloatMatrix, columns: list[str] | None = None) -> pd.DataFrame:
+    """One row of ``values`` per coefficient."""
+    import pandas as pd
+
+    return marked(pd.DataFrame(values, index=list(record.names), columns=columns), record)
+
+
+def series(record: FitRecord, values: FloatVector, name: str) -> pd.Series[float]:
+    """One value per coefficient."""
+    import pandas as pd
+
+    return marked(pd.Series(values.copy(), index=list(record.names), name=name), record)
+
+
+def marked(frame: Marked, record: FitRecord) -> Marked:
     """``frame`` with what was promised in its ``attrs``."""
     frame.attrs["privacy"] = record.promise
     return frame

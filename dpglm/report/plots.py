@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile"]
-OF_GUARANTEE = ("spend", "tradeoff", "profile")
 COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
 
@@ -80,7 +79,7 @@ def plot(
 
 
 def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figure:
-    if kind in OF_GUARANTEE and not record.guarantee.private:
+    if kind in ("spend", "tradeoff", "profile") and not record.guarantee.private:
         raise MethodError(
             f"plot({kind!r}) of a result that is NOT PRIVATE",
             expected="a result with a guarantee",
