@@ -10,6 +10,7 @@ from studies import examples, index
 from studies.study import PAGES
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("name", sorted(examples.EXAMPLES))
 def test_an_example_report_is_what_the_package_writes_today(name: str) -> None:
     path = PAGES / f"{name}.html"
@@ -27,6 +28,7 @@ def test_the_index_lists_every_example_report(tmp_path: Path) -> None:
     assert all(f'href="{name}.html"' in text for name in examples.EXAMPLES)
 
 
+@pytest.mark.papers
 @pytest.mark.slow
 def test_examples_are_fitted_anew_and_written_again_from_what_they_hold(tmp_path: Path) -> None:
     paths = examples.write(tmp_path, fit=True)

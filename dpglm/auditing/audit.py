@@ -14,6 +14,7 @@ from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
 from dpglm.auditing.result import Audit, AuditRow
 from dpglm.curator.priced_releases import PricedReleases
+from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.privacy.accountant import basic_composition, composed_profile
@@ -41,8 +42,14 @@ def audited_plan(
     Raises
     ------
     MethodError
-        Numbers out of range.
+        A plan without a promise, or numbers out of range.
     """
+    if plan.releases.privacy is None:  # of a fit without noise, or of an algorithm as printed
+        raise MethodError(
+            "a fit that promises no privacy",
+            expected="a fit with a budget: an audit compares draws with what is promised",
+            remedy="Fit with privacy=1.0, say.",
+        )
     draws = f"a whole number of draws from {_FEWEST} to {_MOST:,}"
     count = number_of(
         "trials", trials, low=_FEWEST, high=_MOST, whole=True, expected=draws, remedy="Use trials=10_000."

@@ -142,10 +142,10 @@ class _Loop:
         gradient = smooth.measure(w).gradient
         multiplier = gradient[mask]
         target, signs = w.copy(), np.full(int(mask.sum()), np.nan)
-        same, patience, restarts, iteration = 0, _PATIENCE, 0, 0
+        same, patience, restarts = 0, _PATIENCE, 0
         self._judge(w, gradient)
         saddle, escapes = None, 0
-        while iteration < limit:
+        for _ in range(limit):
             if self.least <= self.tolerance:
                 away = self.problem.away(self.best) if escapes < _ESCAPES else None
                 if away is None:
@@ -153,7 +153,6 @@ class _Loop:
                 saddle, escapes, same = (self.best, self.least), escapes + 1, 0
                 w, gradient = away, smooth.measure(away).gradient
                 multiplier, self.least = gradient[mask], float(np.inf)
-            iteration += 1
             z = self.problem.penalty.prox(w[mask] - multiplier / c, 1.0 / c)
             before = w[mask]
             target[mask] = z + multiplier / c

@@ -298,19 +298,13 @@ def plan_of(fit: object) -> Plan:
     Raises
     ------
     MethodError
-        Something that is no fit, a fit without a promise, or one whose plan is another one today.
+        Something that is no fit, or one whose plan is another one today.
     """
     if not isinstance(fit, FitResult):
         raise MethodError(
             f"audit of {type(fit).__name__}",
             expected="what dpglm.fit, dpglm.load or dpglm.plan gave back",
             remedy="Use dpglm.audit(fit), or dpglm.audit(dpglm.plan(...)).",
-        )
-    if fit.specification.privacy is None:
-        raise MethodError(
-            "a fit that promises no privacy",
-            expected="a fit with a budget: an audit compares draws with what is promised",
-            remedy="Fit with privacy=1.0, say.",
         )
     plan = ModelSpec.of_document(fit.specification).plan(n=fit.n_rows or None)
     if plan.fingerprint != fit.plan_fingerprint:

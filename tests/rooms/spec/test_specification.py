@@ -253,3 +253,17 @@ def test_a_plan_takes_a_file_with_its_schema_beside_it(tmp_path: Path) -> None:
     dpglm.Schema.of(SCHEMA).to_yaml(tmp_path / "ward.schema.yaml")
     plan = dpglm.plan(FORMULA, str(tmp_path / "ward.csv"), privacy=BUDGET)
     assert plan.fingerprint == planned().fingerprint
+
+
+def test_what_promises_nothing_is_not_audited() -> None:
+    printed = dpglm.methods.MPADMM(paper_exact=True)
+    fit = dpglm.fit(
+        FORMULA, table(), schema=SCHEMA, privacy=BUDGET, method=printed, strength=0.1, progress=False
+    )
+    plans = (
+        dpglm.ModelSpec.of(FORMULA, SCHEMA, privacy=None).plan(),
+        planned(method=printed, strength=0.1, n=60),
+    )
+    for what in (fit, *plans):
+        with pytest.raises(MethodError, match="promises no privacy"):
+            dpglm.audit(what, trials=200, progress=False)
