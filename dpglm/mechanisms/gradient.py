@@ -12,7 +12,6 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.mechanisms import why
-from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import (
     CHOSEN,
     LAWS,
@@ -25,7 +24,7 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.row_views import finite, predictor
+from dpglm.mechanisms.rows import finite, predictor, worst_case_rows
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription

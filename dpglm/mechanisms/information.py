@@ -10,7 +10,6 @@ import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.mechanisms import why
-from dpglm.mechanisms.audit_statistics import noise_log_ratio, one_piece, outer_products
 from dpglm.mechanisms.base import (
     CHOSEN,
     IDEAL_NOISE,
@@ -23,7 +22,7 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.row_views import finite, predictor
+from dpglm.mechanisms.rows import finite, noise_log_ratio, one_piece, outer_products, predictor
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.audit_statistics import FAR, noise_log_ratio, one_piece
 from dpglm.mechanisms.base import (
     CERTIFICATE,
     CHOSEN,
@@ -24,6 +23,7 @@ from dpglm.mechanisms.base import (
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.rows import FAR, noise_log_ratio, one_piece
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription

@@ -13,7 +13,6 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms import why
-from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import (
     CERTIFICATE,
     CHOSEN,
@@ -29,7 +28,7 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise.lattice import add_normal, grid_step
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.row_views import FirstRows
+from dpglm.mechanisms.rows import FirstRows, worst_case_rows
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.privacy.budget import Relation

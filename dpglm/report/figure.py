@@ -7,7 +7,7 @@ page, `plots` with matplotlib.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -89,6 +89,11 @@ class Rows:
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[int, ...] = ()
+
+    @staticmethod
+    def of_columns(caption: str, columns: Mapping[str, Iterable[str]], numeric: tuple[int, ...]) -> Rows:
+        """The table with these columns of equal length, by heading."""
+        return Rows(caption, tuple(columns), tuple(zip(*columns.values(), strict=True)), numeric)
 
 
 @dataclass(frozen=True)

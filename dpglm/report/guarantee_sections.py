@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.spending import LedgerState
+from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array
@@ -34,22 +33,18 @@ def plain_words(record: FitRecord) -> Section:
         return Section("plain-words", title)
     largest, average = guarantee.posterior(0.5), guarantee.guess(0.5)
     odds = largest / max(1e-300, 1.0 - largest)
-    rows = tuple(
-        (
-            share(prior),
-            percent(guarantee.posterior(prior)),
-            percent(1.0 - guarantee.posterior(1.0 - prior)),
-        )
-        for prior in PRIORS
-    )
-    headings = ("before reading", "after reading, at most", "after reading, at least")
+    belief = {
+        "before reading": map(share, PRIORS),
+        "after reading, at most": map(percent, map(guarantee.posterior, PRIORS)),
+        "after reading, at least": [percent(1.0 - guarantee.posterior(1.0 - prior)) for prior in PRIORS],
+    }
     content = {
         "sure": min(100, round(100 * largest)),
         "largest": largest,
         "average": average if average < largest - 5e-4 else None,
         "weak": largest > WEAK,
         "figure": icon_array(0.5, largest),
-        "priors": Rows("Belief in a guess about Ana’s row", headings, rows, numeric=(0, 1, 2)),
+        "priors": Rows.of_columns("Belief in a guess about Ana’s row", belief, numeric=(0, 1, 2)),
         # With loss L = log p/q, delta >= E_p (1 - e^(epsilon - L))_+ >= P(L > epsilon + log 2) / 2: the odds
         # grow by more than twice e^epsilon with chance at most 2 delta.
         "twice": min(1.0, 2.0 * guarantee.delta),
@@ -103,30 +98,21 @@ def budget_ledger(record: FitRecord) -> Section | None:
 def _entries(ledger: LedgerState) -> Rows:
     """The last entries of the ledger, each with its number."""
     first = max(0, len(ledger.entries) - MOST_ENTRIES)
-    rows = tuple(
-        (
-            f"{number}",
-            _instant(entry.when),
-            shown(entry.what),
-            shown(entry.status, 40),
-            budget(entry.epsilon),
-            budget(entry.delta),
-            budget(entry.mu),
-            shown(entry.plan or ABSENT, PLAN_DIGITS),
-        )
-        for number, entry in enumerate(ledger.entries[first:], first + 1)
-    )
-    headings = ("no.", "when (UTC)", "what", "status", "ε", "δ", "μ", "plan")
-    return Rows("Entries", headings, rows, numeric=(0, 4, 5, 6))
+    entries = ledger.entries[first:]
+    columns = {
+        "no.": [f"{number}" for number, _ in enumerate(entries, first + 1)],
+        "when (UTC)": [_instant(entry.when) for entry in entries],
+        "what": [shown(entry.what) for entry in entries],
+        "status": [shown(entry.status, 40) for entry in entries],
+        "ε": [budget(entry.epsilon) for entry in entries],
+        "δ": [budget(entry.delta) for entry in entries],
+        "μ": [budget(entry.mu) for entry in entries],
+        "plan": [shown(entry.plan or ABSENT, PLAN_DIGITS) for entry in entries],
+    }
+    return Rows.of_columns("Entries", columns, numeric=(0, 4, 5, 6))
 
 
 def _instant(when: str | None) -> str:
-    """An ISO 8601 instant in UTC as it is read; anything else as it is.
-
-    Examples
-    --------
-    >>> _instant("2026-01-12T09:30:00Z")
-    '2026-01-12 09:30:00'
-    """
+    """An ISO 8601 instant in UTC as ``2026-01-12 09:30:00``; anything else as it is."""
     text = shown(when or ABSENT, 40)
     return f"{text[:10]} {text[11:19]}" if INSTANT.fullmatch(text) else text

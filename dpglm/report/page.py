@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Final
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.store import fingerprint, to_json
 from dpglm.report.figure import PALETTES, ROLES
 from dpglm.report.guarantee_figures import ledger_figure, profile_figure, trade_off_figure
 from dpglm.report.guarantee_sections import budget_ledger, full_guarantee, plain_words
-from dpglm.report.method_sections import declared_data, saved_result
 from dpglm.report.result_sections import model_and_results, usefulness
 from dpglm.report.section import ReportedPart, Section, fact_words, price, shown
 from dpglm.report.svg import drawn
@@ -24,22 +25,10 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MOST_BYTES: Final = 300_000
-WORDS: Final = (
-    shown,
-    price,
-    fact_words,
-    trade_off_figure,
-    profile_figure,
-    ledger_figure,
-    drawn,
-    balance,
-    budget,
-    computed,
-    chance,
-    count,
-    percent,
-    plain_number,
-)
+MOST_CHARACTERS: Final = 60_000  # of JSON with all digits; a longer one is packed
+WORDS: Final = (shown, price, fact_words)
+FIGURES: Final = (trade_off_figure, profile_figure, ledger_figure, drawn)
+NUMBERS: Final = (balance, budget, chance, computed, count, percent, plain_number)
 
 
 def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
@@ -79,30 +68,42 @@ def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
         model_and_results(record),
         record.part.section(record) if isinstance(record.part, ReportedPart) else None,
         usefulness(record),
-        declared_data(record),
+        Section("declared", "Declared data"),
         budget_ledger(record),
         Section("choices", "Choices outside the software", {"choices": _answers(choices)}),
         Section("mechanism", "Mechanism"),
         Section("limits", "Trust model and limits"),
-        saved_result(record),
+        _saved_result(record),
     )
     sections = [section for section in drafts if section is not None]
-    page = _page(record, sections)
+    template = _template()
+    page = template.render(record=record, sections=sections)
     if len(page.encode()) > MOST_BYTES:
         annex = sections.pop()
-        page = _page(record, [*sections, replace(annex, content={**annex.content, "json": None})])
+        short = replace(annex, content={**annex.content, "json": None})
+        page = template.render(record=record, sections=[*sections, short])
     return page
 
 
-def _page(record: FitRecord, sections: list[Section]) -> str:
-    guarantee = record.guarantee
-    return _template().render(
-        record=record,
-        guarantee=guarantee,
-        private=guarantee.private,
-        ledger=record.ledger,
-        sections=sections,
-    )
+@dataclass(frozen=True)
+class Verbatim:
+    """Text that keeps its line breaks on the page."""
+
+    text: str
+
+    def __html__(self) -> str:
+        return escape(self.text, quote=False)
+
+
+def _saved_result(record: FitRecord) -> Section:
+    """Fingerprint, and the JSON itself where it may be published; the page drops it where it is too long."""
+    packed = len(to_json(record)) > MOST_CHARACTERS
+    content = {
+        "fingerprint": fingerprint(record),
+        "packed": packed,
+        "json": Verbatim(to_json(record, packed=packed)),  # its template prints it where privacy is promised
+    }
+    return Section("annex", "The saved result", content)
 
 
 def _answers(choices: object) -> Mapping[str, str]:
@@ -122,7 +123,7 @@ def _answers(choices: object) -> Mapping[str, str]:
 @cache
 def _template() -> Template:
     templates = environment("dpglm.report", _one_line)
-    templates.filters.update({function.__name__: function for function in WORDS})
+    templates.filters.update({function.__name__: function for function in (*WORDS, *FIGURES, *NUMBERS)})
     templates.globals.update(palettes=PALETTES, roles=ROLES)
     return templates.get_template("page.html")
 

@@ -70,13 +70,8 @@ class Drawing:
 
     def bar(self, left: float, right: float, middle: float, half: float, role: str) -> None:
         """A level bar, ``half`` of its height on each side of ``middle``."""
-        corners = [
-            (left, middle - half),
-            (right, middle - half),
-            (right, middle + half),
-            (left, middle + half),
-        ]
-        self.path(corners, role, closed=True)
+        top, bottom = middle - half, middle + half
+        self.path([(left, top), (right, top), (right, bottom), (left, bottom)], role, closed=True)
 
     def person(self, x: float, y: float, role: str) -> None:
         """A head and shoulders, 12 by 15, upper left corner at (x, y)."""

@@ -11,12 +11,11 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.glm.families.base import Family, families
 from dpglm.glm.penalties.base import Penalty, penalties
-from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import CHOSEN, LAWS, SUMS, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.lattice import add_normal
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.mechanisms.rows import worst_case_rows
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import gaussian_total, require_budget
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
