@@ -21,7 +21,18 @@ from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import REQUIRED, FitOptions, Required, ledger_of, noise_of, privacy_of
+from dpglm.spec.arguments import (
+    DEFAULT_FAMILY,
+    DEFAULT_GOAL,
+    DEFAULT_METHOD,
+    DEFAULT_PENALTY,
+    REQUIRED,
+    FitOptions,
+    Required,
+    ledger_of,
+    noise_of,
+    privacy_of,
+)
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan
 from dpglm.spec.sites import fit_sites, is_sites, site_schemas, site_tables
@@ -41,12 +52,12 @@ def fit(
     data: object,
     *,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
-    family: str | Family = "binomial",
-    penalty: str | Penalty = "l1",
+    family: str | Family = DEFAULT_FAMILY,
+    penalty: str | Penalty = DEFAULT_PENALTY,
     strength: float | Literal["cv"] | None = None,
     privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
-    goal: Goal = "explain",
-    method: str | Method = "auto",
+    goal: Goal = DEFAULT_GOAL,
+    method: str | Method = DEFAULT_METHOD,
     ledger: Ledger | str | PathLike[str] | None = None,
     seed: int | None = None,
     progress: bool | None = None,
@@ -151,12 +162,12 @@ def plan(
     schema: Schema | Mapping[str, Any] | str | PathLike[str],
     *,
     n: int | None = None,
-    family: str | Family = "binomial",
-    penalty: str | Penalty = "l1",
+    family: str | Family = DEFAULT_FAMILY,
+    penalty: str | Penalty = DEFAULT_PENALTY,
     strength: float | None = None,
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
-    goal: Goal = "explain",
-    method: str | Method = "auto",
+    goal: Goal = DEFAULT_GOAL,
+    method: str | Method = DEFAULT_METHOD,
 ) -> Plan:
     """The plan of a fit, before any data are touched: its releases, their price and expected precision.
 
@@ -339,7 +350,7 @@ def _no_formula(formula: object) -> FormulaError:
 
 def _refuse_options(schema: object, *options: object) -> None:
     """A plan says all of these itself."""
-    defaults = ("binomial", "l1", None, "explain", "auto", REQUIRED)
+    defaults = (DEFAULT_FAMILY, DEFAULT_PENALTY, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED)
     given = zip(options, defaults, strict=True)
     # No other kind equals a default, and an array has no truth value.
     if schema is not None or any(type(one) is not type(two) or one != two for one, two in given):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Final, Literal, TypedDict, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,11 @@ class Required:
 
 
 REQUIRED = Required()
+# What a fit is unless it is told otherwise.
+DEFAULT_FAMILY: Final = "binomial"
+DEFAULT_PENALTY: Final = "l1"
+DEFAULT_GOAL: Final = "explain"
+DEFAULT_METHOD: Final = "auto"
 
 
 class RunOptions(TypedDict, total=False):
