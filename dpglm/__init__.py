@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from dpglm.planning.expectation import Expectation as Expectation
     from dpglm.privacy.budget import Privacy as Privacy
     from dpglm.privacy.guarantee import Guarantee as Guarantee
+    from dpglm.results.compare import SiteFits as SiteFits
     from dpglm.results.compare import compare as compare
     from dpglm.results.fit_result import FitResult as FitResult
-    from dpglm.results.site_fits import SiteFits as SiteFits
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
 
@@ -52,7 +52,7 @@ _HOMES = {
     "Plan": "dpglm.spec.plan",
     "Privacy": "dpglm.privacy.budget",
     "Schema": "dpglm.data.schema.schema",
-    "SiteFits": "dpglm.results.site_fits",
+    "SiteFits": "dpglm.results.compare",
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
     "declare": "dpglm.data.tables.sources",

@@ -21,8 +21,8 @@ from pathlib import Path
 import dpglm
 from dpglm.data.tables.sources import find_schema
 from dpglm.postprocessing.store import from_json
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
 from studies.study import PAGES
 
 SITES = ("branch_03", "branch_06", "branch_15")

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from studies import examples
+from studies import examples, index
 from studies.study import PAGES
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("name", sorted(examples.EXAMPLES))
 def test_an_example_report_is_what_the_package_writes_today(name: str) -> None:
     path = PAGES / f"{name}.html"
@@ -19,6 +20,15 @@ def test_an_example_report_is_what_the_package_writes_today(name: str) -> None:
     assert examples.page(fit) == path.read_bytes().decode("utf-8"), "run python -m studies.examples"
 
 
+def test_the_index_lists_every_example_report(tmp_path: Path) -> None:
+    for path in PAGES.glob("*.html"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    text = index.write(tmp_path).read_text(encoding="utf-8")
+    assert text == (PAGES / "index.html").read_text(encoding="utf-8"), "run python -m studies index"
+    assert all(f'href="{name}.html"' in text for name in examples.EXAMPLES)
+
+
+@pytest.mark.papers
 @pytest.mark.slow
 def test_examples_are_fitted_anew_and_written_again_from_what_they_hold(tmp_path: Path) -> None:
     paths = examples.write(tmp_path, fit=True)

@@ -34,6 +34,7 @@ def test_the_demo_prints_intervals_and_writes_both_reports(
     assert " ".join(printed.split()).count("50 % of the budget") == 2
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.stem)
 def test_every_python_block_of_the_readme_and_the_docs_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -93,6 +94,7 @@ def _guarantee(table: str) -> list[str]:
     return table[table.index("Differential privacy with") :].partition("10^7 rows).")[0].split()
 
 
+@pytest.mark.papers
 @pytest.mark.slow
 @pytest.mark.parametrize("path", pages.PAGES, ids=lambda path: path.stem)
 def test_a_vignette_runs_and_prints_what_it_shows(path: Path, tmp_path: Path) -> None:
@@ -117,6 +119,7 @@ def test_every_vignette_with_a_seed_says_that_it_is_not_private() -> None:
         assert "**not private**" in " ".join(before.split()), path.name
 
 
+@pytest.mark.papers
 def test_links_between_documents_lead_somewhere() -> None:
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS, *pages.PAGES):
         text = path.read_text(encoding="utf-8")

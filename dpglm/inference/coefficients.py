@@ -152,7 +152,7 @@ def coefficients(
     else:
         path = sparse_path(matrix, right, penalty, scaling.penalised, strengths=np.array([strength]))
         index = 0
-    return at(path, index, scaling, contrasts)
+    return of_scaled(path.coefficients[index], float(path.strengths[index]), scaling, contrasts)
 
 
 def weakest(path: SparsePath, index: int) -> int:
@@ -161,11 +161,6 @@ def weakest(path: SparsePath, index: int) -> int:
     while index + 1 < len(path.strengths) and np.array_equal(path.coefficients[index + 1] != 0.0, support):
         index += 1
     return index
-
-
-def at(path: SparsePath, index: int, scaling: Scaling, contrasts: Contrasts) -> Coefficients:
-    """The coefficients at one strength of a path in the scaled coefficients."""
-    return of_scaled(path.coefficients[index], float(path.strengths[index]), scaling, contrasts)
 
 
 def of_scaled(

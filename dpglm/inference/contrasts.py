@@ -197,8 +197,8 @@ class WaldTest:
     p_value: float
 
 
-def joint(model: LinearModel, rows: FloatMatrix) -> tuple[FloatVector, FloatMatrix]:
-    """Estimates and covariance of k linearly independent functions at once, shapes (k,) and (k, k)."""
+def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> WaldTest:
+    """Wald test of ``rows @ theta = values``; rows linearly independent, shape (k, p)."""
     prior = model.released.prior_variance
     within = (rows * prior) @ rows.T
     units = np.linalg.solve(within, rows * prior).T
@@ -208,15 +208,8 @@ def joint(model: LinearModel, rows: FloatMatrix) -> tuple[FloatVector, FloatMatr
     weights = np.linalg.solve(0.5 * (information + information.T), solved.T).T
     covariance, private = covariance_of(model, rows, np.asarray(weights))
     covariance = covariance + linearisation_error(model, np.asarray(units), private) * private
-    estimates = weights.T @ model.response + model.released.known(rows)
-    return np.asarray(estimates), 0.5 * (covariance + covariance.T)
-
-
-def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> WaldTest:
-    """Wald test of ``rows @ theta = values``; rows linearly independent, shape (k, p)."""
-    estimates, covariance = joint(model, rows)
-    distance = estimates - values
-    statistic = float(distance @ np.linalg.solve(covariance, distance))
+    distance = weights.T @ model.response + model.released.known(rows) - values
+    statistic = float(distance @ np.linalg.solve(0.5 * (covariance + covariance.T), distance))
     return WaldTest(statistic, len(values), float(gammaincc(len(values) / 2.0, statistic / 2.0)))
 
 

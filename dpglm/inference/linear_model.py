@@ -39,8 +39,6 @@ class LinearModel:
     ----------
     released : ScoreAndInformation
         Released and declared numbers.
-    shrinkage : bool
-        Whether cells of two factors are pulled towards independence first.
     gap : ndarray, shape (p, p), or None
         Mean of (t - theta)(t - theta)', where it is known beforehand; None finds it under the declared prior.
 
@@ -54,16 +52,15 @@ class LinearModel:
     """
 
     released: ScoreAndInformation
-    shrinkage: bool = True
     gap: FloatMatrix | None = None
 
     def with_scales(self, released: ScoreAndInformation) -> LinearModel:
         """The model of the same release with other prior scales."""
-        return self._like(LinearModel(released, self.shrinkage))
+        return self._like(LinearModel(released))
 
     def with_gap(self, gap: FloatMatrix) -> LinearModel:
         """The model with a mean of (t - theta)(t - theta)' that is known."""
-        return self._like(LinearModel(self.released, self.shrinkage, gap))
+        return self._like(LinearModel(self.released, gap))
 
     def _like(self, other: LinearModel) -> LinearModel:
         """``other`` with what does not depend on prior scales, found once."""
@@ -80,11 +77,8 @@ class LinearModel:
     def _shrunk(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Design and variances of its cells."""
         released, cells = self.released, self.cells
-        variances = cells.variances(released.information_scale)
-        if not self.shrinkage:
-            return released.information, variances
         inside = cells.from_coded.T @ released.information @ cells.from_coded
-        shrunk, variances = shrink(inside, variances, cells)
+        shrunk, variances = shrink(inside, cells.variances(released.information_scale), cells)
         coded = cells.to_coded.T @ shrunk @ cells.to_coded
         return 0.5 * (coded + coded.T), variances
 
@@ -234,7 +228,8 @@ def fitted_scales(model: LinearModel) -> ScoreAndInformation:
     """
     released = model.released
     factors = _factors(model)
-    return replace(released, term_columns=tuple(_scaled(term, factors) for term in released.term_columns))
+    scaled = (replace(term, prior=term.prior * factors.get(term.kind, 1.0)) for term in released.term_columns)
+    return replace(released, term_columns=tuple(scaled))
 
 
 def interval_model(released: ScoreAndInformation) -> LinearModel:
@@ -248,10 +243,6 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     declared = LinearModel(released)
     learned = declared.with_scales(fitted_scales(declared))
     return declared.with_gap(0.5 * (declared.products + learned.products))
-
-
-def _scaled(term: TermColumns, factors: dict[str, float]) -> TermColumns:
-    return replace(term, prior=term.prior * factors.get(term.kind, 1.0))
 
 
 def _factors(model: LinearModel) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -27,15 +27,8 @@ class SparsePath:
         As minimised, its scales filled in; its own strength is not used.
     penalised : ndarray of bool, shape (p,)
         Which coefficients are penalised.
-    strengths : ndarray, shape (k,)
-        In sum units.
-    coefficients : ndarray, shape (k, p)
-        Scaled coefficients; zeros are exact.
-    objectives : ndarray, shape (k,)
-        ``g'Ag / 2 - c'g`` plus the penalty.
-    residuals : ndarray, shape (k,)
-        Of the conditions for a minimum, in units of c; for a penalty that is not convex, for a stationary
-        point.
+    strengths, coefficients, objectives, residuals : ndarray
+        As in `QuadraticMinima`: strengths in sum units, scaled coefficients.
     """
 
     penalty: Penalty
@@ -67,10 +60,8 @@ def sparse_path(
 
     Parameters
     ----------
-    matrix : ndarray, shape (p, p)
-        A, symmetric positive semidefinite.
-    right : ndarray, shape (p,)
-        c.
+    matrix, right : ndarray, shape (p, p) and (p,)
+        A, symmetric positive semidefinite, and c.
     penalty : Penalty
         On the penalised coefficients in their order. One that leaves its scale open (SCAD, MCP) gets the
         diagonal of A, after the unpenalised coefficients are minimised out.
@@ -81,10 +72,6 @@ def sparse_path(
         from the least at which no single coefficient leaves zero down to a thousandth of it; a penalty that
         never gives zero (ridge) starts at a thousand times the largest ``|c_j|`` and goes down to a
         thousandth of that largest one.
-
-    Returns
-    -------
-    SparsePath
 
     Raises
     ------
@@ -134,10 +121,8 @@ def choose_bic(
 
     Parameters
     ----------
-    path : SparsePath
-        A path.
-    matrix, right : ndarray, shape (p, p) and (p,)
-        A and c of the path.
+    path, matrix, right
+        A path, and its A and c.
     size : float or None
         A public or released number of rows, >= 1; None relies on p alone.
 
@@ -255,7 +240,3 @@ class ExactPath:
 
     def __hash__(self) -> int:
         return hash((self.chosen, self.folds, self.strengths.tobytes()))
-
-    def with_coefficients(self, coefficients: FloatMatrix) -> ExactPath:
-        """The same path in other units."""
-        return replace(self, coefficients=coefficients)

@@ -113,14 +113,14 @@ class Cells:
         """How the term is treated: without an intercept, levels cannot be counted."""
         return "other" if term.kind == "levels" and self.intercept is None else term.kind
 
+    def _table(self, term: TermColumns) -> FloatMatrix:
+        """Coded values of each of the term's cells."""
+        return term.table if self.kind(term) != "other" else np.eye(term.stop - term.start)
+
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """The cells of each term."""
-        counts = [
-            term.table.shape[0] if self.kind(term) != "other" else term.stop - term.start
-            for term in self.term_columns
-        ]
-        ends = np.cumsum([0, *counts])
+        ends = np.cumsum([0, *(len(self._table(term)) for term in self.term_columns)])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
     def of_kind(self, kind: str) -> Iterator[tuple[TermColumns, slice]]:
@@ -132,14 +132,7 @@ class Cells:
     @cached_property
     def to_coded(self) -> FloatMatrix:
         """Coded values of each cell, shape (m, p)."""
-        return np.asarray(
-            scipy.linalg.block_diag(
-                *[
-                    term.table if self.kind(term) != "other" else np.eye(term.stop - term.start)
-                    for term in self.term_columns
-                ]
-            )
-        )
+        return np.asarray(scipy.linalg.block_diag(*map(self._table, self.term_columns)))
 
     @cached_property
     def from_coded(self) -> FloatMatrix:

@@ -162,9 +162,8 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
     released = None if estimate.released is None else _released(estimate.released, unit, origin)
     path = estimate.exact_path
     if path is not None:
-        path = path.with_coefficients(
-            np.where(free, shift + unit * path.coefficients, unit * path.coefficients)
-        )
+        users = np.where(free, shift + unit * path.coefficients, unit * path.coefficients)
+        path = replace(path, coefficients=users)
     return replace(
         estimate,
         coded=unit * estimate.coded + origin,

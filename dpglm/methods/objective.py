@@ -14,7 +14,13 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1, NoPenalty
 from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_model, noise_of_minimiser
+from dpglm.inference.expectation import (
+    EstimateNoise,
+    ExpectedRows,
+    expected_model,
+    noise_of_minimiser,
+    products_of_minimiser,
+)
 from dpglm.inference.linear_model import LinearModel, interval_model
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
@@ -179,11 +185,14 @@ class Objective(Method):
             return noise_of_minimiser(
                 rows.information, minimiser.ridges, minimiser.deviation, rows.dispersion
             )
+        terms, deviation = problem.geometry.term_columns, minimiser.deviation
         return expected_model(
-            problem.geometry.term_columns,
+            terms,
             rows.information,
-            ridge=minimiser.ridges,
-            score_scale=minimiser.deviation,
+            products=products_of_minimiser(
+                terms, rows.information, minimiser.ridges, deviation, rows.dispersion
+            ),
+            score_scale=deviation,
             information_scale=information[0].deviation,
             dispersion=rows.dispersion,
             third_derivative_bound=problem.family.third_derivative_bound,

@@ -166,11 +166,11 @@ def _objective(
 
 def _solve(objective: Objective, start: FloatVector | None, tolerance: float) -> Point:
     """The certified point, by the cheapest way that ends."""
-    zero = np.zeros(objective.size)
+    first = np.zeros(objective.size) if start is None else start
     if isinstance(objective.shape, WeightedL1) and objective.size > _SPARSE_SIZE:
-        point = _working_set(objective, objective.shape.weights, zero if start is None else start, tolerance)
+        point = _working_set(objective, objective.shape.weights, first, tolerance)
     elif isinstance(objective.shape, Smooth) and objective.size > _DENSE_SIZE:
-        point = lbfgs(objective, zero if start is None else start, tolerance=tolerance)
+        point = _lbfgs(objective, first, tolerance)
     else:
         point = _dense(objective, start, tolerance)
     for compensated in (False, True):
@@ -205,10 +205,7 @@ def _dense(objective: Objective, start: FloatVector | None, tolerance: float) ->
 
 
 def _working_set(objective: Objective, weights: FloatVector, x: FloatVector, tolerance: float) -> Point:
-    """Minimise with an L1 term over the few coordinates in use, let others enter, repeat.
-
-    The point of least residual, measured on all coordinates.
-    """
+    """The point of least residual with an L1 term: minimise over coordinates in use, let others enter."""
     point = best = objective.measure(x)
     used = (weights == 0.0) | (x != 0.0)
     while best.residual > tolerance:
@@ -251,15 +248,10 @@ def _restricted(objective: Objective, weights: FloatVector, places: IntVector) -
     )
 
 
-def lbfgs(objective: Objective, x: FloatVector, *, tolerance: float) -> Point:
-    """Minimise a smooth objective from ``x`` by gradients alone.
+def _lbfgs(objective: Objective, x: FloatVector, tolerance: float) -> Point:
+    """The point of least residual by limited-memory BFGS, which needs gradients alone, not the loss.
 
-    The line search looks at the slope along the line only: the loss is never computed. Returns the point of
-    least residual, not always below ``tolerance``.
-
-    References
-    ----------
-    .. [1] Nocedal and Wright (2006), "Numerical Optimization", algorithms 7.4 and 7.5.
+    Nocedal and Wright (2006), "Numerical Optimization", algorithms 7.4 and 7.5.
     """
     point = best = objective.measure(x)
     pairs: list[tuple[FloatVector, FloatVector, float]] = []

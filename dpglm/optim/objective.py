@@ -95,8 +95,7 @@ class Objective:
         if self.mixing is not None and self.mixing.shape[1] < self.mixing.shape[0]:
             used = np.flatnonzero(self.mixing.any(axis=1))
         rows, hessian = self.loss.gradient_and_hessian(theta, variables=used, precise=precise)
-        ridge = self.ridge if used is None else self.ridge[used]
-        hessian = _added(hessian, ridge)
+        hessian = _added(hessian, self.ridge if used is None else self.ridge[used])
         if self.mixing is not None:
             mixing = self.mixing if used is None else self.mixing[used]
             hessian = mixing.T @ hessian @ mixing
@@ -165,10 +164,10 @@ def damped_newton(
         if best.residual <= tolerance or waited >= _PATIENCE * (1 if radius == math.inf else 3):
             break
         goal = math.inf if not math.isfinite(best.residual) else best.residual
-        target, pull = _target(objective, point, hessian, radius, tolerance)
+        target, pull = _target(objective, point, hessian, tolerance, radius)
         if radius == math.inf and _far(target, point.x):
             radius = 1.0 + float(np.linalg.norm(point.x))
-            target, pull = _target(objective, point, hessian, radius, tolerance)
+            target, pull = _target(objective, point, hessian, tolerance, radius)
         direction = target - point.x
         if decrement > 0.0 and float(direction @ hessian @ direction) <= decrement:
             best = Point(target, point.theta, point.gradient, pull, math.inf)
@@ -197,20 +196,14 @@ def _far(target: FloatVector, x: FloatVector) -> bool:
 
 
 def _target(
-    objective: Objective, point: Point, hessian: FloatMatrix, radius: float, tolerance: float
+    objective: Objective, point: Point, hessian: FloatMatrix, tolerance: float, radius: float = math.inf
 ) -> tuple[FloatVector, FloatVector | None]:
     """Minimiser of the model at a point, damped so that it is hardly farther away than ``radius``."""
+    left = float(np.linalg.norm(point.slope))
     if radius < math.inf:
-        left = float(np.linalg.norm(point.slope))
         hessian = hessian + left / radius * np.eye(len(hessian))
-    return _minimise_model(objective, point, hessian, tolerance)
-
-
-def _minimise_model(
-    objective: Objective, point: Point, hessian: FloatMatrix, tolerance: float
-) -> tuple[FloatVector, FloatVector | None]:
-    """Minimiser of a model: to a thousandth of what is left, or to a part of the goal."""
-    accuracy = max(0.1 * tolerance / objective.stretch, 1e-3 * float(np.linalg.norm(point.slope)))
+    # To a thousandth of what is left, or to a part of the goal.
+    accuracy = max(0.1 * tolerance / objective.stretch, 1e-3 * left)
     return objective.shape.minimise_model(Model(hessian, point.gradient, point.x), point.pull, accuracy)
 
 
@@ -222,10 +215,7 @@ def _step(
     pull: FloatVector | None,
     goal: float,
 ) -> tuple[Point | None, float, float]:
-    """The longest safe step tried along a direction, None if rounding hides all of them.
-
-    Also its length, and how much farther the shortest one was that is not safe.
-    """
+    """The longest safe step tried, None if rounding hides all; its length, and how far beyond is unsafe."""
     value = objective.shape.value(point.x)
     length = unsafe = 1.0
     initial = float(point.gradient @ direction) + objective.shape.value(target) - value
@@ -288,7 +278,7 @@ def _bfgs_update(hessian: FloatMatrix, step: FloatVector, change: FloatVector) -
 def _next(
     objective: Objective, point: Point, hessian: FloatMatrix, tolerance: float
 ) -> tuple[FloatVector, FloatVector | None, float]:
-    target, pull = _minimise_model(objective, point, hessian, tolerance)
+    target, pull = _target(objective, point, hessian, tolerance)
     move = target - point.x
     square = float(move @ hessian @ move)
     return target, pull, math.sqrt(square) if square >= 0.0 else math.inf

@@ -44,10 +44,7 @@ class Shape(Protocol):
     def minimise_model(
         self, model: Model, pull: FloatVector | None, accuracy: float
     ) -> tuple[FloatVector, FloatVector | None]:
-        """Minimiser of a quadratic model plus this part, and a subgradient there where it is known.
-
-        ``accuracy`` is the norm of the model's subgradient that suffices where it is not found exactly.
-        """
+        """Minimiser of a model plus this part, to a subgradient of norm ``accuracy``; one there if known."""
 
 
 class Smooth:
@@ -249,10 +246,10 @@ def minimise_with_prox(
         relaxed = _RELAXATION * (x + step) + (1.0 - _RELAXATION) * z + multiplier
         z = prox(relaxed, 1.0 / weight)
         multiplier = relaxed - z
-        found = weight * multiplier
-        residual = float(np.linalg.norm(gradient + hessian @ (z - x) + found))
+        here = weight * multiplier
+        residual = float(np.linalg.norm(gradient + hessian @ (z - x) + here))
         if residual < least:
-            best, best_pull, least = z, found, residual
+            best, best_pull, least = z, here, residual
             if least <= accuracy:
                 break
     return best, best_pull

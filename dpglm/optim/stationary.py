@@ -30,15 +30,12 @@ class Stationary(NamedTuple):
         one it says nothing of other local minima.
     certified : bool
         Whether ``residual`` reached the tolerance.
-    augmentation : float
-        c, sum units: zeros are fixed points of the prox with step 1/c.
     """
 
     gamma: FloatVector
     theta: FloatVector
     residual: float
     certified: bool
-    augmentation: float
 
 
 @dataclass(frozen=True)

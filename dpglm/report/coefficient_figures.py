@@ -9,8 +9,16 @@ import numpy as np
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.uncertainty import debiased, intervals, reported, selected, shares, standard_errors
-from dpglm.postprocessing.usefulness import FACTORS, Means
+from dpglm.postprocessing.uncertainty import (
+    FACTORS,
+    Means,
+    debiased,
+    intervals,
+    reported,
+    selected,
+    shares,
+    standard_errors,
+)
 from dpglm.report.figure import (
     PATHS,
     Axis,
@@ -103,6 +111,7 @@ def variance_figure(record: FitRecord) -> Figure | None:
     stops = np.minimum(np.cumsum(parts, axis=1), 1.0)
     starts = np.column_stack([np.zeros(len(drawn)), stops[:, :-1]])
     errors = standard_errors(record)
+    headings = ("coefficient", "std err", *PARTS)
     rows = tuple(
         (shown(record.names[j]), coefficient(float(errors[j])), *(percent(float(part)) for part in line))
         for j, line in zip(drawn, parts, strict=True)
@@ -122,9 +131,7 @@ def variance_figure(record: FitRecord) -> Figure | None:
         "without privacy. The noise of the estimate and of the information matrix was added for privacy. "
         "Adjustment is what the other coefficients leave open"
         f"{_left_out(record, drawn, 'clearest', intercept=True)}.",
-        twin=Rows(
-            "Shares of variance drawn", ("coefficient", "std err", *PARTS), rows, numeric=(1, 2, 3, 4, 5)
-        ),
+        twin=Rows("Shares of variance drawn", headings, rows, numeric=tuple(range(1, len(headings)))),
     )
 
 

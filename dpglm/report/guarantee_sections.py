@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.spending import LedgerState
+from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array
@@ -34,22 +33,18 @@ def plain_words(record: FitRecord) -> Section:
         return Section("plain-words", title)
     largest, average = guarantee.posterior(0.5), guarantee.guess(0.5)
     odds = largest / max(1e-300, 1.0 - largest)
-    rows = tuple(
-        (
-            share(prior),
-            percent(guarantee.posterior(prior)),
-            percent(1.0 - guarantee.posterior(1.0 - prior)),
-        )
-        for prior in PRIORS
-    )
-    headings = ("before reading", "after reading, at most", "after reading, at least")
+    belief = {
+        "before reading": map(share, PRIORS),
+        "after reading, at most": map(percent, map(guarantee.posterior, PRIORS)),
+        "after reading, at least": [percent(1.0 - guarantee.posterior(1.0 - prior)) for prior in PRIORS],
+    }
     content = {
         "sure": min(100, round(100 * largest)),
         "largest": largest,
         "average": average if average < largest - 5e-4 else None,
         "weak": largest > WEAK,
         "figure": icon_array(0.5, largest),
-        "priors": Rows("Belief in a guess about Ana’s row", headings, rows, numeric=(0, 1, 2)),
+        "priors": Rows.of_columns("Belief in a guess about Ana’s row", belief, numeric=(0, 1, 2)),
         # With loss L = log p/q, delta >= E_p (1 - e^(epsilon - L))_+ >= P(L > epsilon + log 2) / 2: the odds
         # grow by more than twice e^epsilon with chance at most 2 delta.
         "twice": min(1.0, 2.0 * guarantee.delta),

@@ -97,14 +97,11 @@ class Verbatim:
 
 def _saved_result(record: FitRecord) -> Section:
     """Fingerprint, and the JSON itself where it may be published; the page drops it where it is too long."""
-    text = to_json(record)
-    packed = len(text) > MOST_CHARACTERS
-    if packed:
-        text = to_json(record, packed=True)
+    packed = len(to_json(record)) > MOST_CHARACTERS
     content = {
         "fingerprint": fingerprint(record),
         "packed": packed,
-        "json": Verbatim(text) if record.guarantee.private else None,
+        "json": Verbatim(to_json(record, packed=packed)),  # its template prints it where privacy is promised
     }
     return Section("annex", "The saved result", content)
 

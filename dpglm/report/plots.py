@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
+from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.report.coefficient_figures import coefficient_figure, path_figure, variance_figure
 from dpglm.report.figure import (
     PALETTES,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile"]
-OF_GUARANTEE = ("spend", "tradeoff", "profile")
 COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
 
@@ -80,7 +79,7 @@ def plot(
 
 
 def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figure:
-    if kind in OF_GUARANTEE and not record.guarantee.private:
+    if kind in ("spend", "tradeoff", "profile") and not record.guarantee.private:
         raise MethodError(
             f"plot({kind!r}) of a result that is NOT PRIVATE",
             expected="a result with a guarantee",

@@ -8,24 +8,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpglm.postprocessing.missing_intervals import RULE, approximation, mergeable, no_intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import METHOD, interval_facts
 from dpglm.postprocessing.uncertainty import (
+    DETECTABLE,
+    FACTORS,
+    RULE,
+    against_sampling,
+    approximation,
     debiased,
+    detectable,
+    halving,
     intervals,
+    mergeable,
+    no_intervals,
     penalised,
+    prior_scales,
     reported,
     selected,
     standard_errors,
-)
-from dpglm.postprocessing.usefulness import (
-    DETECTABLE,
-    FACTORS,
-    against_sampling,
-    detectable,
-    halving,
-    prior_scales,
     widths,
 )
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure

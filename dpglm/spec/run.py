@@ -13,8 +13,7 @@ from dpglm.data.coding.design import Design, Response
 from dpglm.ledger.ledger import Entry, Ledger
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.methods.base import Estimate, Problem, to_response_scale
-from dpglm.postprocessing.record import FitRecord, ResponseFacts
-from dpglm.postprocessing.spending import LedgerLine, LedgerState, parallel_lines
+from dpglm.postprocessing.record import FitRecord, LedgerLine, LedgerState, ResponseFacts, parallel_lines
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 

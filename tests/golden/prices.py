@@ -33,8 +33,9 @@ def _same(one: str, other: str) -> bool:
     if one == other:
         return True
     (price, _, given), (other_price, _, other_given) = one.partition("; gives "), other.partition("; gives ")
-    # Coefficients stand with six digits; one of a millionth is a zero of the solver's.
-    return _near(price, other_price, 1e-6) and _near(given, other_given, 1e-5, zero=1e-9)
+    # A delta below 1e-15 is the rounding of a transform. Coefficients stand with six digits; below 1e-9 they
+    # are zeros of a solver's.
+    return _near(price, other_price, 1e-6, zero=1e-15) and _near(given, other_given, 1e-5, zero=1e-9)
 
 
 def _near(one: str, other: str, relative: float, zero: float = 0.0) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.golden.prices import KEPT, differences, written
 
 
+@pytest.mark.papers
 def test_prices_are_what_they_were() -> None:
     apart = differences(written(), KEPT.read_text(encoding="utf-8"))
     assert not apart, "\n".join(["see `make golden`", *(f"{now}\n   was {before}" for now, before in apart)])

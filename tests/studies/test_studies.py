@@ -113,6 +113,7 @@ def test_a_study_runs_its_stages_and_its_page_says_what_is_missing(
     assert "<td>11</td>" not in text
 
 
+@pytest.mark.papers
 def test_the_command_lists_runs_and_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +134,7 @@ def test_the_command_lists_runs_and_shows(
     assert "no root" in capsys.readouterr().err
 
 
+@pytest.mark.papers
 def test_the_index_lists_every_page_of_the_folder(tmp_path: Path) -> None:
     text = (PAGES / index.NAME).read_text(encoding="utf-8")
     linked = re.findall(r'<a href="([^"]+)">', text)
@@ -143,6 +145,7 @@ def test_the_index_lists_every_page_of_the_folder(tmp_path: Path) -> None:
     assert index.write(tmp_path).read_text(encoding="utf-8") == text, "run make reports"
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("name", index.STUDIES)
 def test_pages_have_the_title_of_their_study_and_need_no_network(name: str) -> None:
     text = (PAGES / f"{name}.html").read_text(encoding="utf-8")
@@ -161,6 +164,7 @@ def test_the_area_is_the_share_of_pairs_in_order() -> None:
     assert np.isnan(auc(np.ones(3, dtype=bool), np.arange(3.0)))
 
 
+@pytest.mark.papers
 def test_examples_run() -> None:
     names = [module.name for module in pkgutil.walk_packages(studies.__path__, "studies.")]
     skipped = ("__main__", ".speed.peer", "real_tables")
@@ -169,6 +173,7 @@ def test_examples_run() -> None:
             assert doctest.testmod(importlib.import_module(name)).failed == 0, name
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("name", ["dpsc", "radmm", "stacking", "hospitals"])
 def test_jobs_of_a_study_are_distinct_json(name: str) -> None:
     study = index.study(name)

@@ -225,6 +225,11 @@ def declared(frame: object) -> Schema | None:
     return None if declarations is None else Schema.from_dict(declarations)
 
 
+def is_data_file(path: object) -> bool:
+    """Whether a path names a table by its ending."""
+    return isinstance(path, str | os.PathLike) and str(path).endswith((*_CSV_ENDS, *_PARQUET_ENDS))
+
+
 def find_schema(data: object, schema: Declarations | None = None) -> Schema:
     """The schema of a table: the argument, what the frame carries, or ``name.schema.yaml`` beside the file.
 

@@ -14,8 +14,6 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import NoPenalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.mechanisms.base import Rows
-from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import (
@@ -32,7 +30,7 @@ from dpglm.methods.iterated import (
 )
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
 from dpglm.optim.quadratic import minimise_quadratic
-from dpglm.papers.reproduction import Printed, printed_fields, unprotected
+from dpglm.papers.dpsc.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.description import Fact, MethodDescription
@@ -131,11 +129,13 @@ class DPSC(Method):
             mu = gaussian_total(privacy, self.name)
             ridge, scales = gdp_ridge(Target(privacy.relation, mu=mu), ridge, times=rounds)
         smooth = replace(problem, strength=None)
-        one = perturbed_objective(smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=max_leverage)
-        if one.tolerance < TOLERANCE * ridge:
-            one = replace(one, tolerance=TOLERANCE * ridge)
-            one = replace(one, residual_noise_scale=one.residual_noise_for(scales.residual_price))
-        releases = tuple(replace(one) for _ in range(rounds))
+        release = perturbed_objective(
+            smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=max_leverage
+        )
+        if release.tolerance < TOLERANCE * ridge:
+            release = replace(release, tolerance=TOLERANCE * ridge)
+            release = replace(release, residual_noise_scale=release.residual_noise_for(scales.residual_price))
+        releases = tuple(replace(release) for _ in range(rounds))
         return budgeted_plan(releases, privacy, mu=mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
@@ -157,9 +157,11 @@ class DPSC(Method):
             V = V + ridge * (Z - w)
             if number >= rounds // 2:
                 mean = mean + (w - V / ridge) / averaged
-        found = nearest(penalty, mean, ridge, scaling)
+        nearest_coded = nearest(penalty, mean, ridge, scaling)
         known = problem.public_size()
-        return estimate(scaling, found, penalty.weight / public_rows(problem, self.name) if known else None)
+        return estimate(
+            scaling, nearest_coded, penalty.weight / public_rows(problem, self.name) if known else None
+        )
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise | None:
         """The mean over the last half of the iterations has their noise once, and no ridge's pull."""
@@ -188,10 +190,10 @@ def nearest(penalty: Penalty, coded: FloatVector, ridge: float, scaling: Scaling
     mixing = scaling.mixing
     if np.array_equal(mixing, np.eye(len(mixing))):
         return prox(penalty, coded, ridge, scaling)
-    found = minimise_quadratic(
+    minimum = minimise_quadratic(
         ridge * (mixing.T @ mixing), ridge * (mixing.T @ coded), penalty, penalised=scaling.penalised
     )
-    return np.asarray(found.coefficients[0], dtype=np.float64)
+    return np.asarray(minimum.coefficients[0], dtype=np.float64)
 
 
 def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> tuple[float, Calibration]:
@@ -216,61 +218,3 @@ def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> tuple[float,
     leverage = 1.0 / ridge
     alike = Minimisers(lambda scale: leverage, residual_share=residual, losses="bounded", times=rounds)
     return ridge, calibrate(alike, Target.of(privacy))
-
-
-@dataclass(frozen=True, eq=False)
-class PrintedDPSC(Printed):
-    """Algorithms 1 to 3 of the DPSC paper: one b for all iterations, ``inner`` gradient steps each.
-
-    ``b`` has density proportional to exp(-|b| / scale) and enters the objective as c b'w, the loss averaged.
-    Releases w of the last iteration, which is the printed output, and the sparse Z that follows from it,
-    scaled coefficients, shape (2 p,).
-
-    Parameters
-    ----------
-    c, alpha : float
-        Augmentation, and size of a gradient step.
-    inner : int
-    """
-
-    c: float = 1.0
-    inner: int = 10
-    alpha: float = 0.5
-
-    name: ClassVar[str] = "printed DPSC"
-
-    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        average, c = self._average(rows), self.c
-        b = noise.gamma_norm(rows.size, rate=1.0 / self.scale)
-        w, V = np.zeros(rows.size), np.zeros(rows.size)
-        for _ in range(self.rounds):
-            Z = self._prox(w - V / c, c)
-            for _ in range(self.inner):
-                w = w - self.alpha * (average.gradient(w) - c * (Z - w + V / c) + c * b)
-            V = V + c * (Z - w)
-        return np.concatenate([w, self._prox(w - V / c, c)])
-
-
-def printed_dpsc(
-    problem: Problem, privacy: Privacy, *, rounds: int, c: float, inner: int, alpha: float
-) -> PricedReleases:
-    """Algorithms 1 to 3 of the DPSC paper at the printed price K (8 gamma + 2.8) / (4 c n).
-
-    Raises
-    ------
-    MethodError
-        A budget with a delta, or one for which the formula leaves no noise.
-    """
-    fields = printed_fields(problem, privacy, rounds, c)
-    if privacy.delta != 0.0:
-        raise MethodError(
-            "paper_exact with a delta", expected="the printed setting, pure", remedy="Use privacy=1.0."
-        )
-    gamma = (4.0 * c * public_rows(problem, "dpsc") * privacy.epsilon / rounds - 2.8) / 8.0
-    if not gamma > 0.0:
-        raise MethodError(
-            f"{rounds} iterations at c={c:g}: the printed formula has no noise for this epsilon",
-            expected="a larger c, epsilon or number of rows, or fewer iterations",
-            remedy="Use iterations=10.",
-        )
-    return unprotected(PrintedDPSC(**fields, scale=1.0 / gamma, c=c, inner=inner, alpha=alpha))

@@ -170,7 +170,8 @@ class PSTF(Stacking):
         if isinstance(self.groups, Mapping):
             object.__setattr__(self, "groups", {name: plain_list(own) for name, own in self.groups.items()})
         if isinstance(self.importance, Mapping):
-            object.__setattr__(self, "importance", dict(self.importance))
+            ordered = sorted(self.importance.items(), key=lambda item: str(item[0]))
+            object.__setattr__(self, "importance", dict(ordered))
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         return self.plan_at(problem, privacy, None)
@@ -204,10 +205,12 @@ class PSTF(Stacking):
         """Groups with their loadings, and their public shares."""
         names, groups = column_groups(problem.geometry, self.groups, self.split_seed)
         shares = public_shares(names, groups, self.importance, self.provenance)
-        kept = np.flatnonzero(shares).tolist()
-        members = [groups[place] for place in kept]
-        loadings = loadings_of(problem.geometry, members, shares[kept], together=not pure)
-        return Grouping(tuple(names[at] for at in kept), tuple(map(tuple, members)), loadings), shares[kept]
+        weighted = np.flatnonzero(shares).tolist()
+        members = [groups[place] for place in weighted]
+        loadings = loadings_of(problem.geometry, members, shares[weighted], together=not pure)
+        return Grouping(tuple(names[at] for at in weighted), tuple(map(tuple, members)), loadings), shares[
+            weighted
+        ]
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         return self.solve_at(problem, plan, ask, None)

@@ -36,13 +36,7 @@ HELD_OUT = (
 
 
 def counted(number: int, what: str) -> str:
-    """How many, in words.
-
-    Examples
-    --------
-    >>> counted(1, "model"), counted(2, "column")
-    ('1 model', '2 columns')
-    """
+    """How many, in words: ``"1 model"``, ``"2 columns"``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
@@ -71,7 +65,7 @@ def _models(stack: Stack, record: FitRecord) -> Rows:
             coefficient(weight),
         )
         for name, terms, weight in zip(
-            stack.names[:MOST_ROWS], stack.terms(record), stack.model_weights.tolist(), strict=False
+            stack.names[:MOST_ROWS], stack.terms(record), stack.model_weights, strict=False
         )
     ]
     return Rows("Models of the stack", ("model", "reads", stack.weight_label), tuple(rows), numeric=(2,))
@@ -105,12 +99,7 @@ def _figure(stack: Stack, record: FitRecord) -> Drawing:
     if drawn < count:
         rows.append((f"{count - drawn} more models", "see the table above", gives, "-"))
     rows.append((joint, "what the models give", "log odds", "-"))
-    twin = Rows(
-        "Steps of the figure",
-        ("box", "reads", "gives", "weight" if meta else "vote"),
-        tuple(rows),
-        numeric=(3,),
-    )
+    headings = ("box", "reads", "gives", "weight" if meta else "vote")
     caption = (
         "How a row is predicted. Each model reads its columns only; the meta model weighs their centred "
         "probabilities."
@@ -127,7 +116,7 @@ def _figure(stack: Stack, record: FitRecord) -> Drawing:
         f"its columns of the row; {'a meta model of their answers' if meta else 'a count of their votes'}; "
         "the log odds. Arrows lead from each box to the next.",
         caption=caption,
-        twin=twin,
+        twin=Rows("Steps of the figure", headings, tuple(rows), numeric=(3,)),
     )
     for k, (name, words) in enumerate(lines):
         top = TOP + k * (HEIGHT + GAP)

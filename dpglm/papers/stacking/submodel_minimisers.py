@@ -132,7 +132,7 @@ class SubmodelMinimisers(Release):
 
     @cached_property
     def _ends(self) -> list[int]:
-        return list(accumulate(len(one.mixing) for one in self.minimisers))
+        return list(accumulate(len(each.mixing) for each in self.minimisers))
 
     @property
     def size(self) -> int:
@@ -144,13 +144,13 @@ class SubmodelMinimisers(Release):
         return NEIGHBOURS[relation]  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        alone = [one.events(relation) for one in self.minimisers]  # refuses what one of them refuses
+        alone = [each.events(relation) for each in self.minimisers]  # refuses what one of them refuses
         if len(alone) == 1:
             return alone[0]
-        (scale,) = {one.scale for one in self.minimisers}
+        (scale,) = {each.scale for each in self.minimisers}
         joint = GaussianEvent(self.sensitivity(relation) / scale)  # proof: price
         residuals = math.hypot(
-            *(one.moved / one.residual_noise_scale for one in self.minimisers)
+            *(each.moved / each.residual_noise_scale for each in self.minimisers)
         )  # proof: residual
         return (self.name, joint), ("solver residual", GaussianEvent(residuals))
 
@@ -171,10 +171,11 @@ class SubmodelMinimisers(Release):
             theorem="objective perturbation on groups of columns, Gaussian differential privacy "
             "(Theorem A2, submodel_minimisers.md)",
             facts=(
-                Fact("Ridge, sum units", tuple(dict.fromkeys(one.least_ridge for one in self.minimisers))),
-                Fact("Certified solver residual", max(one.tolerance for one in self.minimisers)),
+                Fact("Ridge, sum units", tuple(dict.fromkeys(each.least_ridge for each in self.minimisers))),
+                Fact("Certified solver residual", max(each.tolerance for each in self.minimisers)),
                 Fact(
-                    "Noise that hides the residual", max(one.residual_noise_scale for one in self.minimisers)
+                    "Noise that hides the residual",
+                    max(m.residual_noise_scale for m in self.minimisers),
                 ),
             ),
         )

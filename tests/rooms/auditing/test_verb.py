@@ -12,7 +12,7 @@ import pytest
 import dpglm
 from dpglm.auditing.neighbours import corners, declared_neighbours
 from dpglm.errors import MethodError
-from dpglm.postprocessing.specification import Choice
+from dpglm.postprocessing.record import Choice
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.model_spec import plan_of
 from dpglm.spec.plan import Plan
@@ -114,6 +114,7 @@ def test_a_saved_fit_of_counts_is_audited_with_its_declared_bound(tmp_path: Path
     assert plan.releases[0].family.bound == 20.0
 
 
+@pytest.mark.papers
 def test_a_saved_fit_is_audited_with_the_options_of_its_penalty_and_method(tmp_path: Path) -> None:
     net = dpglm.penalties.ElasticNet(l1_ratio=0.9)
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty=net, goal="predict", seed=1)

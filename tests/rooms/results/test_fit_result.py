@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from dpglm.errors import MethodError, StoreError
 from dpglm.postprocessing import store
-from dpglm.postprocessing.specification import Choice
-from dpglm.postprocessing.spending import SpendLine
+from dpglm.postprocessing.record import Choice, SpendLine
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult
 from tests.golden.examples import (
