@@ -11,7 +11,7 @@ from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.datasets import load_table
 from dpglm.data.tables.sources import find_schema, is_data_file
-from dpglm.errors import FormulaError, MethodError, PrivacyError, StoreError
+from dpglm.errors import FormulaError, PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
@@ -21,10 +21,23 @@ from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import REQUIRED, FitOptions, Required, ledger_of, noise_of, privacy_of
+from dpglm.spec.arguments import (
+    DEFAULT_FAMILY,
+    DEFAULT_GOAL,
+    DEFAULT_METHOD,
+    DEFAULT_PENALTY,
+    REQUIRED,
+    FitOptions,
+    Required,
+    is_sites,
+    ledger_of,
+    noise_of,
+    privacy_of,
+    refuse_beside_plan,
+)
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan
-from dpglm.spec.sites import fit_sites, is_sites, site_schemas, site_tables
+from dpglm.spec.sites import fit_sites, site_schemas, site_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,12 +54,12 @@ def fit(
     data: object,
     *,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
-    family: str | Family = "binomial",
-    penalty: str | Penalty = "l1",
+    family: str | Family = DEFAULT_FAMILY,
+    penalty: str | Penalty = DEFAULT_PENALTY,
     strength: float | Literal["cv"] | None = None,
     privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
-    goal: Goal = "explain",
-    method: str | Method = "auto",
+    goal: Goal = DEFAULT_GOAL,
+    method: str | Method = DEFAULT_METHOD,
     ledger: Ledger | str | PathLike[str] | None = None,
     seed: int | None = None,
     progress: bool | None = None,
@@ -117,7 +130,7 @@ def fit(
     if not isinstance(formula, str | Plan):
         raise _no_formula(formula)
     if isinstance(formula, Plan):
-        _refuse_options(schema, family, penalty, strength, goal, method, privacy)
+        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy)
         return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
 
     def specified(declared: Schema) -> ModelSpec:
@@ -151,12 +164,12 @@ def plan(
     schema: Schema | Mapping[str, Any] | str | PathLike[str],
     *,
     n: int | None = None,
-    family: str | Family = "binomial",
-    penalty: str | Penalty = "l1",
+    family: str | Family = DEFAULT_FAMILY,
+    penalty: str | Penalty = DEFAULT_PENALTY,
     strength: float | None = None,
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
-    goal: Goal = "explain",
-    method: str | Method = "auto",
+    goal: Goal = DEFAULT_GOAL,
+    method: str | Method = DEFAULT_METHOD,
 ) -> Plan:
     """The plan of a fit, before any data are touched: its releases, their price and expected precision.
 
@@ -335,16 +348,3 @@ def _no_formula(formula: object) -> FormulaError:
     return FormulaError(
         f"formula of type {type(formula).__name__}", expected="a string such as 'y ~ x1 + x2'", remedy=remedy
     )
-
-
-def _refuse_options(schema: object, *options: object) -> None:
-    """A plan says all of these itself."""
-    defaults = ("binomial", "l1", None, "explain", "auto", REQUIRED)
-    given = zip(options, defaults, strict=True)
-    # No other kind equals a default, and an array has no truth value.
-    if schema is not None or any(type(one) is not type(two) or one != two for one, two in given):
-        raise MethodError(
-            "a schema, model or budget beside a plan",
-            expected="a plan alone, which says all of it",
-            remedy="Plan again with these arguments, or leave them out.",
-        )

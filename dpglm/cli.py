@@ -18,6 +18,7 @@ from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import writable
 from dpglm.privacy.budget import Privacy
+from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD, DEFAULT_PENALTY
 
 PATH = click.Path(path_type=Path)
 RELATION = click.option(
@@ -52,10 +53,10 @@ def main() -> None:
 def _model(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a model and its budget."""
     for option in (
-        click.option("--method", default="auto", show_default=True),
-        click.option("--goal", type=click.Choice(get_args(Goal)), default="explain", show_default=True),
-        click.option("--penalty", default="l1", show_default=True),
-        click.option("--family", default="binomial", show_default=True),
+        click.option("--method", default=DEFAULT_METHOD, show_default=True),
+        click.option("--goal", type=click.Choice(get_args(Goal)), default=DEFAULT_GOAL, show_default=True),
+        click.option("--penalty", default=DEFAULT_PENALTY, show_default=True),
+        click.option("--family", default=DEFAULT_FAMILY, show_default=True),
         UNIT,
         RELATION,
         click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6."),

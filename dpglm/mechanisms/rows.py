@@ -9,10 +9,12 @@ import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Rows
+from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.optim.rows import ArrayChunk, RowChunk
-from dpglm.privacy.budget import Relation
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
+# Entries widened to float64 at a time: their working copy stays in cache.
+_ENTRIES = 2**18
 # No released point is longer than this in any coordinate, or so little of it is left as makes no difference.
 FARTHEST = 2.0**100
 
@@ -34,13 +36,7 @@ def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
 
 
 def squares(weights: FloatVector, X: FloatBlock) -> FloatVector:
-    """Weighted sum of squares of each row, coordinate by coordinate; shape (k,), as in `predictor`.
-
-    Examples
-    --------
-    >>> squares(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
-    array([2.25, 9.  ])
-    """
+    """Weighted sum of squares of each row, coordinate by coordinate like `predictor`; shape (k,)."""
     total = np.zeros(X.shape[1])
     for weight, entries in zip(weights.tolist(), X, strict=True):
         total += weight * np.square(entries, dtype=np.float64)
@@ -58,14 +54,26 @@ def finite(at: FloatVector) -> FloatVector:
     return np.asarray(np.clip(np.nan_to_num(at), -FARTHEST, FARTHEST), dtype=np.float64)
 
 
-class RowView:
-    """The same rows, read otherwise; a subclass says how by `chunks`.
+def widened(chunk: RowChunk, at: FloatVector) -> Iterator[tuple[FloatMatrix, FloatVector, FloatVector]]:
+    """Rows in double precision, linear predictors at a released point, and responses, piece by piece."""
+    width = max(64, _ENTRIES // len(at))
+    for first in range(0, len(chunk.y), width):
+        piece = slice(first, first + width)
+        wide = chunk.X[:, piece].astype(np.float64)
+        eta = predictor(at, wide)
+        if chunk.offset is not None:
+            eta += chunk.offset[piece]
+        yield wide, eta, chunk.y[piece]
 
-    Parameters
-    ----------
-    rows : Rows
-        Coded rows.
-    """
+
+def chosen_rows(chunk: RowChunk, chosen: BoolVector) -> ArrayChunk:
+    """The rows of a chunk that a mask chooses, shape (k,)."""
+    offset = None if chunk.offset is None else chunk.offset[chosen]
+    return ArrayChunk(np.ascontiguousarray(chunk.X[:, chosen]), chunk.y[chosen], offset)
+
+
+class RowView:
+    """The same rows, read otherwise; a subclass says how by `chunks`."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -84,15 +92,7 @@ class WithinLeverage(RowView):
     """The same rows, but for those with ``x' P^-1 x`` above ``max_leverage``: these are read as zeros.
 
     The coding keeps every row within the bounds of its terms. The price of a release leans on that, so every
-    row is looked at, once, when it is first read.
-
-    Parameters
-    ----------
-    rows : Rows
-    ridge : ndarray, shape (p,)
-        Diagonal of P, > 0.
-    max_leverage : float
-        Public bound on ``x' P^-1 x``.
+    row is looked at, once, when it is first read. ``ridge`` is the diagonal of P, shape (p,).
     """
 
     def __init__(self, rows: Rows, ridge: FloatVector, max_leverage: float) -> None:
@@ -106,19 +106,18 @@ class WithinLeverage(RowView):
             if index == len(self._outside):
                 self._outside.append(np.flatnonzero(~_within(chunk.X, self._weights)))
             outside = self._outside[index]
-            yield _blanked(chunk, outside) if outside.size else chunk
+            if outside.size:
+                X = chunk.X.copy()
+                X[:, outside] = 0.0
+                yield ArrayChunk(X, chunk.y, chunk.offset)
+            else:
+                yield chunk
 
 
 def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:
     """Which columns have a weighted sum of squares of at most 1; NaN has not."""
     within: BoolVector = squares(weights, X) <= 1.0 - len(X) * 2.0**-50
     return within
-
-
-def _blanked(chunk: RowChunk, outside: IntVector) -> RowChunk:
-    X = chunk.X.copy()
-    X[:, outside] = 0.0
-    return ArrayChunk(X, chunk.y, chunk.offset)
 
 
 class FirstRows(RowView):
@@ -170,48 +169,17 @@ class RowSubset:
         for chunk in self.rows.chunks():
             held = self.holds(first, len(chunk.y))
             first += len(chunk.y)
-            offset = None if chunk.offset is None else chunk.offset[held]
-            yield ArrayChunk(np.ascontiguousarray(chunk.X[:, held]), chunk.y[held], offset)
-
-
-# An offset beyond which a slope is 1 or 0 for the audit's purposes.
-FAR = 1e3
-
-
-def worst_case_rows(family: Family, relation: Relation, size: int) -> tuple[ArrayChunk, ArrayChunk]:
-    """One row along the first of ``size`` columns, against none or against its opposite.
-
-    Offsets keep slopes at 1 wherever the coefficients are.
-    """
-    axis = np.eye(size, 1, dtype=np.float32)
-    if family.response_kind == "count":  # a response of 0 and a mean at the bound: slope 1, not -1
-        first = ArrayChunk(axis, np.array([0.0]), np.array([FAR]))
-        second = ArrayChunk(-axis, np.array([0.0]), np.array([FAR]))
-    else:
-        first = ArrayChunk(axis, np.array([1.0]), np.array([-FAR]))
-        second = ArrayChunk(axis, np.array([0.0]), np.array([FAR]))
-    if relation == "add-remove":
-        second = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
-    return first, second
+            yield chosen_rows(chunk, held)
 
 
 # Up to this many columns the Jacobian is worth its cost.
 MOST_JACOBIAN = 12
 
 
-def noise_log_ratio(first: FloatMatrix, second: FloatMatrix, law: str, scale: float) -> FloatVector:
-    """Log density of the first noise less that of the second, row by row."""
-    norms = np.linalg.norm(first, axis=1), np.linalg.norm(second, axis=1)
-    if law == "gaussian":
-        return np.asarray((norms[1] ** 2 - norms[0] ** 2) / (2.0 * scale**2))
-    return np.asarray((norms[1] - norms[0]) / scale)
-
-
 def perturbation_log_ratio(
     family: Family,
     ridge: FloatVector,
-    law: str,
-    scale: float,
+    noise: NoiseLaw,
     theta: FloatMatrix,
     tables: tuple[Rows, Rows],
     factor: FloatVector | None,
@@ -220,7 +188,7 @@ def perturbation_log_ratio(
     (first, one), (second, other) = (
         _perturbation_and_jacobian(family, theta, one_piece(table), ridge, factor) for table in tables
     )
-    return noise_log_ratio(first, second, law, scale) + one - other
+    return noise.log_ratio(first, second) + one - other
 
 
 def _perturbation_and_jacobian(

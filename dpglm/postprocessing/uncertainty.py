@@ -194,7 +194,7 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
     if not groups:
         return ()
     lines = [f"No interval (-), {reason}: {_listed(group)}." for reason, group in groups.items()]
-    repair = "In brackets: by how much n or epsilon would have to grow for an interval."
+    repair = "In brackets: how many times the rows, or the epsilon, an interval would take."
     if (mergeable(record) & ~reported(record)).any():
         repair += " Or merge the level with another by declaration."
     return (*lines, repair)

@@ -169,7 +169,7 @@ class Names:
     faint: frozenset[int] = frozenset()
 
 
-# Marks. ``role`` is a key of `colours.ROLES`; a ``label`` is shown in a legend.
+# Marks. ``role`` is a key of `ROLES`; a ``label`` is shown in a legend.
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,10 @@ from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import (
+    DEFAULT_FAMILY,
+    DEFAULT_GOAL,
+    DEFAULT_METHOD,
+    DEFAULT_PENALTY,
     REQUIRED,
     Required,
     checked_strength,
@@ -89,11 +93,11 @@ class ModelSpec:
         formula: str,
         schema: Schema | Mapping[str, Any] | str | PathLike[str],
         *,
-        family: str | Family = "binomial",
-        penalty: str | Penalty = "l1",
+        family: str | Family = DEFAULT_FAMILY,
+        penalty: str | Penalty = DEFAULT_PENALTY,
         strength: float | Literal["cv"] | None = None,
-        goal: Goal = "explain",
-        method: str | Method = "auto",
+        goal: Goal = DEFAULT_GOAL,
+        method: str | Method = DEFAULT_METHOD,
         privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
     ) -> Self:
         """The specification that these arguments of `dpglm.fit` make.

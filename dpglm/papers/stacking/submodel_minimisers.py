@@ -13,10 +13,10 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
-from dpglm.mechanisms.rows import squares, worst_case_rows
+from dpglm.mechanisms.rows import squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -167,7 +167,7 @@ class SubmodelMinimisers(Release):
             described,
             name=self.name,
             released=f"{len(self.minimisers)} perturbed minimisers, each on its own columns, once",
-            noise=f"{LAWS[first.law]}, fresh for every model",
+            noise=f"{first.noise_law.words}, fresh for every model",
             theorem="objective perturbation on groups of columns, Gaussian differential privacy "
             "(Theorem A2, submodel_minimisers.md)",
             facts=(
