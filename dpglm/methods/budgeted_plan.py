@@ -7,8 +7,8 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases, releases_profile
 from dpglm.mechanisms.base import Release
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.events import pure_curve
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.theorems import pure_curve
 
 POINTS = 41
 

@@ -6,9 +6,8 @@ from dpglm.glm.penalties import Penalty
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.methods.base import Problem
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, perturbed_objective
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
-from dpglm.privacy.theorems import STEPS
 
 # Share of mu squared (pure: of epsilon) that measures how long rows are.
 LENGTH_SHARE = 0.03

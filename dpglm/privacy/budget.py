@@ -13,11 +13,13 @@ from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
-from dpglm.errors import PrivacyError
+from dpglm.errors import MethodError, PrivacyError
 from dpglm.privacy.gdp import gdp_epsilon, mu_from_rho, rho_from_mu
 
 Relation: TypeAlias = Literal["replace-one", "add-remove"]
 Definition: TypeAlias = Literal["pure", "approximate", "gdp", "zcdp"]
+# One replaced row is one removed and one added.
+STEPS: dict[Relation, int] = {"add-remove": 1, "replace-one": 2}
 
 # Sums and squares of short decimals are short decimals: nothing is ever rounded, and a rounding would raise.
 EXACT = Context(prec=10_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
@@ -177,6 +179,20 @@ def _shown(value: object) -> str:
     if isinstance(value, int) and abs(value) > 10**15:
         return "a whole number of many digits"
     return repr(value) if isinstance(value, int | float | str | bool | type(None)) else type(value).__name__
+
+
+def steps_of(relation: Relation, **numbers: float) -> int:
+    """How many rows move, after checking the public numbers; a MethodError names the first bad one."""
+    for name, value in numbers.items():
+        if not (0.0 < value < math.inf or (name == "ridge" and value == math.inf)):
+            raise MethodError(f"{name}={value!r}", expected=f"{name} > 0, finite", remedy=f"Correct {name}.")
+    if relation not in STEPS:
+        raise MethodError(
+            f"relation={relation!r}",
+            expected="'replace-one' or 'add-remove'",
+            remedy="Use relation='replace-one'.",
+        )
+    return STEPS[relation]
 
 
 def exact(number: float) -> Decimal:

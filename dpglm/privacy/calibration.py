@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Self
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accountant import composed_profile
-from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.accountant import basic_composition, composed_profile
+from dpglm.privacy.budget import Privacy, Relation, steps_of
 from dpglm.privacy.events import (
     BoundedSlopeEvent,
     Event,
@@ -22,10 +23,12 @@ from dpglm.privacy.events import (
     PerturbedEvent,
     SampledGaussianEvent,
     Sampling,
+    bounded_shift,
+    gamma_epsilon,
+    mu_perturbed,
     require,
 )
 from dpglm.privacy.gdp import SAFETY, conservative_root, gdp_mu, log_ratio
-from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, steps_of
 
 # More than this many times the noise of a larger ridge is refused: nobody can want it.
 MOST_NOISE = 1000.0
@@ -52,7 +55,7 @@ class Target:
 
     @property
     def pure(self) -> bool:
-        """Whether delta is 0."""
+        """Whether it is a pure epsilon."""
         return self.mu is None and self.delta == 0.0
 
     @property
@@ -112,9 +115,9 @@ class Mechanism(ABC):
     def calibration(self, noise: float, target: Target) -> Calibration:
         """The scales that this noise means."""
 
-    def sufficient_ridge(self, target: Target) -> float | None:
-        """A ridge at which nothing is lost, where one number says it."""
-        return None
+    def larger_ridge(self, target: Target) -> str:
+        """What to use where no useful noise is enough."""
+        return "a larger ridge"
 
 
 def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
@@ -130,19 +133,21 @@ def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
     (6.01, 1.5)
     """
     least = mechanism.least(target)
-
-    def excess(noise: float) -> float:
-        return mechanism.excess(noise, target)
-
     exceeding, noise = least, least
-    while excess(noise) > 0.0:
+    while mechanism.excess(noise, target) > 0.0:
         exceeding, noise = noise, 1.3 * noise
         if noise > MOST_NOISE * least:
-            raise _ridge_too_small(target, mechanism.sufficient_ridge(target))
+            amount = f"epsilon={target.epsilon:g}" if target.mu is None else f"mu={target.mu:g}"
+            raise MethodError(
+                f"a ridge too small for {amount}: at no useful noise is the claim kept",
+                expected="a ridge that bounds how far one row can move the minimiser",
+                remedy=f"Use {mechanism.larger_ridge(target)}, or leave ridge out.",
+            )
     if noise > least:
+        excess = partial(mechanism.excess, target=target)
         noise = conservative_root(excess, noise, exceeding, close=mechanism.close)
     rounded = noise * (1.0 + SAFETY)  # there may be no room for it: a ridge of 2 scale^2 to the last digit
-    return mechanism.calibration(rounded if excess(rounded) <= 0.0 else noise, target)
+    return mechanism.calibration(rounded if mechanism.excess(rounded, target) <= 0.0 else noise, target)
 
 
 @dataclass(frozen=True)
@@ -241,7 +246,7 @@ class Minimisers(Mechanism):
         if epsilon is None:
             epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
         events: tuple[Event, ...] = (*[release] * self.times, GaussianEvent(beside))
-        return _log_excess(events, epsilon, target.delta)
+        return log_ratio(float(composed_profile(events, [epsilon])[0]), target.delta)
 
     def _mus(self, noise: float, steps: int) -> tuple[float, float]:
         """The mu of one minimiser with what is released beside it, and of the latter alone."""
@@ -275,11 +280,12 @@ class Minimisers(Mechanism):
             claimed_epsilon=self._claimed(target),
         )
 
-    def sufficient_ridge(self, target: Target) -> float | None:
+    def larger_ridge(self, target: Target) -> str:
         if self.losses == "bounded" or not self.uniform:
-            return None
+            return super().larger_ridge(target)
         steps, margin = steps_of(target.relation), 1.001 / (1.0 - self.residual_share)
-        return margin * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)
+        ridge = margin * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)
+        return f"ridge={ridge:.4g} (nothing is lost there)"
 
 
 @dataclass(frozen=True)
@@ -292,7 +298,7 @@ class NoisySums(Mechanism):
         Largest change of the *sum* (nothing is divided by the size of a sample) over a sample that holds the
         row: C (add-remove) or 2 C (replace-one) where rows are cut to norm C.
     steps, rate, sampling
-        Number of releases; as of a `SampledGaussianEvent`, rate 1 reads all rows.
+        Number of releases, and as of a `SampledGaussianEvent`.
 
     Examples
     --------
@@ -329,22 +335,7 @@ class NoisySums(Mechanism):
         if noise >= self._on_all_rows(target):
             return 0.0
         event = SampledGaussianEvent(self.sensitivity / noise, self.rate, self.sampling, target.relation)
-        return _log_excess([event] * self.steps, target.epsilon, target.delta / (1.0 + 2e-6))
+        return basic_composition([event] * self.steps, target.delta) / target.epsilon - 1.0
 
     def calibration(self, noise: float, target: Target) -> Calibration:
         return Calibration(min(noise, self._on_all_rows(target)))
-
-
-def _log_excess(events: Sequence[Event], epsilon: float, delta: float) -> float:
-    """The log of what the events' delta exceeds ``delta`` by."""
-    return log_ratio(float(composed_profile(events, [epsilon])[0]), delta)
-
-
-def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
-    amount = f"epsilon={target.epsilon:g}" if target.mu is None else f"mu={target.mu:g}"
-    larger = "a larger ridge" if sufficient is None else f"ridge={sufficient:.4g} (nothing is lost there)"
-    return MethodError(
-        f"a ridge too small for {amount}: at no useful noise is the claim kept",
-        expected="a ridge that bounds how far one row can move the minimiser",
-        remedy=f"Use {larger}, or leave ridge out.",
-    )
