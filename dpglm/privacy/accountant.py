@@ -56,22 +56,8 @@ _POINT_CELLS = 2**18
 def compose(events: Iterable[Event], *, delta: float) -> float:
     """An epsilon at which all ``events`` together are (epsilon, ``delta``)-DP; never above the plain sums.
 
-    Parameters
-    ----------
-    events : iterable of Event
-        With parameters fixed before any of the releases.
-    delta : float
-        Total delta, in [0, 1). 0 is possible for pure events only.
-
-    Returns
-    -------
-    float
-        ``inf`` where no epsilon has so small a delta.
-
-    Raises
-    ------
-    PrivacyError
-        If delta is out of range, or there are samples beside a perturbed minimiser.
+    Delta is in [0, 1), 0 for pure events only; ``inf`` where no epsilon has so small a delta. A PrivacyError
+    if delta is out of range, or there are samples beside a perturbed minimiser.
 
     Examples
     --------
@@ -100,12 +86,8 @@ def compose(events: Iterable[Event], *, delta: float) -> float:
 def basic_composition(events: Sequence[Event], delta: float) -> float:
     """Sum of the epsilons; Gaussian and perturbed events are one, at the delta that the others leave.
 
-    Valid, never better than `compose`, and fast: it needs no accounting library, but for samples.
-
-    Raises
-    ------
-    PrivacyError
-        If there are samples beside a perturbed minimiser.
+    Valid, never better than `compose`, and fast: it needs no accounting library, but for samples. Those are
+    refused beside a perturbed minimiser.
 
     Examples
     --------
@@ -218,7 +200,7 @@ def _counted(events: Sequence[Event]) -> Counted:
 def _epsilon(key: Counted, delta: float) -> float:
     """An epsilon > 0 at which sampled Gaussian, Gaussian and point events together have this delta > 0."""
     mu = _mu_on_all_rows(key)
-    most = gdp_epsilon(mu, delta) if mu is not None else math.inf
+    most = gdp_epsilon(mu, delta) if mu < math.inf else math.inf
     # Deltas at epsilon 0 add up: all that is needed where samples are rare.
     if _delta_at_zero(key) * (1.0 + _MARGIN) <= delta:
         return 0.0
@@ -235,9 +217,8 @@ def _epsilon(key: Counted, delta: float) -> float:
 @lru_cache(maxsize=256)
 def _deltas(key: Counted, epsilons: tuple[float, ...]) -> tuple[float, ...]:
     """Bounds on delta at epsilons >= 0."""
-    mu = _mu_on_all_rows(key)
-    most = np.array([1.0 if mu is None else gdp_delta(epsilon, mu) for epsilon in epsilons])
-    most = np.minimum(most, _delta_at_zero(key) * (1.0 + _MARGIN))
+    mu, summed = _mu_on_all_rows(key), _delta_at_zero(key) * (1.0 + _MARGIN)
+    most = np.array([min(summed, gdp_delta(epsilon, mu)) for epsilon in epsilons])
     points = sorted(set(epsilons))
     sharp = points[:: max(1, math.ceil(len(points) / _SHARP))]
     if _is_one_sample(key):
@@ -249,14 +230,10 @@ def _deltas(key: Counted, epsilons: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(np.minimum(most, np.max(bounds, axis=0) * (1.0 + _MARGIN)).tolist())
 
 
-def _mu_on_all_rows(key: Counted) -> float | None:
-    """The mu of all events if each read all rows, which is never better. None beside point events."""
-    squares = 0.0
-    for event, count in key:
-        if isinstance(event, PointEvent):
-            return None
-        squares += count * event.mu**2
-    return math.sqrt(squares)
+def _mu_on_all_rows(key: Counted) -> float:
+    """The mu of all events if each read all rows, which is never better; infinite beside point events."""
+    mus = (math.inf if isinstance(event, PointEvent) else event.mu for event, _ in key)
+    return math.sqrt(sum(count * mu**2 for mu, (_, count) in zip(mus, key, strict=True)))
 
 
 def _is_one_sample(key: Counted) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from typing import Literal, Self, TypeAlias, get_args
@@ -30,7 +31,7 @@ REMEDY = "Use privacy=1.0 (pure epsilon), privacy=(1.0, 1e-6) or dpglm.Privacy(.
 
 @dataclass(frozen=True)
 class Privacy:
-    """A privacy budget for one fit.
+    """A privacy budget for one fit; a PrivacyError says which number or word is none.
 
     Parameters
     ----------
@@ -43,11 +44,6 @@ class Privacy:
         less (the number of rows is private). One replaced row is one removed and one added.
     unit : str, optional
         Who is protected, in words: what one row is. "one row" unless said otherwise.
-
-    Raises
-    ------
-    PrivacyError
-        Epsilon or delta out of range, or an unknown relation.
 
     Examples
     --------
@@ -133,13 +129,7 @@ class Privacy:
 
     @classmethod
     def of(cls, value: object) -> Privacy:
-        """The budget meant by a number, a pair (epsilon, delta) or a budget.
-
-        Raises
-        ------
-        PrivacyError
-            Anything else.
-        """
+        """The budget meant by a number, a pair (epsilon, delta) or a budget; else a PrivacyError."""
         if isinstance(value, Privacy):
             return value
         if isinstance(value, tuple | list) and len(value) == 2:
@@ -160,18 +150,15 @@ class Privacy:
 
 def _number(name: str, value: object, *, low: float, high: float, open_low: bool) -> float:
     """``value`` as a float between ``low`` and ``high`` (excluded), or a PrivacyError."""
+    number = math.nan
+    if isinstance(value, NUMBERS) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            number = float(value)
+    if low <= number < high and not (open_low and number == low):
+        return number
     top = f"< {high:g}" if high < math.inf else "finite"
     span = f"{name} {'>' if open_low else '>='} {low:g} and {top}"
-    fault = PrivacyError(f"{name}={_shown(value)}", expected=span, remedy=REMEDY)
-    if isinstance(value, bool) or not isinstance(value, NUMBERS):
-        raise fault
-    try:
-        number = float(value)
-    except OverflowError:
-        raise fault from None
-    if math.isnan(number) or number < low or number >= high or (open_low and number == low):
-        raise fault
-    return number
+    raise PrivacyError(f"{name}={_shown(value)}", expected=span, remedy=REMEDY)
 
 
 def _shown(value: object) -> str:

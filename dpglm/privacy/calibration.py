@@ -66,36 +66,17 @@ class Target:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Noise scales that keep a budget.
+    """Noise scales that keep a budget."""
 
-    Parameters
-    ----------
-    score_scale : float
-        Standard deviation of each coordinate of the noise; where ``law`` is "gamma", the scale of noise of
-        density exp(-norm / scale).
-    law : {"gaussian", "gamma"}
-    information_scale : float
-        The same of the information's diagonal; infinite where none is released.
-    residual_price : float
-        What hides the solver's residual, in mu; in epsilon for law "gamma" or a claim at one epsilon.
-    max_leverage : float
-        x' P^-1 x at most, before ``ridge_factor``; no ridge may have a larger one.
-    ridge_factor : float
-        At least 1; every ridge is to be multiplied by it (Theorem A1).
-    least_ridge : float
-        The claim holds for ridges of at least this; 0 where the leverage alone decides.
-    claimed_epsilon : float or None
-        The epsilon at which a minimiser is claimed as (epsilon, delta) by itself.
-    """
-
+    # Standard deviation of each coordinate; for law "gamma" the scale of noise of density exp(-norm / scale).
     score_scale: float
     law: Literal["gaussian", "gamma"] = "gaussian"
-    information_scale: float = math.inf
-    residual_price: float = 0.0
-    max_leverage: float = 0.0
-    ridge_factor: float = 1.0
-    least_ridge: float = 0.0
-    claimed_epsilon: float | None = None
+    information_scale: float = math.inf  # the same of the information's diagonal; infinite without one
+    residual_price: float = 0.0  # hides the solver's residual: mu, or epsilon of a law or claim in epsilon
+    max_leverage: float = 0.0  # x' P^-1 x at most, before `ridge_factor`; no ridge may have a larger one
+    ridge_factor: float = 1.0  # at least 1; every ridge is to be multiplied by it (Theorem A1)
+    least_ridge: float = 0.0  # of the ridges that the claim holds for; 0 where the leverage alone decides
+    claimed_epsilon: float | None = None  # where a minimiser is claimed as (epsilon, delta) by itself
 
 
 class Mechanism(ABC):
@@ -154,25 +135,8 @@ def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
 class Minimisers(Mechanism):
     """Perturbed minimisers, each alone or with the information at its answer, and their solver's residuals.
 
-    Parameters
-    ----------
-    max_leverage_of : callable or None
-        ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise, from public numbers;
-        must not increase. None where the ridge follows from the noise: `Calibration.least_ridge`.
-    information_sensitivity : float
-        ``Information.sensitivity(relation)``, or of another second release; 0 for minimisers alone.
-    share : float
-        Part of mu squared (of a pure epsilon) that the second release gets, of what the residual leaves.
-    residual_share : float
-        Part of mu squared (of epsilon) for the solver's residual.
-    losses : {"logistic", "bounded"}
-        Whether Theorems A1, A2 and B hold, or Theorem C alone.
-    uniform : bool
-        Whether the ridge is one number for all coordinates, and the leverage its inverse.
-    ridge_grows : bool
-        Whether a pure epsilon may multiply the ridge (`Calibration.ridge_factor`) to spare the Jacobian.
-    times : int
-        Number of minimisers, which share the target alike; scales and prices are of one of them.
+    ``max_leverage_of``: ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise, from
+    public numbers; must not increase. None where the ridge follows from the noise: `Calibration.least_ridge`.
 
     Examples
     --------
@@ -182,13 +146,13 @@ class Minimisers(Mechanism):
     """
 
     max_leverage_of: Callable[[float], float] | None
-    information_sensitivity: float = 0.0
-    share: float = 0.5
-    residual_share: float = 0.01
-    losses: Literal["logistic", "bounded"] = "logistic"
-    uniform: bool = True
-    ridge_grows: bool = False
-    times: int = 1
+    information_sensitivity: float = 0.0  # as `Information.sensitivity`; 0 for minimisers alone
+    share: float = 0.5  # part of mu squared (of a pure epsilon), less the residual's, for the information
+    residual_share: float = 0.01  # part of mu squared (of epsilon) for the solver's residual
+    losses: Literal["logistic", "bounded"] = "logistic"  # Theorems A1, A2 and B hold, or Theorem C alone
+    uniform: bool = True  # whether the ridge is one number for all coordinates, and the leverage its inverse
+    ridge_grows: bool = False  # whether a pure epsilon may multiply the ridge, to spare the Jacobian
+    times: int = 1  # minimisers, which share the target alike; scales and prices are of one of them
 
     def __post_init__(self) -> None:
         shared = 0.0 < self.share < 1.0 or self.information_sensitivity == 0.0
@@ -292,13 +256,9 @@ class Minimisers(Mechanism):
 class NoisySums(Mechanism):
     """Sums over all rows, or over fresh random samples of them, each released once with Gaussian noise.
 
-    Parameters
-    ----------
-    sensitivity : float
-        Largest change of the *sum* (nothing is divided by the size of a sample) over a sample that holds the
-        row: C (add-remove) or 2 C (replace-one) where rows are cut to norm C.
-    steps, rate, sampling
-        Number of releases, and as of a `SampledGaussianEvent`.
+    ``sensitivity`` is the largest change of the *sum* (nothing is divided by the size of a sample) over a
+    sample that holds the row: C (add-remove) or 2 C (replace-one) where rows are cut to norm C. ``rate`` and
+    ``sampling`` are those of a `SampledGaussianEvent`.
 
     Examples
     --------

@@ -90,16 +90,6 @@ class PerturbedEvent:
     Its profile is Gaussian, ``mu`` for each row that moves, at large epsilons only; everywhere it is at most
     ``factor`` times the Gaussian one of `total_mu` shifted by `shift`, Theorem A2'.
 
-    Parameters
-    ----------
-    mu : float
-        Largest norm of a row over the scale of the noise, > 0.
-    max_leverage : float
-        Supremum of x' P^-1 x over the declared rows, P the ridge.
-    relation : {"add-remove", "replace-one"}
-    uniform : bool
-        Whether the ridge is one number for all coordinates.
-
     Examples
     --------
     >>> event = PerturbedEvent(0.2, 0.5, "replace-one")
@@ -107,10 +97,10 @@ class PerturbedEvent:
     (0.4, 0.118)
     """
 
-    mu: float
-    max_leverage: float
+    mu: float  # largest norm of a row over the scale of the noise, > 0
+    max_leverage: float  # supremum of x' P^-1 x over the declared rows, P the ridge
     relation: Relation
-    uniform: bool = False
+    uniform: bool = False  # whether the ridge is one number for all coordinates
 
     def __post_init__(self) -> None:
         good = 0.0 < self.mu < math.inf and 0.0 < self.max_leverage < math.inf and self.relation in STEPS
@@ -150,16 +140,14 @@ class BoundedSlopeEvent(PerturbedEvent):
 
     @property
     def shift(self) -> float:
-        """The log of the largest Jacobian factor of one row."""
         return bounded_shift(self.max_leverage)
 
     @property
     def factor(self) -> float:
-        """exp(J) where a row is replaced: the Jacobian of one row multiplies the profile of the other."""
+        # exp(J) where a row is replaced: the Jacobian of one row multiplies the profile of the other.
         return 1.0 + self.max_leverage if self.relation == "replace-one" else 1.0
 
     def delta(self, epsilon: float, beside: float) -> float:
-        """A bound on delta at any real epsilon of this and of Gaussian releases of total mu ``beside``."""
         shifted = gdp_delta(epsilon - self.shift, math.hypot(self.total_mu, beside))
         return min(1.0, self.factor * shifted)
 
@@ -184,16 +172,6 @@ class SampledGaussianEvent:
         latter for replace-one only.
     relation : {"add-remove", "replace-one"}
         The one that ``mu`` is for.
-
-    Raises
-    ------
-    PrivacyError
-        A number out of range, or subsets of a fixed size under add-remove.
-
-    Examples
-    --------
-    >>> SampledGaussianEvent(0.5, 0.01, "fixed", "replace-one").rate
-    0.01
     """
 
     mu: float
@@ -320,13 +298,7 @@ def pure_curve(epsilons: ArrayLike, pure_epsilon: float) -> FloatVector:
 
 
 def bounded_shift(max_leverage: float) -> float:
-    """J of Theorem C, the log of the largest Jacobian factor of one row.
-
-    Examples
-    --------
-    >>> round(bounded_shift(0.1), 4)
-    0.0953
-    """
+    """J of Theorem C, the log of the largest Jacobian factor of one row."""
     return math.log1p(max_leverage)
 
 

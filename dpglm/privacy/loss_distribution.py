@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.linalg import norm
 from scipy.special import ndtr
 
 from dpglm.privacy.events import Event, GaussianEvent, PointEvent, SampledGaussianEvent, pure_curve
@@ -147,13 +148,8 @@ class _Discrete(NamedTuple):
 class LossSum:
     """The sum of losses of releases, each of them a number of times.
 
-    Parameters
-    ----------
-    losses : sequence of (PrivacyLoss, int)
-    cell : float or None
-        Width of a cell of the grid; None for one that suits the losses.
-    spare : float
-        For speed, the largest losses are read as infinite, as many as have no more delta than this.
+    ``cell`` is the width of a cell of the grid; None for one that suits the losses. For speed the largest
+    losses are read as infinite, as many as have no more delta than ``spare``.
 
     Examples
     --------
@@ -227,15 +223,15 @@ class LossSum:
                 weights = np.maximum(weights, 0.0)
                 first += start
                 g = _transform_error(max(single.size, weights.size))
-                error += 1.01 * part.times * g * _norm(single)
-                error += 1.01 * (8.0 * part.times * _UNIT + g) * (_norm(weights) + _OUTSIDE)
+                error += part.times * g * float(norm(single))
+                error += (8.0 * part.times * _UNIT + g) * (float(norm(weights)) + _OUTSIDE)
             if total.size > 1:
-                norm = max(_norm(total), _norm(weights))
+                largest = float(max(norm(total), norm(weights)))
                 total = np.maximum(fftconvolve(total, weights), 0.0)
-                error += 1.01 * 3.0 * _transform_error(total.size) * norm
+                error += 3.0 * _transform_error(total.size) * largest
             else:
                 total = weights
-        return first, total, error
+        return first, total, 1.01 * error
 
 
 @dataclass(frozen=True)
@@ -316,10 +312,6 @@ def _discrete(loss: PrivacyLoss, cell: float, times: int, spare: float) -> _Disc
 def _hockey(tilt: float) -> float:
     """The log of the largest (1 - e^-x) e^(-tilt x)."""
     return tilt * math.log(tilt) - (1.0 + tilt) * math.log1p(tilt)
-
-
-def _norm(weights: FloatVector) -> float:
-    return float(np.linalg.norm(weights))
 
 
 def _without_ends(weights: FloatVector, outside: float) -> tuple[int, FloatVector]:
