@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
-    from dpglm.data.tables.datasets import declare as declare
+    from dpglm.data.tables.sources import declare as declare
     from dpglm.glm import families as families
     from dpglm.glm import penalties as penalties
     from dpglm.ledger.ledger import Ledger as Ledger
     from dpglm.planning.expectation import Expectation as Expectation
     from dpglm.privacy.budget import Privacy as Privacy
     from dpglm.privacy.guarantee import Guarantee as Guarantee
+    from dpglm.results.compare import SiteFits as SiteFits
     from dpglm.results.compare import compare as compare
     from dpglm.results.fit_result import FitResult as FitResult
-    from dpglm.results.site_fits import SiteFits as SiteFits
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
 
@@ -52,10 +52,10 @@ _HOMES = {
     "Plan": "dpglm.spec.plan",
     "Privacy": "dpglm.privacy.budget",
     "Schema": "dpglm.data.schema.schema",
-    "SiteFits": "dpglm.results.site_fits",
+    "SiteFits": "dpglm.results.compare",
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
-    "declare": "dpglm.data.tables.datasets",
+    "declare": "dpglm.data.tables.sources",
     "errors": "dpglm.errors",
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",

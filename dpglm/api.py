@@ -9,21 +9,35 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.datasets import find_schema, load_table
-from dpglm.errors import MethodError, PrivacyError, StoreError
+from dpglm.data.tables.datasets import load_table
+from dpglm.data.tables.sources import find_schema, is_data_file
+from dpglm.errors import FormulaError, PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Method
-from dpglm.postprocessing.specification import Goal
+from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
-from dpglm.spec.arguments import REQUIRED, FitOptions, Required, ledger_of, noise_of, privacy_of
+from dpglm.spec.arguments import (
+    DEFAULT_FAMILY,
+    DEFAULT_GOAL,
+    DEFAULT_METHOD,
+    DEFAULT_PENALTY,
+    REQUIRED,
+    FitOptions,
+    Required,
+    is_sites,
+    ledger_of,
+    noise_of,
+    privacy_of,
+    refuse_beside_plan,
+)
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan
-from dpglm.spec.sites import fit_sites, is_sites, site_schemas, site_tables
+from dpglm.spec.sites import fit_sites, site_schemas, site_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,12 +54,12 @@ def fit(
     data: object,
     *,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
-    family: str | Family = "binomial",
-    penalty: str | Penalty = "l1",
+    family: str | Family = DEFAULT_FAMILY,
+    penalty: str | Penalty = DEFAULT_PENALTY,
     strength: float | Literal["cv"] | None = None,
     privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
-    goal: Goal = "explain",
-    method: str | Method = "auto",
+    goal: Goal = DEFAULT_GOAL,
+    method: str | Method = DEFAULT_METHOD,
     ledger: Ledger | str | PathLike[str] | None = None,
     seed: int | None = None,
     progress: bool | None = None,
@@ -113,8 +127,10 @@ def fit(
     >>> result.names
     ('Intercept', 'x1', 'x2')
     """
+    if not isinstance(formula, str | Plan):
+        raise _no_formula(formula)
     if isinstance(formula, Plan):
-        _refuse_options(schema, family, penalty, strength, goal, method, privacy)
+        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy)
         return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
 
     def specified(declared: Schema) -> ModelSpec:
@@ -131,15 +147,16 @@ def fit(
 
     privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
-    book = ledger_of(ledger)
+    opened = ledger_of(ledger)
     if not is_sites(data):
         spec = specified(find_schema(data, schema))
-        n = spec.coded_model.design(data).row_count() if spec.method.planned_by_row_count else None
-        return spec.plan(n=n).fit(data, ledger=book, seed=seed, progress=progress)
+        counted = spec.method.planned_by_row_count and spec.rows_are_public
+        n = spec.coded_model.design(data).row_count() if counted else None
+        return spec.plan(n=n).fit(data, ledger=opened, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     spec = specified(next(iter(schemas.values())))
-    return fit_sites(spec, tables, ledger=book, seed=seed, progress=progress, schemas=schemas)
+    return fit_sites(spec.plan(), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas)
 
 
 def plan(
@@ -147,12 +164,12 @@ def plan(
     schema: Schema | Mapping[str, Any] | str | PathLike[str],
     *,
     n: int | None = None,
-    family: str | Family = "binomial",
-    penalty: str | Penalty = "l1",
+    family: str | Family = DEFAULT_FAMILY,
+    penalty: str | Penalty = DEFAULT_PENALTY,
     strength: float | None = None,
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
-    goal: Goal = "explain",
-    method: str | Method = "auto",
+    goal: Goal = DEFAULT_GOAL,
+    method: str | Method = DEFAULT_METHOD,
 ) -> Plan:
     """The plan of a fit, before any data are touched: its releases, their price and expected precision.
 
@@ -163,7 +180,7 @@ def plan(
     ----------
     formula : str
         As for `dpglm.fit`.
-    schema : Schema, dict, path, or a table that carries one
+    schema : Schema, dict, path, or a table that carries one or has one beside its file
         Public bounds and levels. ``shares`` of levels, and ``mean`` and ``sd`` of numbers, make what is
         expected better; without them levels are taken to be equally frequent, and numbers to lie in the
         middle of their bounds with a sixth of their range as standard deviation.
@@ -210,7 +227,10 @@ def plan(
         raise PrivacyError(
             "privacy=None for a plan", expected="the budget that the fit will have", remedy=REMEDY
         )
-    declared = schema if isinstance(schema, Schema | Mapping | str | PathLike) else find_schema(schema)
+    if not isinstance(formula, str):
+        raise _no_formula(formula)
+    plain = isinstance(schema, Schema | Mapping | str | PathLike) and not is_data_file(schema)
+    declared = schema if plain else find_schema(schema)
     spec = ModelSpec.of(
         formula,
         declared,
@@ -321,14 +341,10 @@ def load_data(name: str) -> pd.DataFrame:
     return load_table(name)
 
 
-def _refuse_options(schema: object, *options: object) -> None:
-    """A plan says all of these itself."""
-    defaults = ("binomial", "l1", None, "explain", "auto", REQUIRED)
-    if schema is not None or any(
-        one is not two and one != two for one, two in zip(options, defaults, strict=True)
-    ):
-        raise MethodError(
-            "a schema, model or budget beside a plan",
-            expected="a plan alone, which says all of it",
-            remedy="Plan again with these arguments, or leave them out.",
-        )
+def _no_formula(formula: object) -> FormulaError:
+    remedy = "Write the formula first, then the data or the schema."
+    if isinstance(formula, ModelSpec):
+        remedy = "Use spec.plan().fit(data)."
+    return FormulaError(
+        f"formula of type {type(formula).__name__}", expected="a string such as 'y ~ x1 + x2'", remedy=remedy
+    )

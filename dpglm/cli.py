@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, get_args
 
 import click
 
@@ -13,9 +15,16 @@ from dpglm.api import fit as fit_model
 from dpglm.api import plan as plan_fit
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
-from dpglm.postprocessing.specification import Goal
+from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import writable
 from dpglm.privacy.budget import Privacy
+from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD, DEFAULT_PENALTY
+
+PATH = click.Path(path_type=Path)
+RELATION = click.option(
+    "--relation", type=click.Choice(["replace-one", "add-remove"]), default="replace-one", show_default=True
+)
+UNIT = click.option("--unit", help="Who is protected, in words: 'one patient'.")
 
 
 class _Guarded(click.Group):
@@ -41,25 +50,30 @@ def main() -> None:
     """R-style statistics under differential privacy."""
 
 
+def _model(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a model and its budget."""
+    for option in (
+        click.option("--method", default=DEFAULT_METHOD, show_default=True),
+        click.option("--goal", type=click.Choice(get_args(Goal)), default=DEFAULT_GOAL, show_default=True),
+        click.option("--penalty", default=DEFAULT_PENALTY, show_default=True),
+        click.option("--family", default=DEFAULT_FAMILY, show_default=True),
+        UNIT,
+        RELATION,
+        click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6."),
+    ):
+        command = option(command)
+    return command
+
+
 @main.command()
 @click.argument("formula")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("--schema", type=click.Path(path_type=Path), help="YAML file of public bounds and levels.")
-@click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
-@click.option(
-    "--relation", type=click.Choice(["replace-one", "add-remove"]), default="replace-one", show_default=True
-)
-@click.option("--unit", help="Who is protected, in words: 'one patient'.")
-@click.option("--family", default="binomial", show_default=True)
-@click.option("--penalty", default="l1", show_default=True)
+@click.argument("data", type=PATH)
+@click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
+@_model
 @click.option("--strength", type=float, help="Penalty strength per row; left out: from the noise level.")
-@click.option(
-    "--goal", type=click.Choice(["explain", "predict", "select"]), default="explain", show_default=True
-)
-@click.option("--method", default="auto", show_default=True)
-@click.option("--ledger", type=click.Path(path_type=Path), help="Existing ledger file to charge.")
-@click.option("--report", type=click.Path(path_type=Path), help="Write the HTML privacy report here.")
-@click.option("--save", type=click.Path(path_type=Path), help="Write the result as JSON here.")
+@click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
+@click.option("--report", type=PATH, help="Write the HTML privacy report here.")
+@click.option("--save", type=PATH, help="Write the result as JSON here.")
 def fit(
     formula: str,
     data: Path,
@@ -67,29 +81,16 @@ def fit(
     privacy: str,
     relation: str,
     unit: str | None,
-    family: str,
-    penalty: str,
-    strength: float | None,
-    goal: Goal,  # click checks the choice
-    method: str,
     ledger: Path | None,
     report: Path | None,
     save: Path | None,
+    **model: Any,  # family, penalty, strength, goal, method: click checks them
 ) -> None:
     """Fit FORMULA to DATA, a CSV or Parquet file, and print the summary."""
     _check_files(data, schema, ledger, report, save)
-    result = fit_model(
-        formula,
-        data,
-        schema=schema,
-        privacy=_budget(privacy, relation, unit),
-        family=family,
-        penalty=penalty,
-        strength=strength,
-        goal=goal,
-        method=method,
-        ledger=None if ledger is None else Ledger(ledger, budget=None),
-    )
+    budget = _budget(privacy, relation, unit)
+    charged = None if ledger is None else Ledger(ledger, budget=None)
+    result = fit_model(formula, data, schema=schema, privacy=budget, ledger=charged, **model)
     written = []
     try:
         if save is not None:
@@ -104,22 +105,10 @@ def fit(
 
 @main.command()
 @click.argument("formula")
-@click.option(
-    "--schema", type=click.Path(path_type=Path), required=True, help="YAML file of public bounds and levels."
-)
+@click.option("--schema", type=PATH, required=True, help="YAML file of public bounds and levels.")
 @click.option("--n", type=int, required=True, help="Expected number of rows.")
-@click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
+@_model
 @click.option("--delta", help="delta, if not in --privacy: 1e-6.")
-@click.option(
-    "--relation", type=click.Choice(["replace-one", "add-remove"]), default="replace-one", show_default=True
-)
-@click.option("--unit", help="Who is protected, in words: 'one patient'.")
-@click.option("--family", default="binomial", show_default=True)
-@click.option("--penalty", default="l1", show_default=True)
-@click.option(
-    "--goal", type=click.Choice(["explain", "predict", "select"]), default="explain", show_default=True
-)
-@click.option("--method", default="auto", show_default=True)
 @click.option("--rate", type=float, help="Expected share of the response's second level; left out: declared.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of intervals.")
 def plan(
@@ -130,24 +119,13 @@ def plan(
     delta: str | None,
     relation: str,
     unit: str | None,
-    family: str,
-    penalty: str,
-    goal: Goal,  # click checks the choice
-    method: str,
     rate: float | None,
     level: float,
+    **model: Any,  # family, penalty, goal, method: click checks them
 ) -> None:
     """Print what a fit of FORMULA can be expected to give; reads no data."""
-    planned = plan_fit(
-        formula,
-        schema,
-        n=n,
-        privacy=_budget(privacy if delta is None else f"{privacy},{delta}", relation, unit),
-        family=family,
-        penalty=penalty,
-        goal=goal,
-        method=method,
-    )
+    budget = _budget(privacy if delta is None else f"{privacy},{delta}", relation, unit)
+    planned = plan_fit(formula, schema, n=n, privacy=budget, **model)
     click.echo(str(planned.expected(rate=rate, level=level).summary()))
 
 
@@ -157,7 +135,7 @@ def ledger() -> None:
 
 
 @ledger.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=PATH)
 def show(path: Path) -> None:
     """Print the budget, the balance and every charge of the ledger at PATH, after checking its hash chain."""
     opened = Ledger(path, budget=None)
@@ -166,13 +144,11 @@ def show(path: Path) -> None:
 
 
 @ledger.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=PATH)
 @click.option("--budget", required=True, help="epsilon, or epsilon,delta: 3 or 3,1e-5.")
 @click.option("--dataset", required=True, help="Name of the data set the budget belongs to.")
-@click.option(
-    "--relation", type=click.Choice(["replace-one", "add-remove"]), default="replace-one", show_default=True
-)
-@click.option("--unit", help="Who is protected, in words.")
+@RELATION
+@UNIT
 def create(path: Path, budget: str, dataset: str, relation: str, unit: str | None) -> None:
     """Make a new ledger at PATH."""
     click.echo(str(Ledger(path, budget=_budget(budget, relation, unit, "--budget"), dataset=dataset)))
@@ -187,9 +163,7 @@ def _check_files(
             f"data {str(data)!r}, a folder", expected="a CSV or Parquet file", remedy="Name one file."
         )
     taken = {path.resolve() for path in (data, schema, ledger) if path is not None}
-    for target in (save, report):
-        if target is None:
-            continue
+    for target in [path for path in (save, report) if path is not None]:
         writable(target)
         if target.resolve() in taken:
             raise StoreError(

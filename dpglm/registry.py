@@ -8,6 +8,7 @@ import importlib.util
 import json
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
 from typing import Generic, TypeVar
 
 from dpglm.errors import MethodError
@@ -102,8 +103,21 @@ def options_of(piece: object, *, without: Iterable[str] = ()) -> dict[str, objec
         public = field.init and not field.name.startswith("_")
         if public and field.name not in without and value != field.default:
             options[field.name] = value
-    plain: dict[str, object] = json.loads(json.dumps(options, default=str))
+    plain: dict[str, object] = json.loads(json.dumps(options, default=_plain))
     return plain
+
+
+def _plain(value: object) -> object:
+    """A numpy value or a path inside an option, as a value that JSON keeps."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, PathLike):
+        return str(value)
+    raise MethodError(
+        f"an option that holds a value of type {type(value).__name__}",
+        expected="numbers, texts, arrays, paths, and lists and mappings of them: a saved result keeps them",
+        remedy="Give the option in numbers and words.",
+    )
 
 
 def with_options(kind: type[Piece], options: Mapping[str, object], *, without: Iterable[str] = ()) -> Piece:

@@ -19,10 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import dpglm
-from dpglm.data.tables.datasets import find_schema
+from dpglm.data.tables.sources import find_schema
 from dpglm.postprocessing.store import from_json
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
 from studies.study import PAGES
 
 SITES = ("branch_03", "branch_06", "branch_15")

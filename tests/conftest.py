@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from tests.audits.table import print_audits
 from tests.fuzz.counting import print_cases
 
+# Importing it registers pieces for the rest of the process.
+collect_ignore = ["one_file"]
 SHARE, LEAST = 5, 5
 # Collecting parses some two hundred files: nothing of that is garbage.
 gc.disable()

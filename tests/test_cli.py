@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 import dpglm
 from dpglm.cli import main
-from dpglm.data.tables.datasets import declared
+from dpglm.data.tables.sources import declared
 from dpglm.ledger.ledger import Ledger
 from dpglm.results.fit_result import FitResult
 from tests.effort import quick

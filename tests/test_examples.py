@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from studies import examples
+from studies import examples, index
 from studies.study import PAGES
 
 
-@pytest.mark.parametrize("name", sorted(examples.EXAMPLES))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.papers) if name == "example-stack" else name
+        for name in sorted(examples.EXAMPLES)
+    ],
+)
 def test_an_example_report_is_what_the_package_writes_today(name: str) -> None:
     path = PAGES / f"{name}.html"
     fit = examples.saved(path)
@@ -19,6 +25,12 @@ def test_an_example_report_is_what_the_package_writes_today(name: str) -> None:
     assert examples.page(fit) == path.read_bytes().decode("utf-8"), "run python -m studies.examples"
 
 
+def test_the_index_lists_every_example_report() -> None:
+    text = (PAGES / index.NAME).read_text(encoding="utf-8")
+    assert all(f'href="{name}.html"' in text for name in examples.EXAMPLES)
+
+
+@pytest.mark.papers
 @pytest.mark.slow
 def test_examples_are_fitted_anew_and_written_again_from_what_they_hold(tmp_path: Path) -> None:
     paths = examples.write(tmp_path, fit=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,11 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+from click.testing import CliRunner, Result
 
 import dpglm
-from dpglm.data.tables.datasets import declared
+from dpglm.cli import main
+from dpglm.data.tables.sources import declared
 from dpglm.errors import BudgetExceeded, MethodError, PrivacyError, SchemaError
 
 FORMULA = "y ~ x1 + x2"
@@ -188,28 +188,30 @@ def test_an_offset_moves_the_linear_predictor_by_itself(data: pd.DataFrame) -> N
     assert link[1] - link[0] == pytest.approx(0.5)
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from dpglm.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
 
 
-def test_the_command_line_fits_reports_and_shows_the_ledger(data: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_command_line_fits_reports_and_shows_the_ledger(
+    data: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     data.to_csv(tmp_path / "ward.csv", index=False)
     schema = declared(data)
     assert schema is not None
     (tmp_path / "ward.schema.yaml").write_text(schema.to_yaml(), encoding="utf-8")
-    made = run("ledger", "create", "ward.db", "--budget", "1.5,1e-5", "--dataset", "ward-7", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
+    made = run("ledger", "create", "ward.db", "--budget", "1.5,1e-5", "--dataset", "ward-7")
+    assert made.exit_code == 0, made.stderr
     fit = ["fit", FORMULA, "ward.csv", "--privacy", "1,1e-6", "--penalty", "l1", "--ledger", "ward.db"]
-    done = run(*fit, "--report", "out.html", "--save", "fit.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = run(*fit, "--report", "out.html", "--save", "fit.json")
+    assert done.exit_code == 0, done.stderr
     assert "x1" in done.stdout
     assert (tmp_path / "out.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
     assert dpglm.load(tmp_path / "fit.json").formula == FORMULA
-    refused = run(*fit, cwd=tmp_path)
-    assert refused.returncode != 0
+    refused = run(*fit)
+    assert refused.exit_code != 0
     assert "Remedy:" in refused.stderr
     assert "Traceback" not in refused.stderr
-    shown = run("ledger", "show", "ward.db", cwd=tmp_path)
+    shown = run("ledger", "show", "ward.db")
     assert "ward-7" in shown.stdout
     assert "refused" in shown.stdout

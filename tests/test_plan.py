@@ -18,11 +18,11 @@ from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
-from dpglm.data.tables.datasets import declared
+from dpglm.data.tables.sources import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families.base import families
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.prior_scales import interval_model
+from dpglm.inference.linear_model import interval_model
 from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_moments, expected_quantiles

@@ -14,6 +14,7 @@ from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
 from dpglm.auditing.result import Audit, AuditRow
 from dpglm.curator.priced_releases import PricedReleases
+from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.privacy.accountant import basic_composition, composed_profile
@@ -41,8 +42,14 @@ def audited_plan(
     Raises
     ------
     MethodError
-        Numbers out of range.
+        A plan without a promise, or numbers out of range.
     """
+    if plan.releases.privacy is None:  # of a fit without noise, or of an algorithm as printed
+        raise MethodError(
+            "a fit that promises no privacy",
+            expected="a fit with a budget: an audit compares draws with what is promised",
+            remedy="Fit with privacy=1.0, say.",
+        )
     draws = f"a whole number of draws from {_FEWEST} to {_MOST:,}"
     count = number_of(
         "trials", trials, low=_FEWEST, high=_MOST, whole=True, expected=draws, remedy="Use trials=10_000."
@@ -97,18 +104,18 @@ def _tasks(plan: Plan) -> list[Task]:
 
 def unlike(releases: Sequence[Release]) -> tuple[Release, ...]:
     """Releases without those that repeat an earlier one: the same public parameters at another point."""
-    found: list[Release] = []
+    distinct: list[Release] = []
     for release in releases:
-        if not any(_alike(release, other) for other in found):
-            found.append(release)
-    return tuple(found)
+        if not any(_alike(release, other) for other in distinct):
+            distinct.append(release)
+    return tuple(distinct)
 
 
 def _alike(release: Release, other: Release) -> bool:
     if type(release) is not type(other):
         return False
     pairs = zip(vars(release).values(), vars(other).values(), strict=True)
-    return all(one is two or (isinstance(one, float | int | str) and one == two) for one, two in pairs)
+    return all(a is b or (isinstance(a, float | int | str) and a == b) for a, b in pairs)
 
 
 def _run(task: Task, noise: NoiseSource, trials: int, failure: float, step: Callable[[], None]) -> Found:
@@ -116,8 +123,8 @@ def _run(task: Task, noise: NoiseSource, trials: int, failure: float, step: Call
     return bounded(act, pairs, claim, noise, trials=trials, failure=failure, step=step)
 
 
-def _row(name: str, claim: Guarantee, found: Found, trials: int, failure: float) -> AuditRow:
-    bound = found.bound
+def _row(name: str, claim: Guarantee, bounds: Found, trials: int, failure: float) -> AuditRow:
+    bound = bounds.bound
     return AuditRow(
         name,
         claim,
@@ -126,8 +133,8 @@ def _row(name: str, claim: Guarantee, found: Found, trials: int, failure: float)
         trials,
         failure,
         bound.refuted,
-        found.tables,
-        found.statistics,
+        bounds.tables,
+        bounds.statistics,
     )
 
 
@@ -157,7 +164,7 @@ def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
     common = {"relation": whole.relation, "unit": whole.unit}
     if all(isinstance(event, PureEvent) for event in events):
         return Guarantee(basic_composition(events, 0.0), 0.0, "pure", **common)  # type: ignore[arg-type]
-    mus = [found for found in map(gaussian_mu, events) if found is not None]
+    mus = [each_mu for each_mu in map(gaussian_mu, events) if each_mu is not None]
     delta = whole.delta
     if len(mus) == len(events):
         mu = math.hypot(*mus)

@@ -105,11 +105,11 @@ def known_statistics(
     act: Act, pair: Neighbours, outputs: FloatMatrix, sizes: Sequence[int]
 ) -> dict[str, Statistic]:
     """Statistics of all outputs side by side that no draw has chosen."""
-    found: dict[str, Statistic] = {}
+    statistics: dict[str, Statistic] = {}
     if pair.direction is not None:
-        found["direction"] = along(pair.direction)
+        statistics["direction"] = along(pair.direction)
         if len(sizes) > 1 and set(sizes) == {len(pair.direction)}:
-            found["direction, summed"] = along(np.tile(pair.direction, len(sizes)))
+            statistics["direction, summed"] = along(np.tile(pair.direction, len(sizes)))
     edges = np.cumsum(sizes)[:-1]
 
     def ratio(z: FloatMatrix) -> FloatVector:
@@ -120,8 +120,8 @@ def known_statistics(
 
     split = np.split(outputs[:1], edges, axis=1)
     if act.releases and log_ratio(act.releases, split, pair.first, pair.second, pair.at) is not None:
-        found["likelihood ratio"] = ratio
-    return found
+        statistics["likelihood ratio"] = ratio
+    return statistics
 
 
 # Thresholds tried for each statistic: as many quantiles of its values on both tables, tails included.
@@ -220,17 +220,17 @@ def chosen_events(
     level = min(float(ndtr(ndtri(failure) * caution * math.sqrt(size / trials))), 0.4)
     best: list[tuple[float, Event]] = []
     for name, statistic in statistics.items():
-        one, other = statistic(first), statistic(second)
-        both = np.concatenate([one, other])
+        first_values, second_values = statistic(first), statistic(second)
+        both = np.concatenate([first_values, second_values])
         if not np.isfinite(both).all():
             continue
         for line in np.unique(np.quantile(both, _THRESHOLDS)):
             for side in (1, -1):
                 event = Event(name, float(line), side)
-                p, q = shares(event, one, other)
-                found = _bound(round(p * size), round(q * size), size, claim, level)
-                epsilon = found.epsilon if found.epsilon > 0.0 else found.delta - 1.0
-                values = [(value, event) for value in (found.margin, epsilon, found.delta)]
+                p, q = shares(event, first_values, second_values)
+                bound = _bound(round(p * size), round(q * size), size, claim, level)
+                epsilon = bound.epsilon if bound.epsilon > 0.0 else bound.delta - 1.0
+                values = [(value, event) for value in (bound.margin, epsilon, bound.delta)]
                 best = better(best, values)
     return best
 
@@ -256,9 +256,9 @@ def counted(
     epsilon, delta, margin = 0.0, 0.0, -math.inf
     for event in events:
         p, q = shares(event, statistics[event.statistic](first), statistics[event.statistic](second))
-        found = _bound(round(p * trials), round(q * trials), trials, claim, each)
-        epsilon, delta = max(epsilon, found.epsilon), max(delta, found.delta)
-        margin = max(margin, found.margin)
+        bound = _bound(round(p * trials), round(q * trials), trials, claim, each)
+        epsilon, delta = max(epsilon, bound.epsilon), max(delta, bound.delta)
+        margin = max(margin, bound.margin)
     return Bound(epsilon, delta, margin)
 
 

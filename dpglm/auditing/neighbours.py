@@ -182,8 +182,8 @@ def corners(schema: Schema, encoder: RowEncoder) -> tuple[FloatBlock, FloatVecto
     else:
         columns = {name: generator.choice(column, _CORNERS) for name, column in values.items()}
     X, offsets, usable = encoder.encode(columns or {"": np.zeros(1)})
-    kept = np.flatnonzero(usable)
-    return np.ascontiguousarray(X[:, kept]), None if offsets is None else offsets[kept]
+    usable_rows = np.flatnonzero(usable)
+    return np.ascontiguousarray(X[:, usable_rows]), None if offsets is None else offsets[usable_rows]
 
 
 def _longest(X: NDArray[Any]) -> int:

@@ -38,14 +38,14 @@ def learned(first: FloatMatrix, second: FloatMatrix) -> dict[str, Statistic]:
         return {"overflow": lambda z: np.asarray((~np.isfinite(z)).sum(axis=1), dtype=np.float64)}
     centre, spread = pooled.mean(axis=0), pooled.std(axis=0)
     moved = np.abs(first.mean(axis=0) - second.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    kept = np.sort(np.argsort(-moved, kind="stable")[:MOST])
-    kept = kept[spread[kept] > 0.0]
-    if not kept.size:
+    columns = np.sort(np.argsort(-moved, kind="stable")[:MOST])
+    columns = columns[spread[columns] > 0.0]
+    if not columns.size:
         return {}
-    centre, spread = centre[kept], spread[kept]
+    centre, spread = centre[columns], spread[columns]
 
     def standard(z: FloatMatrix) -> FloatMatrix:
-        return np.asarray((z[:, kept] - centre) / spread)
+        return np.asarray((z[:, columns] - centre) / spread)
 
     return {"distance": _distance(standard, first, second), "logistic": _logistic(standard, first, second)}
 
@@ -61,17 +61,17 @@ def flat(scores: FloatVector) -> FloatVector:
 
 
 def _distance(standard: Statistic, first: FloatMatrix, second: FloatMatrix) -> Statistic:
-    one, other = standard(first), standard(second)
-    means = one.mean(axis=0), other.mean(axis=0)
-    rest = np.concatenate([one - means[0], other - means[1]])
+    first_scores, second_scores = standard(first), standard(second)
+    means = first_scores.mean(axis=0), second_scores.mean(axis=0)
+    rest = np.concatenate([first_scores - means[0], second_scores - means[1]])
     # Noise may live on a subspace, such as sums of declared rows: directions without any do not count.
     values, vectors = np.linalg.eigh(np.atleast_2d(rest.T @ rest / len(rest)))
     good = values > 1e-8 * values[-1]
     metric = vectors[:, good] / np.sqrt(values[good])
 
     def score(z: FloatMatrix) -> FloatVector:
-        found = standard(z)
-        lengths = [np.linalg.norm((found - mean) @ metric, axis=1) for mean in means]
+        scores = standard(z)
+        lengths = [np.linalg.norm((scores - mean) @ metric, axis=1) for mean in means]
         return flat(lengths[1] - lengths[0])
 
     return score
@@ -82,9 +82,9 @@ def _logistic(standard: Statistic, first: FloatMatrix, second: FloatMatrix) -> S
 
     def features(z: FloatMatrix) -> FloatMatrix:
         # Far tails say no more than the edge: squares of them would rule the fit.
-        found = np.clip(standard(z), -6.0, 6.0)
+        scores = np.clip(standard(z), -6.0, 6.0)
         columns = (
-            [np.ones((len(found), 1)), found, found**2] if squared else [np.ones((len(found), 1)), found]
+            [np.ones((len(scores), 1)), scores, scores**2] if squared else [np.ones((len(scores), 1)), scores]
         )
         return np.concatenate(columns, axis=1)
 

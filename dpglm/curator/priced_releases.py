@@ -12,8 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpglm.errors import PrivacyError
-from dpglm.mechanisms import why
-from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.base import WHY_AFTERWARDS, Release
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import ReleaseDescription
@@ -150,7 +149,7 @@ class PricedReleases:
     def why(self) -> str:
         """Why the guarantee holds, a step per line; empty without one."""
         steps = [step for release in self.releases for step in release.why(self._relation)]
-        return "\n".join([*dict.fromkeys(steps), why.AFTERWARDS]) if steps else ""
+        return "\n".join([*dict.fromkeys(steps), WHY_AFTERWARDS]) if steps else ""
 
     def costs(self) -> tuple[tuple[str, Event], ...]:
         """Named events of all releases, in order."""

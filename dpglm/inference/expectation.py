@@ -144,7 +144,7 @@ def expected_model(
     term_columns: tuple[TermColumns, ...],
     information: FloatMatrix,
     *,
-    ridge: FloatVector,
+    products: FloatMatrix,
     score_scale: float,
     information_scale: float,
     dispersion: float = 1.0,
@@ -156,41 +156,13 @@ def expected_model(
 
     Parameters
     ----------
-    term_columns, ridge, score_scale, information_scale, dispersion, third_derivative_bound
-        As in `ScoreAndInformation`; ``ridge`` has shape (p,).
+    term_columns, score_scale, information_scale, dispersion, third_derivative_bound
+        As in `ScoreAndInformation`.
     information : ndarray, shape (p, p)
         From `expected_information`.
-    """
-    prior = np.concatenate([term.prior**2 for term in term_columns])
-    inverse = np.linalg.inv(information + np.diag(ridge))
-    middle = dispersion * information + np.diag(score_scale**2 + ridge**2 * prior)
-    return expected_equations(
-        term_columns,
-        information,
-        products=inverse @ middle @ inverse,
-        score_scale=score_scale,
-        information_scale=information_scale,
-        dispersion=dispersion,
-        third_derivative_bound=third_derivative_bound,
-    )
-
-
-def expected_equations(
-    term_columns: tuple[TermColumns, ...],
-    information: FloatMatrix,
-    *,
-    products: FloatMatrix,
-    score_scale: float,
-    information_scale: float,
-    dispersion: float,
-    third_derivative_bound: float = 0.0,
-) -> LinearModel:
-    """As `expected_model`, for any way to a score and an information matrix.
-
-    Parameters
-    ----------
     products : ndarray, shape (p, p)
-        Mean of (t - theta)(t - theta)'; of theta theta' for normal equations, where t is 0.
+        Mean of (t - theta)(t - theta)', see `products_of_minimiser`; of theta theta' for normal equations,
+        where t is 0.
     """
     zero = np.zeros(len(information))
     released = ScoreAndInformation(
@@ -205,6 +177,20 @@ def expected_equations(
         third_derivative_bound=third_derivative_bound,
     )
     return LinearModel(released, gap=products)
+
+
+def products_of_minimiser(
+    term_columns: Sequence[TermColumns],
+    information: FloatMatrix,
+    ridge: FloatVector,
+    score_scale: float,
+    dispersion: float = 1.0,
+) -> FloatMatrix:
+    """Mean of (t - theta)(t - theta)', shape (p, p), of a perturbed minimiser t with a diagonal ridge."""
+    prior = np.concatenate([term.prior**2 for term in term_columns])
+    inverse = np.linalg.inv(information + np.diag(ridge))
+    middle = dispersion * information + np.diag(score_scale**2 + ridge**2 * prior)
+    return np.asarray(inverse @ middle @ inverse)
 
 
 def classical_deviations(information: FloatMatrix, rows: FloatMatrix, dispersion: float = 1.0) -> FloatVector:

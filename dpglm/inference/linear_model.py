@@ -1,4 +1,4 @@
-r"""Linear model with a noisy design: ``z = H theta + e`` from a released score and information matrix.
+"""Linear model with a noisy design: ``z = H theta + e`` from a released score and information matrix.
 
 Inverting a noisy information matrix costs coverage through one bilinear term: its noise times the error of
 the estimate. Here that term is part of the error, with a variance that follows from released and declared
@@ -7,7 +7,7 @@ numbers, and the information matrix is used as a design matrix: it is never inve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
 
@@ -16,12 +16,17 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.cells import Cells, shrink
-from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.inference.score_and_information import Cells, ScoreAndInformation, shrink
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Rounds in which the mean of (t - theta)(t - theta)' and the covariance of the error settle.
 ROUNDS = 5
+# Powers of 2 between which declared scales are multiplied; the steps of the search, and rounds at each step.
+_LEAST_POWER, _MOST_POWER = -8.0, 2.0
+_SEARCH_STEPS, _SEARCH_ROUNDS = (2.0, 1.0, 0.5), 2
+# Keeps a covariance whose parts differ by more than 16 digits positive.
+_JITTER = 1e-13
+_KINDS = ("slope", "levels", "other")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +39,6 @@ class LinearModel:
     ----------
     released : ScoreAndInformation
         Released and declared numbers.
-    shrinkage : bool
-        Whether cells of two factors are pulled towards independence first.
     gap : ndarray, shape (p, p), or None
         Mean of (t - theta)(t - theta)', where it is known beforehand; None finds it under the declared prior.
 
@@ -49,16 +52,15 @@ class LinearModel:
     """
 
     released: ScoreAndInformation
-    shrinkage: bool = True
     gap: FloatMatrix | None = None
 
     def with_scales(self, released: ScoreAndInformation) -> LinearModel:
         """The model of the same release with other prior scales."""
-        return self._like(LinearModel(released, self.shrinkage))
+        return self._like(LinearModel(released))
 
     def with_gap(self, gap: FloatMatrix) -> LinearModel:
         """The model with a mean of (t - theta)(t - theta)' that is known."""
-        return self._like(LinearModel(self.released, self.shrinkage, gap))
+        return self._like(LinearModel(self.released, gap))
 
     def _like(self, other: LinearModel) -> LinearModel:
         """``other`` with what does not depend on prior scales, found once."""
@@ -75,11 +77,8 @@ class LinearModel:
     def _shrunk(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Design and variances of its cells."""
         released, cells = self.released, self.cells
-        variances = cells.variances(released.information_scale)
-        if not self.shrinkage:
-            return released.information, variances
         inside = cells.from_coded.T @ released.information @ cells.from_coded
-        shrunk, variances = shrink(inside, variances, cells)
+        shrunk, variances = shrink(inside, cells.variances(released.information_scale), cells)
         coded = cells.to_coded.T @ shrunk @ cells.to_coded
         return 0.5 * (coded + coded.T), variances
 
@@ -214,3 +213,90 @@ def positive_inverse(matrix: FloatMatrix) -> FloatMatrix:
         values, vectors = eigh(symmetric)
         positive = values > np.finfo(np.float64).eps * len(values) * max(float(values[-1]), 0.0)
         return np.asarray((vectors[:, positive] / values[positive]) @ vectors[:, positive].T)
+
+
+def fitted_scales(model: LinearModel) -> ScoreAndInformation:
+    r"""The released numbers with prior scales multiplied, kind by kind, to fit them best.
+
+    One factor for all slopes, one for all levels, one for other terms; the intercept keeps its scale. They
+    maximise the marginal likelihood of z under
+
+    .. math:: z \sim N(0, H T H + \Omega(T)),
+
+    with the noise of the information matrix in Omega taken at theta ~ N(0, T). The model has the declared
+    scales. Post-processing of released and declared numbers: it costs no privacy.
+    """
+    released = model.released
+    factors = _factors(model)
+    scaled = (replace(term, prior=term.prior * factors.get(term.kind, 1.0)) for term in released.term_columns)
+    return replace(released, term_columns=tuple(scaled))
+
+
+def interval_model(released: ScoreAndInformation) -> LinearModel:
+    """The linear model that intervals rest on.
+
+    The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared
+    scales alone it errs upwards where most effects are small, and makes intervals wider, by 6 % on two
+    tables; with learned scales alone one large effect in a rare level was
+    covered .78 in 100 replications (``reports/coverage.md`` has the figures of the middle).
+    """
+    declared = LinearModel(released)
+    learned = declared.with_scales(fitted_scales(declared))
+    return declared.with_gap(0.5 * (declared.products + learned.products))
+
+
+def _factors(model: LinearModel) -> dict[str, float]:
+    """Best factor of each kind, by a search along one kind after the other."""
+    released = model.released
+    kinds = [kind for kind in _KINDS if any(term.kind == kind for term in released.term_columns)]
+    fixed, parts = _parts(model, kinds)
+    powers = dict.fromkeys(kinds, 0.0)
+
+    def log_likelihood(trial: dict[str, float]) -> float:
+        total = fixed + sum(4.0**power * parts[kind] for kind, power in trial.items())
+        return _log_likelihood(total, model)
+
+    best = log_likelihood(powers)
+    for step in _SEARCH_STEPS:
+        for _ in range(_SEARCH_ROUNDS):
+            for kind in kinds:
+                for direction in (-step, step):
+                    while True:
+                        trial = powers | {kind: powers[kind] + direction}
+                        if not _LEAST_POWER <= trial[kind] <= _MOST_POWER:
+                            break
+                        value = log_likelihood(trial)
+                        if not value > best:
+                            break
+                        best, powers = value, trial
+    return {kind: 2.0**power for kind, power in powers.items()}
+
+
+def _parts(model: LinearModel, kinds: list[str]) -> tuple[FloatMatrix, dict[str, FloatMatrix]]:
+    """Covariance of z that does not depend on the factors, and what each kind adds per squared factor."""
+    released = model.released
+    centre = np.outer(released.centre, released.centre)
+    fixed = model.sampling + released.score_scale**2 * np.eye(released.size) + model.information_noise(centre)
+    parts = {}
+    for kind in (*kinds, "intercept"):
+        prior = np.concatenate(
+            [term.prior**2 if term.kind == kind else 0.0 * term.prior for term in released.term_columns]
+        )
+        part = (model.design * prior) @ model.design + model.information_noise(np.diag(prior))
+        if kind == "intercept":
+            fixed = fixed + part
+        else:
+            parts[kind] = part
+    return fixed, parts
+
+
+def _log_likelihood(total: FloatMatrix, model: LinearModel) -> float:
+    """Log density of z, up to a constant; minus infinity where rounding leaves no covariance."""
+    total = 0.5 * (total + total.T)
+    total[np.diag_indices_from(total)] *= 1.0 + _JITTER
+    try:
+        factor = cho_factor(total, lower=True)
+    except LinAlgError:
+        return -np.inf
+    z = model.response
+    return float(-np.log(np.diag(factor[0])).sum() - 0.5 * (z @ cho_solve(factor, z)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.active_set import solve
 from dpglm.optim.quadratic import minimise_quadratic_path, profiled, strength_max
+from dpglm.optim.quadratic_solvers import solve
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # Strengths of a path, and the least as a share of the largest; most strengths that a saved path may hold.
@@ -27,15 +27,8 @@ class SparsePath:
         As minimised, its scales filled in; its own strength is not used.
     penalised : ndarray of bool, shape (p,)
         Which coefficients are penalised.
-    strengths : ndarray, shape (k,)
-        In sum units.
-    coefficients : ndarray, shape (k, p)
-        Scaled coefficients; zeros are exact.
-    objectives : ndarray, shape (k,)
-        ``g'Ag / 2 - c'g`` plus the penalty.
-    residuals : ndarray, shape (k,)
-        Of the conditions for a minimum, in units of c; for a penalty that is not convex, for a stationary
-        point.
+    strengths, coefficients, objectives, residuals : ndarray
+        As in `QuadraticMinima`: strengths in sum units, scaled coefficients.
     """
 
     penalty: Penalty
@@ -67,10 +60,8 @@ def sparse_path(
 
     Parameters
     ----------
-    matrix : ndarray, shape (p, p)
-        A, symmetric positive semidefinite.
-    right : ndarray, shape (p,)
-        c.
+    matrix, right : ndarray, shape (p, p) and (p,)
+        A, symmetric positive semidefinite, and c.
     penalty : Penalty
         On the penalised coefficients in their order. One that leaves its scale open (SCAD, MCP) gets the
         diagonal of A, after the unpenalised coefficients are minimised out.
@@ -82,10 +73,6 @@ def sparse_path(
         never gives zero (ridge) starts at a thousand times the largest ``|c_j|`` and goes down to a
         thousandth of that largest one.
 
-    Returns
-    -------
-    SparsePath
-
     Raises
     ------
     MethodError
@@ -93,7 +80,7 @@ def sparse_path(
 
     Examples
     --------
-    >>> from dpglm.glm.penalties.l1 import L1
+    >>> from dpglm.glm.penalties.elastic_net import L1
     >>> path = sparse_path(np.eye(3), np.array([3.0, 1.0, 0.1]), L1(), strengths=np.array([2.0, 0.5]))
     >>> path.coefficients
     array([[1. , 0. , 0. ],
@@ -134,10 +121,8 @@ def choose_bic(
 
     Parameters
     ----------
-    path : SparsePath
-        A path.
-    matrix, right : ndarray, shape (p, p) and (p,)
-        A and c of the path.
+    path, matrix, right
+        A path, and its A and c.
     size : float or None
         A public or released number of rows, >= 1; None relies on p alone.
 
@@ -163,7 +148,7 @@ def choose_bic(
 
     Examples
     --------
-    >>> from dpglm.glm.penalties.l1 import L1
+    >>> from dpglm.glm.penalties.elastic_net import L1
     >>> matrix, right = 4.0 * np.eye(3), np.array([40.0, 1.0, -1.0])
     >>> path = sparse_path(matrix, right, L1(), strengths=np.array([50.0, 2.0, 0.5]))
     >>> choose_bic(path, matrix, right)
@@ -255,7 +240,3 @@ class ExactPath:
 
     def __hash__(self) -> int:
         return hash((self.chosen, self.folds, self.strengths.tobytes()))
-
-    def with_coefficients(self, coefficients: FloatMatrix) -> ExactPath:
-        """The same path in other units."""
-        return replace(self, coefficients=coefficients)

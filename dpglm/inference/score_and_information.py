@@ -1,13 +1,26 @@
-"""Score and information: the released numbers of one fit, with the public constants of their noise."""
+"""Score and information: the released numbers of one fit, and the information matrix in cells.
+
+A cell is a weighted count, one row and column per level. Cells of two factors are pulled towards
+independence, as far as their noise justifies it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+import scipy.linalg
 
 from dpglm.glm.term_columns import TermColumns
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+# A cell further from independence than this many standard deviations is left as it is.
+_FAR = 2.0
+# Variance of a uniform variable on its range, the largest a slope's variance is believed to be below noise.
+_UNIFORM_VARIANCE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +86,160 @@ class ScoreAndInformation:
     def known(self, rows: FloatMatrix) -> FloatVector:
         """What ``origin`` adds to linear functions of the coefficients, shape (k,)."""
         return np.zeros(len(rows)) if self.origin is None else np.asarray(rows @ self.origin)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The public linear maps between coded columns and cells, m of them.
+
+    A cell is the constant, a slope's value per declared range, the indicator of a level, or a coded column
+    that is none of these. With ``x`` a coded row and ``o`` its cells, ``x = o @ to_coded`` and
+    ``o = x @ from_coded``; so an information matrix in cells is ``from_coded.T @ H @ from_coded``.
+
+    Parameters
+    ----------
+    term_columns : sequence of TermColumns
+        In the order of the coded columns. Levels become cells only where one term is the intercept.
+    """
+
+    term_columns: Sequence[TermColumns]
+
+    @cached_property
+    def intercept(self) -> TermColumns | None:
+        """The term of the constant, if there is one."""
+        return next((term for term in self.term_columns if term.kind == "intercept"), None)
+
+    def kind(self, term: TermColumns) -> str:
+        """How the term is treated: without an intercept, levels cannot be counted."""
+        return "other" if term.kind == "levels" and self.intercept is None else term.kind
+
+    def _table(self, term: TermColumns) -> FloatMatrix:
+        """Coded values of each of the term's cells."""
+        return term.table if self.kind(term) != "other" else np.eye(term.stop - term.start)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """The cells of each term."""
+        ends = np.cumsum([0, *(len(self._table(term)) for term in self.term_columns)])
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+
+    def of_kind(self, kind: str) -> Iterator[tuple[TermColumns, slice]]:
+        """Terms of one kind with their cells."""
+        for term, cells in zip(self.term_columns, self.slices, strict=True):
+            if self.kind(term) == kind:
+                yield term, cells
+
+    @cached_property
+    def to_coded(self) -> FloatMatrix:
+        """Coded values of each cell, shape (m, p)."""
+        return np.asarray(scipy.linalg.block_diag(*map(self._table, self.term_columns)))
+
+    @cached_property
+    def from_coded(self) -> FloatMatrix:
+        """Cells of each coded column, shape (p, m)."""
+        from_coded = np.zeros(self.to_coded.T.shape)
+        for term, cells in zip(self.term_columns, self.slices, strict=True):
+            kind = self.kind(term)
+            inside = np.eye(term.stop - term.start) if kind == "other" else np.linalg.pinv(term.table)
+            from_coded[term.columns, cells] = inside
+            if kind == "levels":
+                assert self.intercept is not None
+                constant = float(self.intercept.table[0, 0])
+                from_coded[self.intercept.start, cells] = 1.0 / (constant * len(term.table))
+        return from_coded
+
+    def variances(self, scale: float) -> FloatMatrix:
+        """Variance of each cell of a released information matrix, shape (m, m).
+
+        ``scale`` is the standard deviation of its diagonal entries before the projection that ties the
+        entries of one factor: within a factor only the totals of levels are free.
+        """
+        size = self.to_coded.shape[1]
+        entries = np.full((size, size), 0.5)
+        np.fill_diagonal(entries, 1.0)
+        totals: dict[int, FloatVector] = {}
+        if self.intercept is not None:
+            constant = float(self.intercept.table[0, 0])
+            at = self.intercept.start
+            squares = constant**4
+            for term, _ in self.of_kind("levels"):
+                squares += _squared_length(term) ** 2 * (len(term.table) - 1) / len(term.table) ** 2
+            whole = 1.0 / squares  # variance of the sum of weights
+            entries[at, at] = constant**4 * whole
+            for term, _ in self.of_kind("levels"):
+                length, count = _squared_length(term), len(term.table)
+                each = 1.0 / (2.0 * constant**2 * length + length**2 * (1.0 - 2.0 / count))
+                entries[at, term.columns] = entries[term.columns, at] = constant**2 * length * each
+                totals[term.start] = np.full(count, whole / count**2 + each * (1.0 - 1.0 / count))
+        weights = self.from_coded**2
+        variances = np.asarray(weights.T @ entries @ weights)
+        for term, cells in self.of_kind("levels"):
+            variances[cells, cells] = np.diag(totals[term.start])
+        return scale**2 * variances
+
+
+def _squared_length(term: TermColumns) -> float:
+    """The number of which ``table.T @ table`` is that multiple of the identity."""
+    return float((term.table**2).sum() / term.table.shape[1])
+
+
+def shrink(information: FloatMatrix, variances: FloatMatrix, cells: Cells) -> tuple[FloatMatrix, FloatMatrix]:
+    """Information in cells and its variances, after shrinkage; both shape (m, m).
+
+    The cell of two levels with totals M_l and M_g out of W is expected at M_l M_g / W, give or take the
+    square root of that times min(M_l, M_g) / 2; a slope in a level at its overall mean. A rare level has a
+    tiny total, so that noise leaves exactly the rows that would break an inverse. Post-processing of
+    released numbers.
+
+    Examples
+    --------
+    >>> shrink(np.eye(1), np.eye(1), Cells(()))[0]
+    array([[1.]])
+    """
+    shrunk, left = information.copy(), variances.copy()
+    if cells.intercept is None:
+        return shrunk, left
+    constant = next(cells_of.start for _, cells_of in cells.of_kind("intercept"))
+    total = max(information[constant, constant], 0.5 * np.sqrt(variances[constant, constant]))
+    totals = np.maximum(np.diag(information), 0.5 * np.sqrt(np.diag(variances)))
+    factors = [cells_of for _, cells_of in cells.of_kind("levels")]
+    slopes = [cells_of.start for _, cells_of in cells.of_kind("slope")]
+    for i, rows in enumerate(factors):
+        for columns in factors[i + 1 :]:
+            expected = np.outer(totals[rows], totals[columns]) / total
+            prior_variance = expected * np.minimum.outer(totals[rows], totals[columns]) / 2.0
+            _pull(shrunk, left, (rows, columns), expected, prior_variance)
+        for slope in slopes:
+            mean = float(np.clip(information[constant, slope] / total, -0.5, 0.5))
+            around = float(np.clip(information[slope, slope] / total - mean**2, 0.0, _UNIFORM_VARIANCE))
+            expected = mean * totals[rows][:, None]
+            prior_variance = (totals[rows][:, None]) ** 2 * around / 2.0
+            _pull(shrunk, left, (rows, slice(slope, slope + 1)), expected, prior_variance)
+    return shrunk, left
+
+
+def _pull(
+    information: FloatMatrix,
+    variances: FloatMatrix,
+    cells: tuple[slice, slice],
+    expected: FloatMatrix,
+    prior_variance: FloatMatrix,
+) -> None:
+    """Shrink one rectangle of cells, and its mirror image, in place."""
+    noise = variances[cells]
+    distance = information[cells] - expected
+    far: BoolVector = distance**2 > _FAR**2 * (noise + prior_variance)
+    weight = np.where(
+        far,
+        1.0,
+        np.divide(
+            prior_variance,
+            prior_variance + noise,
+            where=prior_variance + noise > 0.0,
+            out=np.ones_like(prior_variance),
+        ),
+    )
+    information[cells] = expected + weight * distance
+    variances[cells] = weight * noise
+    mirror = cells[1], cells[0]
+    information[mirror], variances[mirror] = information[cells].T, variances[cells].T

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Balance", "Charge", "Entry", "Ledger"]
 
 WHAT_MAX = 10_000  # characters: a formula over hundreds of columns fits
+PLAN_MAX = 200 * 64  # one for each of many sites that share a line
 HEX = frozenset("0123456789abcdef")
 
 
@@ -214,7 +215,7 @@ class Ledger:
         assert charges, "something to charge"
         own, planned = PrivacyFilter(self.budget), list[tuple[Balance, Charge, str, str]]()
         for guarantee, what, plan in charges:
-            if not set(plan) <= HEX or len(plan) > WHAT_MAX:
+            if not set(plan) <= HEX or len(plan) > PLAN_MAX:
                 raise LedgerError(
                     "a plan that is not the fingerprint of one",
                     expected="hexadecimal text, or none",

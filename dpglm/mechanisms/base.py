@@ -8,15 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+import numpy as np
+
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
+from dpglm.mechanisms.noise.lattice import Law, NoiseLaw
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.optim.rows import RowChunk
+from dpglm.optim.minimise import minimise
+from dpglm.optim.rows import ArrayChunk, ChunkLoss, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.privacy.events import Event
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # What a guarantee takes for granted, in the words that travel with it.
 CHOSEN = "bounds, levels, formula and penalty strength were chosen without looking at these data"
@@ -27,8 +31,13 @@ CERTIFICATE = (
 )
 TAIL = "pure epsilon is claimed up to events of the noise whose probability is below 10^-18"
 IDEAL_NOISE = "noise of the K-norm mechanism is computed in double precision (idealized numerics)"
-# Laws of noise, in words.
-LAWS = {"gamma": "density proportional to exp(-|b| / scale)", "gaussian": "Gaussian, N(0, scale^2 I)"}
+# An offset beyond which a slope is 1 or 0 for the audit's purposes.
+FAR = 1e3
+# Why a noisy sum is private, and why everything after a release is free, for a reader of the report.
+WHY_SUM = (
+    "One row moves the sum by at most the sensitivity. Noise of that scale hides it, and releases compose."
+)
+WHY_AFTERWARDS = "Everything after the release works on released numbers only and costs nothing."
 
 
 class Rows(Protocol):
@@ -49,8 +58,8 @@ class Rows(Protocol):
 class WorstCase:
     """Two neighbouring tables that a release finds hard to hide, made from public facts.
 
-    ``first`` and ``second`` hold rows in columns as blocks do, with responses and offsets; ``direction`` is
-    the statistic of the output to look at; ``at`` is the released point for releases that need one.
+    ``first`` and ``second`` hold rows in columns as chunks do; ``direction`` is the statistic of the output
+    to look at; ``at`` is the released point for releases that need one.
     """
 
     first: RowChunk
@@ -59,11 +68,28 @@ class WorstCase:
     at: FloatVector | None = None
 
 
+def worst_case_rows(family: Family, relation: Relation, size: int) -> tuple[ArrayChunk, ArrayChunk]:
+    """One row along the first of ``size`` columns, against none or against its opposite.
+
+    Offsets keep slopes at 1 wherever the coefficients are.
+    """
+    axis = np.eye(size, 1, dtype=np.float32)
+    if family.response_kind == "count":  # a response of 0 and a mean at the bound: slope 1, not -1
+        first = ArrayChunk(axis, np.array([0.0]), np.array([FAR]))
+        second = ArrayChunk(-axis, np.array([0.0]), np.array([FAR]))
+    else:
+        first = ArrayChunk(axis, np.array([1.0]), np.array([-FAR]))
+        second = ArrayChunk(axis, np.array([0.0]), np.array([FAR]))
+    if relation == "add-remove":
+        second = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
+    return first, second
+
+
 class Release(ABC):
     """A function of the rows whose output may leave the curator.
 
-    Frozen; every parameter is public and fixed before rows are read. The proof lies beside the file under the
-    same name and cites the lines marked ``# proof: label``.
+    Frozen; every parameter is public and fixed before rows are read. The proof beside the file cites the
+    lines marked ``# proof: label``.
     """
 
     name: ClassVar[str]
@@ -112,8 +138,7 @@ class Release(ABC):
     ) -> FloatVector | None:
         """How much likelier answers are on the first table, in logarithms, shape (k,), where a law is known.
 
-        For audits, whose statistics need not be exact. ``answers`` has shape (k, m); ``at`` holds the
-        released point of each, shape (k, p), for releases that are evaluated somewhere.
+        For audits, whose statistics need not be exact. ``answers`` has shape (k, m), ``at`` shape (k, p).
         """
         return None
 
@@ -127,6 +152,95 @@ class Release(ABC):
     @abstractmethod
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """Neighbouring tables for the audit, with ``size`` coded columns."""
+
+
+class NoisyRelease(Release):
+    """A release whose change by a neighbour is hidden by noise of one law."""
+
+    @property
+    @abstractmethod
+    def noise_law(self) -> NoiseLaw:
+        """Law, scale and dimension of the noise."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        if self.noise_law.law == "gamma":
+            return self.premises
+        return tuple(premise for premise in self.premises if premise not in (TAIL, IDEAL_NOISE))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of each coordinate of the noise."""
+        return self.noise_law.deviation
+
+
+@dataclass(frozen=True, eq=False)
+class PenalisedMinimiser(NoisyRelease):
+    """A minimiser of losses of rows of norm at most 1, a ridge and a convex penalty, sum units.
+
+    Parameters
+    ----------
+    family : Family
+        Keeps slopes of a row in an interval of length 1 that holds 0.
+    ridge : float or ndarray, shape (p,)
+        Public, > 0.
+    law : {"gamma", "gaussian"}
+        The noise has density exp(-|noise| / scale), or is N(0, scale^2 I).
+    scale : float
+    tolerance : float
+        Certified Euclidean norm of the smallest subgradient at the solver's answer.
+    penalty : Penalty
+        Convex, on the scaled coefficients gamma.
+    penalty_rows : float or None
+        Multiplies the penalty's strength, which is per row; None takes the table's own number of rows, which
+        is public under replace-one only.
+    mixing : ndarray, shape (p, p)
+        Public invertible map from scaled coefficients to coded ones.
+    penalised : ndarray of bool, shape (p,)
+        Which scaled coefficients the penalty sees.
+    """
+
+    family: Family
+    ridge: float | FloatVector
+    law: Law
+    scale: float
+    tolerance: float
+    penalty: Penalty
+    penalty_rows: float | None
+    mixing: FloatMatrix
+    penalised: BoolVector
+
+    @property
+    def noise_law(self) -> NoiseLaw:
+        return NoiseLaw(self.law, self.scale, len(self.mixing))
+
+    def require_bounds(self, where: str, *, curvature: bool) -> None:
+        """Refuse what no proof covers by a MethodError."""
+        require_convex(self.penalty, where)
+        require_bounded_slopes(self.family, where, curvature=curvature)
+        require_positive(self, "scale", "tolerance")
+        ridge = np.asarray(self.ridge, dtype=np.float64)
+        if ridge.ndim > 1 or ridge.size == 0 or not np.all((ridge > 0.0) & (ridge < math.inf)):
+            raise release_error("a ridge", "ridge > 0, finite, a number or a vector")
+
+    def certified_minimum(self, rows: Rows, linear: FloatVector) -> FloatVector:
+        """The minimiser with a linear term, shape (p,): zeros, in silence, without its certificate."""
+        count = rows.row_count() if self.penalty_rows is None else self.penalty_rows
+        minimum = minimise(
+            ChunkLoss(rows.chunks, self.family, size=rows.size, row_count=rows.row_count()),
+            linear=linear,
+            ridge=self.ridge,
+            mixing=self.mixing,
+            penalty=self.penalty.with_strength(self.penalty.weight * count),
+            penalised=self.penalised,
+            tolerance=self.tolerance,
+        )
+        return minimum.theta if minimum.certified else np.zeros(rows.size)
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
+        first, second = worst_case_rows(self.family, relation, size)
+        return WorstCase(first, second, np.eye(size)[0])
 
 
 class UnclaimedRelease(Release):
@@ -150,13 +264,7 @@ def release_error(found: str, expected: str) -> MethodError:
 
 
 def require_positive(release: Release, *names: str) -> None:
-    """Refuse fields that are not positive finite numbers.
-
-    Raises
-    ------
-    MethodError
-        Names the first one.
-    """
+    """Refuse fields that are not positive finite numbers by a MethodError."""
     for name in names:
         value = getattr(release, name)
         if not 0.0 < value < math.inf:
@@ -164,13 +272,7 @@ def require_positive(release: Release, *names: str) -> None:
 
 
 def require_public_rows(relation: Relation, penalty_rows: float | None) -> None:
-    """Refuse a penalty per row of a private number of rows.
-
-    Raises
-    ------
-    MethodError
-        Under add-remove without a public number.
-    """
+    """Refuse a penalty per row of a private number of rows by a MethodError."""
     if relation == "add-remove" and penalty_rows is None:
         raise MethodError(
             "a penalty per row under add-remove, where the number of rows is private",
@@ -180,13 +282,7 @@ def require_public_rows(relation: Relation, penalty_rows: float | None) -> None:
 
 
 def require_convex(penalty: Penalty, where: str) -> None:
-    """Refuse a penalty whose minimiser may jump.
-
-    Raises
-    ------
-    MethodError
-        It is not convex.
-    """
+    """Refuse a penalty that is not convex, whose minimiser may jump, by a MethodError."""
     if not penalty.convex:
         raise MethodError(
             f"penalty {penalty.name!r} in {where}",
@@ -196,13 +292,7 @@ def require_convex(penalty: Penalty, where: str) -> None:
 
 
 def require_bounded_slopes(family: Family, where: str, *, curvature: bool = True) -> None:
-    """Refuse a family whose slopes lie in no interval of length 1, or whose curvature exceeds 1.
-
-    Raises
-    ------
-    MethodError
-        The proofs do not cover it.
-    """
+    """Refuse a family whose slopes lie in no interval of length 1, or whose curvature exceeds 1."""
     most = family.curvature_max
     if family.slope_range != 1.0 or (curvature and (most is None or most > 1.0)):
         also = ", whose curvature is at most 1" if curvature else ""

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.base import Rows, UnclaimedRelease
-from dpglm.mechanisms.exact_table import Setting, Table, fold, mean_loss
 from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.rows import RowSubset
+from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
+from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
+from dpglm.optim.rows import ChunkLoss, RowChunk
+from dpglm.optim.stationary import Stationary
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+# Makes the minimiser of separable data finite; moves any other one by less than its printed digits.
+RIDGE = 1e-8
+# Largest residual of a stationary point, sum units.
+STATIONARY = 1e-6
+# Lassos among which a penalty that is not convex finds a start.
+_LASSOS = 20
+# Iterations of ADMM from a second start once the first has led somewhere.
+_FEW = 150
+# Numbers of a fold that are kept in memory instead of being cut out of the table at each read: 256 MiB.
+_KEPT = 2**26
 
 
 @dataclass(frozen=True)
@@ -75,13 +92,13 @@ class ExactAnswer:
 
 @dataclass(frozen=True, eq=False)
 class ExactMinimiser(UnclaimedRelease):
-    """The minimiser itself, and on request its penalty strength by cross-validation: NOT PRIVATE.
+    """The minimiser itself, its penalty strength given or by cross-validation: NOT PRIVATE.
 
     Parameters
     ----------
     family, penalty, mixing, penalised
-        As in :class:`PerturbedMinimiser`, but for a penalty that need not be convex; its strength is per row.
-        One that leaves its scale open (SCAD, MCP) gets the second derivative at the fit of the unpenalised
+        As of a `PenalisedMinimiser`, but the penalty need not be convex and its strength is per row. One that
+        leaves its scale open (SCAD, MCP) gets the second derivative at the fit of the unpenalised
         coefficients alone.
     folds : int or None
         Choose the strength by this many folds of interleaved rows and the one-standard-error rule.
@@ -125,22 +142,17 @@ class ExactMinimiser(UnclaimedRelease):
         )
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        whole = max(rows.row_count(), 1)
-        table = Table(self._setting(), rows, whole)
+        table = Table(self, rows, max(rows.row_count(), 1))
         if self.folds is None and not self.path and self.penalty.convex:
             end = table.solve(self.penalty, self.penalty.weight)
             none = np.zeros(0)
-            gammas = np.zeros((0, rows.size))
+            path = np.zeros((0, rows.size))
             answer = ExactAnswer(
-                end.theta, end.gamma, self.penalty.weight, end.residual, none, gammas, none, none
+                end.theta, end.gamma, self.penalty.weight, end.residual, none, path, none, none
             )
         else:
-            penalty, strengths = self._prepared(table)
-            answer = self._along(table, penalty, strengths)
+            answer = self._along(table, *self._prepared(table))
         return answer.numbers()
-
-    def _setting(self) -> Setting:
-        return Setting(self.family, self.mixing, self.penalised, self.tolerance, self.augmentation)
 
     def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
         """The penalty with its scale; and strengths from the least that selects nothing."""
@@ -173,13 +185,8 @@ class ExactMinimiser(UnclaimedRelease):
             mean, error = self._cross_validated(table, penalty, strengths)
             best = int(np.argmin(mean))
             chosen = int(np.flatnonzero(mean <= mean[best] + error[best])[0])
-        gammas = np.empty((strengths.size, table.rows.size))
-        start: FloatVector | None = None
-        for step, strength in enumerate(strengths):
-            end = table.solve(penalty, float(strength), start)
-            start = gammas[step] = end.gamma
-            if step == chosen:
-                kept = end
+        ends = list(table.path(penalty, strengths))
+        gammas, kept = np.array([end.gamma for end in ends]), ends[chosen]
         if penalty.convex:
             # The same as for this strength given, to the last bit.
             kept = table.solve(penalty, float(strengths[chosen]))
@@ -196,11 +203,148 @@ class ExactMinimiser(UnclaimedRelease):
         assert self.folds is not None
         losses = np.empty((self.folds, len(strengths)))
         for place in range(self.folds):
-            train = Table(table.setting, fold(table.rows, self.folds, place, held=False), table.whole)
+            train = Table(self, fold(table.rows, self.folds, place, held=False), table.whole)
             held = fold(table.rows, self.folds, place, held=True)
-            start: FloatVector | None = None
-            for step, strength in enumerate(strengths):
-                end = train.solve(penalty, float(strength), start)
-                start = end.gamma
-                losses[place, step] = mean_loss(self.family, held, end.theta)
+            losses[place] = [
+                mean_loss(self.family, held, end.theta) for end in train.path(penalty, strengths)
+            ]
         return losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
+
+
+class Table:
+    """A table, or a part of one, and what is computed once for it.
+
+    The loss of a part is weighted up to the ``whole`` table's number of rows, > 0, so that strengths and
+    scales in sum units mean the same for both.
+    """
+
+    def __init__(self, release: ExactMinimiser, rows: Rows, whole: int) -> None:
+        self.release, self.rows, self.whole = release, rows, whole
+        count = rows.row_count()
+        self.loss = ChunkLoss(
+            rows.chunks, release.family, size=rows.size, row_count=count, weight=whole / max(count, 1)
+        )
+
+    def solve(
+        self, penalty: Penalty, strength: float, start: FloatVector | None = None
+    ) -> Minimum | Stationary:
+        """The solution at a strength per row, from a scaled start.
+
+        A penalty that is not convex starts there, or at zero, and at the one of 20 lassos at which its
+        objective is least; the better end is returned.
+        """
+        penalty = penalty.with_strength(strength * self.whole)
+        if penalty.convex:
+            return self.convex(penalty, start, self.release.tolerance)
+        first, *others = self._starts(penalty, start)
+        ends = [self._stationary(penalty, first, ITERATIONS)]
+        for other in others:
+            # An end far from its start is seldom better, and on separable rows takes for ever.
+            end = self._stationary(penalty, other, _FEW if ends[0].certified else ITERATIONS)
+            ends = ends if ends[0].certified and not end.certified else [*ends, end]
+        return ends[int(np.argmin([self._value(penalty, end) for end in ends]))]
+
+    def path(self, penalty: Penalty, strengths: FloatVector) -> Iterator[Minimum | Stationary]:
+        """Solutions at strengths per row, each from the one before."""
+        start: FloatVector | None = None
+        for strength in strengths.tolist():
+            end = self.solve(penalty, strength, start)
+            start = end.gamma
+            yield end
+
+    def convex(self, penalty: Penalty, start: FloatVector | None, tolerance: float) -> Minimum:
+        """The minimiser of a convex penalty with its strength in sum units."""
+        return minimise(
+            self.loss,
+            linear=np.zeros(self.rows.size),
+            ridge=RIDGE,
+            mixing=self.release.mixing,
+            penalty=penalty,
+            penalised=self.release.penalised,
+            tolerance=tolerance,
+            start=start,
+        )
+
+    @cached_property
+    def _augmentation(self) -> float:
+        given = self.release.augmentation
+        if given is not None:
+            return given * self.whole
+        return default_augmentation(self.loss, RIDGE, self.release.mixing, self.release.penalised)
+
+    def _stationary(self, penalty: Penalty, start: FloatVector, limit: int) -> Stationary:
+        return minimise_by_admm(
+            self.loss,
+            penalty,
+            ridge=RIDGE,
+            mixing=self.release.mixing,
+            penalised=self.release.penalised,
+            augmentation=self._augmentation,
+            start=start,
+            tolerance=STATIONARY,
+            limit=limit,
+        )
+
+    def _starts(self, penalty: Penalty, previous: FloatVector | None) -> list[FloatVector]:
+        gammas = [lasso.gamma for lasso, _ in self._lassos]
+        mask = self.release.penalised
+        values = [loss + penalty.value(lasso.gamma[mask]) for lasso, loss in self._lassos]
+        best = gammas[int(np.argmin(values))]
+        first = gammas[0] if previous is None else previous
+        return [first] if np.array_equal(first, best) else [first, best]
+
+    @cached_property
+    def _lassos(self) -> list[tuple[Minimum, float]]:
+        """Lassos from none to almost all coefficients, and the loss of each."""
+        # Slopes and coded rows are at most 1, so an L1 weight of the row count leaves the intercept only.
+        ends = [self.convex(L1(float(self.whole)), None, STATIONARY)]
+        slope = self.release.mixing.T @ self.loss.gradient(ends[0].theta)
+        top = float(np.abs(slope[self.release.penalised]).max(initial=0.0))
+        for strength in np.geomspace(0.9 * top, 1e-4 * top, _LASSOS) if top > 0.0 else ():
+            ends.append(self.convex(L1(float(strength)), ends[-1].gamma, STATIONARY))
+        return [(end, self._loss(end.theta)) for end in ends]
+
+    def _loss(self, theta: FloatVector) -> float:
+        return self.whole * mean_loss(self.release.family, self.rows, theta)
+
+    def _value(self, penalty: Penalty, end: Stationary) -> float:
+        ridge = 0.5 * RIDGE * float(end.theta @ end.theta)
+        return self._loss(end.theta) + ridge + penalty.value(end.gamma[self.release.penalised])
+
+
+def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
+    """Average loss of rows at coded coefficients."""
+    total, count = 0.0, 0
+    for block in rows.chunks():
+        eta = theta @ block.X.astype(np.float64)
+        eta = eta if block.offset is None else eta + block.offset
+        total += float(family.loss(eta, block.y).sum())
+        count += len(eta)
+    return total / max(count, 1)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows in memory."""
+
+    size: int
+    pieces: tuple[RowChunk, ...]
+
+    def row_count(self) -> int:
+        return sum(len(block.y) for block in self.pieces)
+
+    def chunks(self) -> tuple[RowChunk, ...]:
+        return self.pieces
+
+
+def fold(rows: Rows, folds: int, place: int, *, held: bool) -> Rows:
+    """Every ``folds``-th row of a table from ``place`` on, or all others; in memory if it is small."""
+
+    def holds(first: int, count: int) -> BoolVector:
+        inside: BoolVector = (first + np.arange(count)) % folds == place
+        return inside if held else ~inside
+
+    part = RowSubset(rows, holds)
+    if part.row_count() * part.size > _KEPT:
+        return part
+    return Kept(part.size, tuple(part.chunks()))

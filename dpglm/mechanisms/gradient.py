@@ -11,35 +11,44 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
-from dpglm.mechanisms import why
-from dpglm.mechanisms.audit_statistics import worst_case_rows
 from dpglm.mechanisms.base import (
     CHOSEN,
-    LAWS,
     SUMS,
-    Release,
+    WHY_SUM,
+    NoisyRelease,
     Rows,
     WorstCase,
     release_error,
     require_positive,
+    worst_case_rows,
 )
-from dpglm.mechanisms.noise.lattice import add_normal, grid_step
+from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.row_views import finite, predictor
+from dpglm.mechanisms.rows import chosen_rows, finite, widened
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import Event, GaussianEvent, SampledGaussianEvent
 from dpglm.typing import BoolVector, FloatVector
 
-# Rows widened to float64 at a time: their working copy stays in cache.
-_ENTRIES = 2**18
+# Rows of a step and the mechanism, in words.
+_SAMPLES = {
+    "all": ("all", "Gaussian mechanism"),
+    "poisson": (
+        "each with probability rate",
+        "Gaussian mechanism on Poisson samples, composed numerically",
+    ),
+    "fixed": (
+        "a uniform subset of share rate",
+        "Gaussian mechanism on samples without replacement, composed numerically",
+    ),
+}
 # A rate is a quotient in double precision: what a whole number of rows may lack of itself.
 _ROUNDING = 2.0**-50
 
 
 @dataclass(frozen=True, eq=False)
-class Gradient(Release):
+class Gradient(NoisyRelease):
     r"""Sums of slope times row at released points, plus Gaussian noise on a grid.
 
     Releases :math:`\sum_{i \in B} s_i x_i + N(0, scale^2 I)`, shape (p,), s_i the slope of row i's loss at a
@@ -94,9 +103,13 @@ class Gradient(Release):
             raise release_error(f"parts={self.parts!r} with sampling={self.sampling!r}", "parts of all rows")
         self.require_grid(1)
 
+    @property
+    def noise_law(self) -> NoiseLaw:
+        return NoiseLaw("gaussian", self.scale, 1)
+
     def require_grid(self, size: int) -> None:
         """Refuse noise that no grid serves for gradients of ``size`` columns."""
-        grid_step(self.scale, self.clip, self.parts * size)
+        self.noise_law.require_grid(self.clip, self.parts * size)
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the sums by one neighbour that is in the sample, Euclidean norm."""
@@ -116,34 +129,24 @@ class Gradient(Release):
         return ((self.name, event),)
 
     def describe(self, relation: Relation) -> ReleaseDescription:
-        sampled = self.sampling != "all"
-        rows = {
-            "all": "all",
-            "poisson": "each with probability rate",
-            "fixed": "a uniform subset of share rate",
-        }
-        rate = (Fact("Rate", self.rate),) if sampled else ()
-        kind = {
-            "all": "Gaussian mechanism",
-            "poisson": "Gaussian mechanism on Poisson samples, composed numerically",
-            "fixed": "Gaussian mechanism on samples without replacement, composed numerically",
-        }
+        rows, mechanism = _SAMPLES[self.sampling]
+        rate = () if self.sampling == "all" else (Fact("Rate", self.rate),)
         return ReleaseDescription(
             name=self.name,
             released="the sum of row gradients at a point that was released before",
             sensitivity=self.sensitivity(relation),
-            noise=f"{LAWS['gaussian']}, fresh for every gradient",
+            noise=f"{self.noise_law.words}, fresh for every gradient",
             scale=self.scale,
-            theorem=f"{kind[self.sampling]} (gradient.md)",
+            theorem=f"{mechanism} (gradient.md)",
             facts=(
-                Fact("Rows of a step", rows[self.sampling]),
+                Fact("Rows of a step", rows),
                 *rate,
                 Fact("Gradient of a row, at most", self.clip),
             ),
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:
-        return (why.SUM,)
+        return (WHY_SUM,)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """The sums at the released points ``at``, shape (parts * p,), plus noise."""
@@ -152,18 +155,17 @@ class Gradient(Release):
         points = finite(at).reshape(self.parts, rows.size)  # proof: finite
         total = np.zeros((self.parts, rows.size))
         first = 0
-        for block, chosen in self._sampled(rows, noise):
-            count = len(block.y)
+        for chunk in self._sampled(rows, noise):
+            count = len(chunk.y)
             for part in range(self.parts):
-                place = (first + np.arange(count)) % self.parts == part if self.parts > 1 else chosen
-                total[part] += self._sum(block, place, points[part])
+                place = (first + np.arange(count)) % self.parts == part
+                dealt = chosen_rows(chunk, place) if self.parts > 1 else chunk
+                total[part] += self._sum(dealt, points[part])
             first += count
-        return add_normal(
-            total.ravel(), scale=self.scale, sensitivity=self.clip, noise=noise
-        )  # proof: lattice
+        return self.noise_law.add(total.ravel(), self.clip, noise)  # proof: lattice
 
-    def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[tuple[RowChunk, BoolVector | None]]:
-        """Blocks, each with a mask of the rows in the sample, or None for all of them."""
+    def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[RowChunk]:
+        """The rows of the sample, chunk by chunk."""
         chosen: BoolVector | None = None
         if self.sampling == "fixed":
             count = rows.row_count()
@@ -171,29 +173,19 @@ class Gradient(Release):
             size = min(count, math.floor(self.rate * count * (1.0 + _ROUNDING)))
             chosen[noise.subset(count, size)] = True  # proof: subset
         first = 0
-        for block in rows.chunks():
-            count = len(block.y)
+        for chunk in rows.chunks():
+            count = len(chunk.y)
             if self.sampling == "poisson":
-                yield block, noise.chances(count, self.rate)  # proof: poisson
+                yield chosen_rows(chunk, noise.chances(count, self.rate))  # proof: poisson
             else:
-                yield block, None if chosen is None else chosen[first : first + count]
+                yield chunk if chosen is None else chosen_rows(chunk, chosen[first : first + count])
             first += count
 
-    def _sum(self, block: RowChunk, chosen: BoolVector | None, at: FloatVector) -> FloatVector:
-        """Over the chosen rows of a block, in double precision."""
-        X, y, offset = block.X, block.y, block.offset
-        if chosen is not None:
-            X, y = X[:, chosen], y[chosen]
-            offset = None if offset is None else offset[chosen]
+    def _sum(self, block: RowChunk, at: FloatVector) -> FloatVector:
+        """Over the rows of a chunk, in double precision."""
         total = np.zeros(len(at))
-        width = max(64, _ENTRIES // len(at))
-        for first in range(0, len(y), width):
-            part = slice(first, first + width)
-            wide = X[:, part].astype(np.float64)
-            eta = predictor(at, wide)  # proof: elementwise
-            if offset is not None:
-                eta += offset[part]
-            slope = self.family.slope(eta, y[part])
+        for wide, eta, y in widened(block, at):  # proof: elementwise
+            slope = self.family.slope(eta, y)
             norm = np.sqrt(np.einsum("ij,ij->j", wide, wide))
             most = self.clip / np.maximum(norm, self.clip * 2.0**-40)
             total += wide @ np.clip(slope, -most, most)  # proof: clip

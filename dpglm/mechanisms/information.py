@@ -9,35 +9,30 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpglm.glm.families import Family
-from dpglm.mechanisms import why
-from dpglm.mechanisms.audit_statistics import noise_log_ratio, one_piece, outer_products
 from dpglm.mechanisms.base import (
     CHOSEN,
+    FAR,
     IDEAL_NOISE,
     SUMS,
-    Release,
+    NoisyRelease,
     Rows,
     WorstCase,
     require_bounded_slopes,
     require_positive,
 )
-from dpglm.mechanisms.noise.lattice import add_normal, grid_step
+from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.row_views import finite, predictor
+from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import Event, GaussianEvent, PureEvent
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
-
-# Rows widened to float64 at a time: their working copy stays in cache.
-_ENTRIES = 2**18
-_FAR = 1e3
 
 
 @dataclass(frozen=True, eq=False)
-class Information(Release):
+class Information(NoisyRelease):
     r"""A sum of weighted products of rows, with symmetric noise, on the span of declared rows.
 
     Releases :math:`\Pi(\sum_i w_i x_i x_i') + E`, shape (p, p) flattened, with w_i the curvature of the loss
@@ -73,19 +68,18 @@ class Information(Release):
     span: Span
     what: Literal["curvature", "score"] = "curvature"
 
-    name: ClassVar[str] = "curvature"
+    name: ClassVar[str] = "information matrix"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
     turns: ClassVar[bool] = True
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
 
     def __post_init__(self) -> None:
         require_bounded_slopes(self.family, "an information matrix")
         require_positive(self, "scale")
-        if self.law == "gaussian":
-            grid_step(self.scale, self.weight_max, self.span.size * (self.span.size + 1) // 2)
+        self.noise_law.require_grid(self.weight_max, self.span.size * (self.span.size + 1) // 2)
+
+    @property
+    def noise_law(self) -> NoiseLaw:
+        return NoiseLaw(self.law, self.scale, self.span.dimension)
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the sum in Frobenius norm; one row has norm at most 1, and so has x x'."""
@@ -97,35 +91,31 @@ class Information(Release):
         """The largest weight of a row."""
         curvature_max = self.family.curvature_max
         assert curvature_max is not None, "checked on construction"
-        return curvature_max if self.what == "curvature" else 1.0
+        return 1.0 if self.what == "score" else curvature_max
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        price = self.sensitivity(relation) / self.scale
-        label = "curvature" if self.what == "curvature" else "score covariance"
-        if self.law == "gaussian":
-            return ((label, GaussianEvent(price)),)  # proof: gaussian
-        return ((label, PureEvent(price)),)  # proof: gamma
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of a diagonal entry of the noise, before it is projected."""
-        return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(self.span.dimension + 1.0))
+        label = "score covariance" if self.what == "score" else self.name
+        return ((label, self.noise_law.event(self.sensitivity(relation))),)  # proof: law
 
     def describe(self, relation: Relation) -> ReleaseDescription:
-        weight = "curvature" if self.what == "curvature" else "squared slope"
+        weight = "squared slope" if self.what == "score" else "curvature"
         noise = "Gaussian" if self.law == "gaussian" else "of density proportional to exp(-|E| / scale)"
-        mechanism = "Gaussian" if self.law == "gaussian" else "K-norm"
         return ReleaseDescription(
-            name="information matrix",
+            name=self.name,
             released=f"the sum of {weight} times x x' at that point",
             sensitivity=self.sensitivity(relation),
             noise=f"symmetric, {noise}, of one scale in Frobenius norm",
             scale=self.scale,
-            theorem=f"{mechanism} mechanism on the information matrix (information.md)",
+            theorem=f"{self.noise_law.mechanism} on the information matrix (information.md)",
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:
-        return (why.INFORMATION,)
+        return (
+            "The information matrix is a second release, taken at the point that was released already. "
+            "One row adds the outer product of a row of bounded norm, times a weight that the loss bounds, "
+            "so that its Frobenius norm is bounded too; symmetric noise, equally strong in every direction "
+            "of that norm, hides it. The two releases compose.",
+        )
 
     def log_ratio(
         self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
@@ -142,7 +132,7 @@ class Information(Release):
             if self.what == "score":
                 weights = self.family.slope(eta, rows.y) ** 2
             noises.append(answers - weights @ outer_products(X).T)
-        return noise_log_ratio(noises[0], noises[1], self.law, self.scale)
+        return self.noise_law.log_ratio(noises[0], noises[1])
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """The sum at the released point ``at``, projected, plus noise on the span; shape (p * p,)."""
@@ -150,36 +140,28 @@ class Information(Release):
         assert rows.size == self.span.size == len(at), "rows, point and span have the same columns"
         total = self._sum(rows, finite(at))  # proof: finite
         if self.law == "gaussian":
-            flat = add_normal(
-                to_coordinates(total), scale=self.scale, sensitivity=self.weight_max, noise=noise
-            )  # proof: lattice
+            flat = self.noise_law.add(to_coordinates(total), self.weight_max, noise)  # proof: lattice
             found = self.span.project(from_coordinates(flat, rows.size))  # proof: projection
         else:
             found = self.span.project(total) + self._noise(noise)
         return np.asarray(found.ravel(), dtype=np.float64)
 
     def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
-        """The weighted sum, in double precision, in one read: within blocks first, then over blocks."""
-        width = max(64, _ENTRIES // rows.size)
+        """The weighted sum, in double precision, in one read: within chunks first, then over chunks."""
         total = np.zeros((rows.size, rows.size))
-        for block in rows.chunks():
+        for chunk in rows.chunks():
             inside = np.zeros((rows.size, rows.size))
-            for first in range(0, len(block.y), width):
-                part = slice(first, first + width)
-                wide = block.X[:, part].astype(np.float64)
-                eta = predictor(at, wide)  # proof: elementwise
-                if block.offset is not None:
-                    eta += block.offset[part]
-                wide *= np.sqrt(self._weights(eta, block.y[part]))  # proof: weight
+            for wide, eta, y in widened(chunk, at):  # proof: elementwise
+                wide *= np.sqrt(self._weights(eta, y))  # proof: weight
                 inside += wide @ wide.T
             total += inside
         return total
 
     def _weights(self, eta: FloatVector, y: FloatVector) -> FloatVector:
-        if self.what == "curvature":
-            weights = self.family.curvature(eta, y)
-        else:
+        if self.what == "score":
             weights = np.square(self.family.slope(eta, y))
+        else:
+            weights = self.family.curvature(eta, y)
         return np.minimum(weights, self.weight_max)
 
     def _noise(self, noise: NoiseSource) -> FloatMatrix:
@@ -197,12 +179,12 @@ class Information(Release):
         In a single column there is no right angle: the second row has no weight, half the price is used.
         """
         axes = np.eye(size, min(size, 2), dtype=np.float32)
-        offset, y = np.array([0.0 if self.what == "curvature" else -_FAR]), np.array([1.0])
-        none = np.array([_FAR])
+        offset, y = np.array([-FAR if self.what == "score" else 0.0]), np.array([1.0])
+        none = np.array([FAR])
         if self.family.response_kind == "count":  # a mean at the bound, or beyond it, with a response of 0
-            at_bound = math.log(float(self.family.mean(np.array([_FAR]))[0]))
-            offset = np.array([at_bound if self.what == "curvature" else _FAR])
-            y, none = np.array([0.0]), np.array([_FAR if self.what == "curvature" else -_FAR])
+            at_bound = math.log(float(self.family.mean(np.array([FAR]))[0]))
+            offset = np.array([FAR if self.what == "score" else at_bound])
+            y, none = np.array([0.0]), np.array([-FAR if self.what == "score" else FAR])
         first = ArrayChunk(axes[:, :1], y, offset)
         second = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), np.zeros(0))
         direction = np.zeros((size, size))

@@ -8,25 +8,24 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.mechanisms import why
 from dpglm.mechanisms.base import (
     CHOSEN,
     IDEAL_NOISE,
-    LAWS,
     SUMS,
-    Release,
+    WHY_SUM,
+    NoisyRelease,
     Rows,
     WorstCase,
     release_error,
     require_positive,
 )
-from dpglm.mechanisms.noise.lattice import add_normal, grid_step
+from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event, GaussianEvent, PureEvent
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -61,7 +60,7 @@ class MomentSums:
 
 
 @dataclass(frozen=True, eq=False)
-class SecondMoments(Release):
+class SecondMoments(NoisyRelease):
     r"""X'X, X'y, y'y and the number of usable rows, with noise of one scale in public weights.
 
     With rows x of norm at most 1 and coded responses y in [-1, 1], a row adds
@@ -109,14 +108,9 @@ class SecondMoments(Release):
     name: ClassVar[str] = "second moments"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.premises if self.law == "gamma" else (CHOSEN, SUMS)
-
     def __post_init__(self) -> None:
         require_positive(self, "scale", "gram_weight", "cross_weight", "square_weight", "count_weight")
-        if self.law == "gaussian":
-            grid_step(self.scale, self._least_sensitivity, self.size * (self.size + 3) // 2 + 2)
+        self.noise_law.require_grid(self._least_sensitivity, self.size * (self.size + 3) // 2 + 2)
         if self.square_weight > self.cross_weight or self.count_weight > self.gram_weight:  # proof: weights
             raise release_error(
                 "weights out of order", "square_weight <= cross_weight and count_weight <= gram_weight"
@@ -136,19 +130,16 @@ class SecondMoments(Release):
         return min(self.sensitivity("add-remove"), self.sensitivity("replace-one"))
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        price = self.sensitivity(relation) / self.scale
-        event: Event = GaussianEvent(price) if self.law == "gaussian" else PureEvent(price)  # proof: law
-        return ((self.name, event),)
+        return ((self.name, self.noise_law.event(self.sensitivity(relation))),)  # proof: law
 
     def describe(self, relation: Relation) -> ReleaseDescription:
-        mechanism = "Gaussian" if self.law == "gaussian" else "K-norm"
         return ReleaseDescription(
             name=self.name,
             released="X'X, X'y, y'y and the number of rows that can be used, once",
             sensitivity=self.sensitivity(relation),
-            noise=f"{LAWS[self.law]} on weighted moments",
+            noise=f"{self.noise_law.words} on weighted moments",
             scale=self.scale,
-            theorem=f"{mechanism} mechanism on second moments (moments.md)",
+            theorem=f"{self.noise_law.mechanism} on second moments (moments.md)",
             facts=(
                 Fact("Noise of X'X, standard deviation on the diagonal", self.gram_deviation),
                 Fact("Noise of X'y, standard deviation", self.cross_deviation),
@@ -156,7 +147,7 @@ class SecondMoments(Release):
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:
-        return (why.SUM,)
+        return (WHY_SUM,)
 
     @property
     def gram_deviation(self) -> float:
@@ -179,18 +170,15 @@ class SecondMoments(Release):
         return self.span.size
 
     @property
-    def deviation(self) -> float:
-        """Standard deviation of each coordinate of the noise on the sum of phi."""
-        return self.scale * (math.sqrt(self.dimension + 1.0) if self.law == "gamma" else 1.0)
+    def noise_law(self) -> NoiseLaw:
+        return NoiseLaw(self.law, self.scale, self.dimension)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Sum, perturb, project; shape (p (p + 1) / 2 + p + 2,), see :meth:`MomentSums.of`."""
         assert at is None, "moments are not evaluated at a point"
         exact = self._sums(rows)
         if self.law == "gaussian":
-            flat = add_normal(
-                self._weighted(exact), scale=self.scale, sensitivity=self._least_sensitivity, noise=noise
-            )  # proof: lattice
+            flat = self.noise_law.add(self._weighted(exact), self._least_sensitivity, noise)  # proof: lattice
             found = self._unweighted(flat)
             return replace(found, gram=self.span.project(found.gram)).packed()
         added = self._noise(noise)

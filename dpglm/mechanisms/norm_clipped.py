@@ -10,24 +10,25 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.audit_statistics import FAR, noise_log_ratio, one_piece
 from dpglm.mechanisms.base import (
     CERTIFICATE,
     CHOSEN,
+    FAR,
     IDEAL_NOISE,
     TAIL,
-    Release,
+    NoisyRelease,
     Rows,
     WorstCase,
     release_error,
 )
-from dpglm.mechanisms.noise.lattice import add_normal, grid_step
+from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.mechanisms.rows import one_piece
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event, GaussianEvent, PureEvent
+from dpglm.privacy.events import Event
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
 # Squared lengths are rounded down to multiples of this, so that their sum has no rounding error.
@@ -51,7 +52,7 @@ def length_sensitivity(relation: Relation) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class NormClippedMinimiser(Release):
+class NormClippedMinimiser(NoisyRelease):
     r"""A factor c from a noisy mean of squared row lengths, and a minimiser on the rows times c.
 
     The declared bounds keep |x| <= 1, but a typical row of many columns is much shorter, while the noise is
@@ -128,13 +129,14 @@ class NormClippedMinimiser(Release):
         told = count / (self.margin * factor) ** 2
         sums = [float(np.square(one_piece(table).X, dtype=np.float64).sum()) for table in (first, second)]
         scale = self.length_scale * (math.sqrt(2.0) if self.count_rows else 1.0)
-        law = self.minimiser.law
-        lengths = noise_log_ratio((told - sums[0])[:, None], (told - sums[1])[:, None], law, scale)
+        law = replace(self.noise_law, scale=scale)
+        lengths = law.log_ratio((told - sums[0])[:, None], (told - sums[1])[:, None])
         return lengths + self.minimiser.scaled_log_ratio(answers[:, 1:], first, second, factor)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.premises if self.minimiser.law == "gamma" else (CHOSEN, CERTIFICATE)
+    def noise_law(self) -> NoiseLaw:
+        """Of the sums that tell how long rows are."""
+        return NoiseLaw(self.minimiser.law, self.length_scale, 2 if self.count_rows else 1)
 
     def __post_init__(self) -> None:
         good = {
@@ -148,8 +150,7 @@ class NormClippedMinimiser(Release):
                     f"{name}={getattr(self, name)!r}",
                     "length_scale > 0, finite; margin from 1e-3 to 1e3; most from 1 to 1e6",
                 )
-        if self.minimiser.law == "gaussian":
-            grid_step(self.length_scale, length_sensitivity("add-remove"), 2)
+        self.noise_law.require_grid(length_sensitivity("add-remove"), 2)
         if self.minimiser.claimed_epsilon is not None:
             raise release_error(
                 f"a minimiser claimed at epsilon={self.minimiser.claimed_epsilon:g} after another release",
@@ -167,9 +168,7 @@ class NormClippedMinimiser(Release):
                 expected="count_rows=True",
                 remedy="Count the rows with noise, or use replace-one.",
             )
-        price = length_sensitivity(relation) / self.length_scale
-        law = self.minimiser.law
-        length: Event = GaussianEvent(price) if law == "gaussian" else PureEvent(price)  # proof: law
+        length = self.noise_law.event(length_sensitivity(relation))  # proof: law
         return ("row length", length), *self.minimiser.events(relation)  # proof: order
 
     def expected_factor(self, mean_square: float) -> float:
@@ -179,7 +178,8 @@ class NormClippedMinimiser(Release):
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Measure, stretch and shorten, minimise; shape (p + 1,): c, and coefficients of shortened rows."""
         assert at is None, "a minimiser is not evaluated at a point"
-        measured = self._hidden(self._sums(rows), noise)  # proof: fresh
+        least = length_sensitivity("add-remove")
+        measured = self.noise_law.add(self._sums(rows), least, noise)  # proof: fresh
         factor = self.factor(measured, 0 if self.count_rows else rows.row_count())  # proof: released
         shortened = NormClippedRows(rows, factor, self._weights)
         return np.concatenate([[factor], self.minimiser.run(shortened, None, noise)])
@@ -192,8 +192,7 @@ class NormClippedMinimiser(Release):
         dimension = len(measured)
         number = max(2.0 * float(measured[1]) if dimension == 2 else float(count), 1.0)
         mean = float(measured[0]) / number + (0.5 if dimension == 2 else 0.0)
-        spread = self.length_scale * (math.sqrt(dimension + 1.0) if self.minimiser.law == "gamma" else 1.0)
-        mean = max(mean, spread / number)
+        mean = max(mean, self.deviation / number)
         found = 1.0 / (self.margin * math.sqrt(mean)) if mean > 0.0 else 1.0  # no number says nothing
         return float(np.float32(min(max(1.0, found), self.most)))
 
@@ -216,12 +215,6 @@ class NormClippedMinimiser(Release):
         if not self.count_rows:
             return np.array([total])
         return np.array([total - 0.5 * number, 0.5 * number])  # proof: centred
-
-    def _hidden(self, sums: FloatVector, noise: NoiseSource) -> FloatVector:
-        if self.minimiser.law == "gaussian":
-            least = length_sensitivity("add-remove")
-            return add_normal(sums, scale=self.length_scale, sensitivity=least, noise=noise)
-        return sums + noise.gamma_norm(len(sums), rate=1.0 / self.length_scale)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """The minimiser's, beside short rows in pairs that cancel; a replaced row is short before stretching.

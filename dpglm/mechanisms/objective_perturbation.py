@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpglm.errors import MethodError
-from dpglm.glm.families import Family
-from dpglm.glm.penalties import Penalty
-from dpglm.mechanisms import why
-from dpglm.mechanisms.audit_statistics import perturbation_log_ratio, worst_case_rows
 from dpglm.mechanisms.base import (
     CERTIFICATE,
     CHOSEN,
-    LAWS,
     TAIL,
-    Release,
+    PenalisedMinimiser,
     Rows,
-    WorstCase,
     release_error,
-    require_bounded_slopes,
-    require_convex,
     require_positive,
     require_public_rows,
 )
 from dpglm.mechanisms.noise.lattice import add_laplace, add_normal, grid_step, laplace_price
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.row_views import WithinLeverage
-from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ChunkLoss
+from dpglm.mechanisms.rows import WithinLeverage, perturbation_log_ratio
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import (
@@ -48,7 +38,7 @@ from dpglm.privacy.events import (
     perturbed_profile,
 )
 from dpglm.privacy.joint_profile import is_gaussian_at
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import FloatMatrix, FloatVector
 
 _SLACK = 1e-3
 # What the ridge may pull with, in units of the tolerance: a double is off by 1/256 of that at most.
@@ -56,10 +46,50 @@ _DIGITS = 2.0**45
 # A centre may be this many tolerances long: rounding in the certificate grows with the point it is about.
 CENTRE = 1e7
 NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
+# Why the claim holds, for a reader of the report: the argument of the proof, and what each theorem adds.
+_WHY = (
+    "At the minimiser the gradient is zero, so each output belongs to exactly one noise vector b: outputs "
+    "and noise determine each other, and the density of the output is the density of b times a Jacobian.",
+    "For two neighbouring tables the same output needs two noise vectors. They differ by at most the "
+    "slope of one row’s loss (one row more or less) or of two rows (one exchanged), and every slope is at "
+    "most the row’s norm.",
+    "The Jacobians differ by one rank-one term, bounded by the loss’s curvature against the ridge: one "
+    "factor, not two.",
+)
+_WHY_BY_THEOREM = {
+    "A1": "With noise of density exp(-|b|/scale) the first ratio is at most exp(distance/scale). "
+    "With enough ridge the Jacobian’s factor is made up for by the slope’s distance from its bound, so "
+    "the sum is at most ε.",
+    "A2": "With Gaussian noise the log-ratio is bounded by that of two shifted Gaussians, point "
+    "by point, when the ridge is large against the noise variance: the release is as private as the "
+    "Gaussian mechanism.",
+    "A2 and A2'": "For any ridge the Jacobian costs at most log(1 + R²/(4 ridge)); the rest of the "
+    "log-ratio is that of two shifted Gaussians. The Gaussian privacy profile, shifted by that cost, "
+    "therefore bounds the release, and so does a numeric bound on the log-ratio: the smaller one counts.",
+    "A2' and B": "The other releases’ log-ratios decide how much of ε is left for this one. Where that is "
+    "enough for its ridge, its δ is that of the Gaussian mechanism; elsewhere the Jacobian costs at most "
+    "log(1 + R²/(4 ridge)). The average over the other log-ratios bounds the δ of all releases together.",
+    "B": "At the declared ε only outputs with a log-ratio above ε matter. With a ridge of at "
+    "least R²/ε (one row more or less) or 2R²/ε (one exchanged) these are outputs where the Jacobian "
+    "costs nothing, so δ is that of the Gaussian mechanism.",
+    "C": "The slope of a row stays in an interval as long as the row’s norm, and a convex function "
+    "of it is largest at an end: the log-ratio is that of two shifted Gaussians (or the distance over the "
+    "scale), plus at most log(1 + R²/ridge) for the Jacobian. The privacy profile, shifted by that cost, "
+    "bounds the release.",
+}
+_WHY_BY_TERM = (
+    "Each term has a ridge of its own here: R² over the ridge is then the sum over terms of the largest "
+    "squared norm over the ridge."
+)
+_WHY_RESIDUAL = (
+    "The solver stops at a certified residual, not at the exact minimum. Between neighbours the point it "
+    "stops at moves by at most twice the residual over the ridge more than the minimum does, and a "
+    "second, small noise hides that; its price is in the ledger."
+)
 
 
 @dataclass(frozen=True, eq=False)
-class PerturbedMinimiser(Release):
+class PerturbedMinimiser(PenalisedMinimiser):
     r"""The minimiser of a randomly perturbed objective, with noise that hides the solver's own error.
 
     With rows x_i of norm at most 1 it releases ``theta + residual noise``, theta minimising
@@ -72,28 +102,15 @@ class PerturbedMinimiser(Release):
     Parameters
     ----------
     family : Family
-        Keeps slopes of a row in an interval of length 1 that holds 0, and curvatures in [0, 1].
+        With curvatures in [0, 1], too.
     ridge : float or ndarray, shape (p,)
-        Public diagonal of P, > 0, sum units; a number for all coordinates alike.
-    law : {"gamma", "gaussian"}
-        ``b`` has density exp(-|b| / scale), or is N(0, scale^2 I).
+        Diagonal of P; a number for all coordinates alike.
     scale : float
-        Noise scale, sum units of the score.
-    tolerance : float
-        Certified Euclidean norm of the smallest subgradient at the solver's answer, sum units.
+        Noise scale of ``b``, sum units of the score.
     residual_noise_scale : float
         Scale of the noise that hides what the solver left over, added on a grid: the standard deviation of
         Gaussian noise where the claim composes and ``law`` is Gaussian, else the scale of independent
         Laplace noise.
-    penalty : Penalty
-        Convex, on the scaled coefficients gamma.
-    penalty_rows : float or None
-        Multiplies the penalty's strength, which is per row; None takes the table's own number of rows, which
-        is public under replace-one only.
-    mixing : ndarray, shape (p, p)
-        Public invertible map from scaled coefficients to coded ones.
-    penalised : ndarray of bool, shape (p,)
-        Which scaled coefficients the penalty sees.
     claimed_epsilon : float or None
         With Gaussian noise: the epsilon at which the release is claimed as (epsilon, delta) by itself. None
         claims what composes with Gaussian releases: Gaussian differential privacy where every ridge is at
@@ -113,16 +130,7 @@ class PerturbedMinimiser(Release):
     Theorems A1, A2, A2', A4, B and C in ``objective_perturbation.md`` beside this file.
     """
 
-    family: Family
-    ridge: float | FloatVector
-    law: Literal["gamma", "gaussian"]
-    scale: float
-    tolerance: float
     residual_noise_scale: float
-    penalty: Penalty
-    penalty_rows: float | None
-    mixing: FloatMatrix
-    penalised: BoolVector
     claimed_epsilon: float | None = None
     max_leverage: float | None = None
 
@@ -130,22 +138,15 @@ class PerturbedMinimiser(Release):
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
     turns: ClassVar[bool] = True
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return self.premises if self.law == "gamma" else (CHOSEN, CERTIFICATE)
-
     def __post_init__(self) -> None:
-        require_convex(self.penalty, "a perturbed objective")
-        require_bounded_slopes(self.family, "a perturbed objective")  # proof: slopes
+        self.require_bounds("a perturbed objective", curvature=True)  # proof: slopes
+        require_positive(self, "residual_noise_scale")
         if self.claimed_epsilon is not None and not self.family.logistic:
             raise release_error(
                 f"a claim at one epsilon for family {self.family.name!r}",
                 "a logistic loss, whose slope is at most 1 and whose curvature is a(1 - a)",
             )
-        require_positive(self, "scale", "tolerance", "residual_noise_scale")
         ridge = np.asarray(self.ridge, dtype=np.float64)
-        if ridge.ndim > 1 or ridge.size == 0 or not np.all((ridge > 0.0) & (ridge < math.inf)):
-            raise release_error("a ridge", "ridge > 0, finite, a number or a vector")
         # Rows may be declared a little shorter than 1; one number takes no advantage of that.
         least = 1.0 / float(ridge.max()) * (1.0 - (_SLACK if ridge.ndim else 0.0))
         if (self.max_leverage is None and ridge.ndim) or (
@@ -202,11 +203,6 @@ class PerturbedMinimiser(Release):
         """Diagonal of P, shape (p,)."""
         return np.broadcast_to(np.asarray(self.ridge, dtype=np.float64), (len(self.mixing),))
 
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of each coordinate of b."""
-        return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(len(self.mixing) + 1.0))
-
     def _theorem(self, relation: Relation) -> tuple[str, str]:
         """What is claimed, and the theorem of the proof that says so."""
         if self.law == "gamma":
@@ -228,7 +224,7 @@ class PerturbedMinimiser(Release):
             name=self.name,
             released="the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
             sensitivity=self.sensitivity(relation),
-            noise=LAWS[self.law],
+            noise=self.noise_law.words,
             scale=self.scale,
             theorem=f"objective perturbation, {claim} (Theorem{plural} {theorem}, objective_perturbation.md)",
             facts=(
@@ -239,8 +235,8 @@ class PerturbedMinimiser(Release):
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:
-        terms = (why.DIAGONAL,) if np.ndim(self.ridge) else ()
-        return (*why.COMMON, why.BY_THEOREM[self._theorem(relation)[1]], *terms, why.RESIDUAL)
+        terms = (_WHY_BY_TERM,) if np.ndim(self.ridge) else ()
+        return (*_WHY, _WHY_BY_THEOREM[self._theorem(relation)[1]], *terms, _WHY_RESIDUAL)
 
     def profile(self, epsilons: FloatVector, relation: Relation) -> FloatVector | None:
         if self.law == "gamma" or self.claimed_epsilon is None:
@@ -263,7 +259,7 @@ class PerturbedMinimiser(Release):
     ) -> FloatVector:
         """`log_ratio` on rows times ``factor``, clipped to norm 1."""
         tables = self._within_leverage(first), self._within_leverage(second)
-        return perturbation_log_ratio(self.family, self.ridges, self.law, self.scale, answers, tables, factor)
+        return perturbation_log_ratio(self.family, self.ridges, self.noise_law, answers, tables, factor)
 
     def _within_leverage(self, rows: Rows) -> Rows:
         if np.ndim(self.ridge) == 0:
@@ -312,22 +308,10 @@ class PerturbedMinimiser(Release):
 
         ``at`` is where the ridge pulls to, zero if None.
         """
-        tilt = self._draw(noise, rows.size)  # proof: fresh
+        tilt = self.noise_law.draw(noise)  # proof: fresh
         if at is not None:
             tilt = tilt - self._pull(at)  # proof: centre
-        rows = self._within_leverage(rows)
-        count = rows.row_count() if self.penalty_rows is None else self.penalty_rows
-        minimum = minimise(
-            ChunkLoss(rows.chunks, self.family, size=rows.size, row_count=rows.row_count()),
-            linear=tilt,
-            ridge=self.ridge,
-            mixing=self.mixing,
-            penalty=self.penalty.with_strength(self.penalty.weight * count),
-            penalised=self.penalised,
-            tolerance=self.tolerance,
-        )
-        # A point without its certificate never leaves: zeros take its place, in silence.
-        centre = minimum.theta if minimum.certified else np.zeros(rows.size)  # proof: certificate
+        centre = self.certified_minimum(self._within_leverage(rows), tilt)  # proof: certificate
         if self.law == "gaussian" and self.claimed_epsilon is None:
             return add_normal(centre, scale=self.residual_noise_scale, sensitivity=self.moved, noise=noise)
         return add_laplace(centre, scale=self.residual_noise_scale, noise=noise)
@@ -341,13 +325,3 @@ class PerturbedMinimiser(Release):
         """P times the centre, which is cut where rounding in it would be felt beside the tolerance."""
         most = _DIGITS * self.tolerance
         return np.clip(np.asarray(self.ridge) * at, -most, most)
-
-    def _draw(self, noise: NoiseSource, size: int) -> FloatVector:
-        if self.law == "gaussian":
-            return noise.normal(size, scale=self.scale)
-        return noise.gamma_norm(size, rate=1.0 / self.scale)
-
-    def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
-        first, second = worst_case_rows(self.family, relation, size)
-        return WorstCase(first, second, np.eye(size)[0])

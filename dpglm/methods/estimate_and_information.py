@@ -10,7 +10,7 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expectation import expected_information, expected_model
+from dpglm.inference.expectation import expected_information, expected_model, products_of_minimiser
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -69,7 +69,11 @@ def expected_signal(problem: Problem, privacy: Privacy) -> float:
     ridge, scales = calibrated_ridge(problem, privacy, information=True)
     score, information_scale = _deviations(scales, len(ridge), Span(term_columns))
     model = expected_model(
-        term_columns, curvature, ridge=ridge, score_scale=score, information_scale=information_scale
+        term_columns,
+        curvature,
+        products=products_of_minimiser(term_columns, curvature, ridge, score),
+        score_scale=score,
+        information_scale=information_scale,
     )
     signal = Contrasts(model, problem.geometry.user_from_coded).signal
     return float(np.median(signal[problem.geometry.penalised]))

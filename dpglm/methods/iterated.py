@@ -8,7 +8,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.coefficients import Scaling
 from dpglm.methods.base import Estimate, Problem
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.gdp import gdp_mu

@@ -11,17 +11,14 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.coefficients import coefficients
+from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.inference.expectation import ExpectedRows, expected_equations
-from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.prior_scales import fitted_scales, interval_model
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.expectation import ExpectedRows, expected_model
+from dpglm.inference.linear_model import LinearModel, fitted_scales, interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.gdp import gdp_mu
@@ -138,13 +135,14 @@ class Moments(Method):
         size = [
             np.full(1, mean / term.table[0, 0]) if term.kind == "intercept" else term.prior for term in terms
         ]
-        return expected_equations(
+        return expected_model(
             terms,
             rows.information,
             products=np.diag(np.concatenate(size) ** 2),
             score_scale=release.deviation / release.cross_weight,
             information_scale=release.deviation / release.gram_weight,
             dispersion=rows.dispersion,
+            third_derivative_bound=problem.family.third_derivative_bound,
         )
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:

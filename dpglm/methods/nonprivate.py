@@ -10,8 +10,8 @@ import numpy as np
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.path import ExactPath
-from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
 from dpglm.privacy.budget import Privacy

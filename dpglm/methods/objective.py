@@ -11,27 +11,34 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l1 import L1
-from dpglm.glm.penalties.l2 import NoPenalty
-from dpglm.inference.coefficients import coefficients
+from dpglm.glm.penalties.elastic_net import L1, NoPenalty
+from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_model, noise_of_minimiser
-from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.prior_scales import interval_model
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.expectation import (
+    EstimateNoise,
+    ExpectedRows,
+    expected_model,
+    noise_of_minimiser,
+    products_of_minimiser,
+)
+from dpglm.inference.linear_model import LinearModel, interval_model
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.estimate_and_information import (
     calibrated_ridge,
     information_release,
     released_by,
     releases_information,
 )
-from dpglm.methods.norm_scaling import norm_scaled_minimiser, scales_norms
-from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
+from dpglm.methods.perturbed_objective import (
+    RESIDUAL_SHARE,
+    gdp_ridge,
+    norm_scaled_minimiser,
+    perturbed_objective,
+    scales_norms,
+)
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.privacy.description import MethodDescription
@@ -178,11 +185,14 @@ class Objective(Method):
             return noise_of_minimiser(
                 rows.information, minimiser.ridges, minimiser.deviation, rows.dispersion
             )
+        terms, deviation = problem.geometry.term_columns, minimiser.deviation
         return expected_model(
-            problem.geometry.term_columns,
+            terms,
             rows.information,
-            ridge=minimiser.ridges,
-            score_scale=minimiser.deviation,
+            products=products_of_minimiser(
+                terms, rows.information, minimiser.ridges, deviation, rows.dispersion
+            ),
+            score_scale=deviation,
             information_scale=information[0].deviation,
             dispersion=rows.dispersion,
             third_derivative_bound=problem.family.third_derivative_bound,

@@ -11,11 +11,10 @@ from scipy.special import expit
 
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import estimate, gaussian_total, require_budget, require_positive
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription

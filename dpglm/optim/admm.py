@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dpglm.glm.families.gaussian import Gaussian
 from dpglm.glm.penalties.base import Penalty
-from dpglm.glm.penalties.l2 import L2
+from dpglm.glm.penalties.elastic_net import L2
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ChunkLoss
 from dpglm.optim.stationary import PenalisedLoss, Stationary
@@ -134,19 +134,18 @@ class _Loop:
     tolerance: float
     # Cholesky factor of a second derivative plus c on the penalised coordinates.
     factor: FloatMatrix | None = None
-    best: FloatVector = field(default_factory=lambda: np.zeros(0))
-    least: float = float(np.inf)
 
     def run(self, w: FloatVector, limit: int) -> Stationary:
         mask, c = self.problem.penalised, self.c
+        self.best, self.least = w, float(np.inf)
         smooth = self.problem.smooth
         gradient = smooth.measure(w).gradient
         multiplier = gradient[mask]
         target, signs = w.copy(), np.full(int(mask.sum()), np.nan)
-        same, patience, restarts, iteration = 0, _PATIENCE, 0, 0
+        same, patience, restarts = 0, _PATIENCE, 0
         self._judge(w, gradient)
         saddle, escapes = None, 0
-        while iteration < limit:
+        for _ in range(limit):
             if self.least <= self.tolerance:
                 away = self.problem.away(self.best) if escapes < _ESCAPES else None
                 if away is None:
@@ -154,7 +153,6 @@ class _Loop:
                 saddle, escapes, same = (self.best, self.least), escapes + 1, 0
                 w, gradient = away, smooth.measure(away).gradient
                 multiplier, self.least = gradient[mask], float(np.inf)
-            iteration += 1
             z = self.problem.penalty.prox(w[mask] - multiplier / c, 1.0 / c)
             before = w[mask]
             target[mask] = z + multiplier / c
@@ -167,26 +165,25 @@ class _Loop:
             joined[mask] = z
             if same >= patience:
                 same = 0
-                found = self.problem.on_support(joined, tolerance=0.1 * self.tolerance)
-                patience = min(2 * patience, 50) if found is None or restarts >= _RESTARTS else _PATIENCE
-                if found is not None:
-                    slope = smooth.measure(found).gradient
-                    self._judge(found, slope)
+                polished = self.problem.on_support(joined, tolerance=0.1 * self.tolerance)
+                patience = min(2 * patience, 50) if polished is None or restarts >= _RESTARTS else _PATIENCE
+                if polished is not None:
+                    slope = smooth.measure(polished).gradient
+                    self._judge(polished, slope)
                     if restarts < _RESTARTS:
                         # Rescaled steps: from here the prox lets in what Newton's method could not.
-                        w, gradient, multiplier, restarts = found, slope, slope[mask], restarts + 1
+                        w, gradient, multiplier, restarts = polished, slope, slope[mask], restarts + 1
             elif c * float(np.linalg.norm(z - before)) <= 0.5 * self.tolerance:
                 self._judge(joined, smooth.measure(joined).gradient)
         if saddle is not None and self.least > self.tolerance:
             self.best, self.least = saddle
         theta = self.problem.mixing @ self.best
-        certified = self.least <= self.tolerance
-        return Stationary(self.best + 0.0, theta, self.least, certified, c)
+        return Stationary(self.best + 0.0, theta, self.least, self.least <= self.tolerance)
 
     def _judge(self, gamma: FloatVector, gradient: FloatVector) -> None:
         """Keep the point if it is the nearest to stationary so far."""
         residual = self.problem.residual(gamma, gradient, self.c)
-        if residual < self.least or self.best.size != gamma.size:
+        if residual < self.least:
             self.best, self.least = gamma, residual
 
     def _w_step(
@@ -215,12 +212,9 @@ class _Loop:
             else:
                 self._factorise(w, weights)
                 fresh = True
-        pull: FloatVector = np.asarray(
-            np.linalg.solve(self.problem.mixing.T, -weights * target), dtype=np.float64
-        )
-        found = minimise(
+        minimum = minimise(
             self.problem.loss,
-            linear=pull,
+            linear=np.asarray(np.linalg.solve(self.problem.mixing.T, -weights * target), dtype=np.float64),
             ridge=self.problem.ridge,
             mixing=self.problem.mixing,
             penalty=L2(self.c),
@@ -229,7 +223,7 @@ class _Loop:
             start=w,
         )
         self.factor = None
-        return found.gamma, smooth.measure(found.gamma).gradient
+        return minimum.gamma, smooth.measure(minimum.gamma).gradient
 
     def _factorise(self, w: FloatVector, weights: FloatVector) -> None:
         hessian = self.problem.smooth.expand(w)[1]

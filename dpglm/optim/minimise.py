@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.newton import damped_newton, lbfgs, quasi_newton
-from dpglm.optim.objective import Effort, Objective, Penalised, Point, RowLoss, Shape, Smooth, WeightedL1
+from dpglm.optim.objective import Effort, Objective, Point, damped_newton, quasi_newton
+from dpglm.optim.quadratic_solvers import Penalised, Shape, Smooth, WeightedL1
+from dpglm.optim.rows import ChunkLoss
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # Rows a coefficient above which a part of the rows makes a good start, and rows a coefficient in that part.
@@ -19,6 +20,10 @@ _MANY_ROWS, _START_ROWS = 200, 50
 _SPARSE_SIZE, _DENSE_SIZE = 300, 2000
 # Coefficients that enter a working set at once, at least.
 _ENTERING = 50
+# Limited-memory BFGS: most gradients, pairs kept, trials of a line search; and the shares of the first slope
+# along the line between which a slope is accepted (Wolfe's curvature condition).
+_LBFGS_PASSES, _MEMORY, _LINE_TRIALS = 500, 20, 30
+_LEAST_SLOPE, _MOST_SLOPE = -0.9, 0.1
 
 
 class Minimum(NamedTuple):
@@ -49,7 +54,7 @@ class Minimum(NamedTuple):
 
 
 def minimise(
-    loss: RowLoss,
+    loss: ChunkLoss,
     *,
     linear: FloatVector,
     ridge: float | FloatVector,
@@ -67,7 +72,7 @@ def minimise(
 
     Parameters
     ----------
-    loss : RowLoss
+    loss : ChunkLoss
         Smooth convex sum over rows, of p coefficients: a `ChunkLoss`.
     linear : ndarray, shape (p,)
         Acts on ``theta``: a linear perturbation of the objective.
@@ -131,7 +136,7 @@ def minimise(
 
 
 def _objective(
-    loss: RowLoss,
+    loss: ChunkLoss,
     linear: FloatVector,
     ridge: FloatVector,
     mixing: FloatMatrix | None,
@@ -161,11 +166,11 @@ def _objective(
 
 def _solve(objective: Objective, start: FloatVector | None, tolerance: float) -> Point:
     """The certified point, by the cheapest way that ends."""
-    zero = np.zeros(objective.size)
+    first = np.zeros(objective.size) if start is None else start
     if isinstance(objective.shape, WeightedL1) and objective.size > _SPARSE_SIZE:
-        point = _working_set(objective, objective.shape.weights, zero if start is None else start, tolerance)
+        point = _working_set(objective, objective.shape.weights, first, tolerance)
     elif isinstance(objective.shape, Smooth) and objective.size > _DENSE_SIZE:
-        point = lbfgs(objective, zero if start is None else start, tolerance=tolerance)
+        point = _lbfgs(objective, first, tolerance)
     else:
         point = _dense(objective, start, tolerance)
     for compensated in (False, True):
@@ -200,10 +205,7 @@ def _dense(objective: Objective, start: FloatVector | None, tolerance: float) ->
 
 
 def _working_set(objective: Objective, weights: FloatVector, x: FloatVector, tolerance: float) -> Point:
-    """Minimise with an L1 term over the few coordinates in use, let others enter, repeat.
-
-    The point of least residual, measured on all coordinates.
-    """
+    """The point of least residual with an L1 term: minimise over coordinates in use, let others enter."""
     point = best = objective.measure(x)
     used = (weights == 0.0) | (x != 0.0)
     while best.residual > tolerance:
@@ -244,3 +246,70 @@ def _restricted(objective: Objective, weights: FloatVector, places: IntVector) -
         to_theta=None,
         stretch=1.0,
     )
+
+
+def _lbfgs(objective: Objective, x: FloatVector, tolerance: float) -> Point:
+    """The point of least residual by limited-memory BFGS, which needs gradients alone, not the loss.
+
+    Nocedal and Wright (2006), "Numerical Optimization", algorithms 7.4 and 7.5.
+    """
+    point = best = objective.measure(x)
+    pairs: list[tuple[FloatVector, FloatVector, float]] = []
+    last = objective.effort.passes + _LBFGS_PASSES
+    while best.residual > tolerance and objective.effort.passes < last:
+        moved = _line_search(objective, point, _direction(point.gradient, pairs), last)
+        if moved is None:
+            if not pairs:
+                break
+            pairs = []
+            continue
+        step, change = moved.x - point.x, moved.gradient - point.gradient
+        product = float(step @ change)
+        if product > 1e-12 * float(change @ change) and math.isfinite(product):
+            pairs = [*pairs[1 - _MEMORY :], (step, change, product)]
+        point = moved
+        if point.residual < best.residual:
+            best = point
+    return best
+
+
+def _direction(gradient: FloatVector, pairs: list[tuple[FloatVector, FloatVector, float]]) -> FloatVector:
+    """Minus the inverse metric of the pairs times the gradient, by the two loops."""
+    left = gradient.copy()
+    shares: list[float] = []
+    for step, change, product in reversed(pairs):
+        shares.append(float(step @ left) / product)
+        left -= shares[-1] * change
+    if pairs:
+        _, change, product = pairs[-1]
+        left *= product / float(change @ change)
+    for (step, change, product), share in zip(pairs, reversed(shares), strict=True):
+        left += step * (share - float(change @ left) / product)
+    return -left
+
+
+def _line_search(objective: Objective, point: Point, direction: FloatVector, last: int) -> Point | None:
+    """A point along the line where its slope has nearly vanished."""
+    first = float(point.gradient @ direction)
+    if not first < 0.0:
+        return None
+    low, high, length = 0.0, math.inf, 1.0
+    for _ in range(_LINE_TRIALS):
+        if objective.effort.passes >= last:
+            break
+        trial = objective.measure(point.x + length * direction)
+        share = float(trial.gradient @ direction) / -first
+        if _LEAST_SLOPE <= share <= _MOST_SLOPE or trial.residual <= 0.1 * point.residual:
+            return trial
+        if share < _LEAST_SLOPE:
+            low = length
+        else:
+            high = length
+        # The slope is -1 at zero and ``share`` here: aim at where a straight line through both vanishes.
+        aim = length / (1.0 + share) if math.isfinite(share) and share > -1.0 else math.inf
+        if math.isinf(high):
+            length = min(max(aim, 2.0 * length), 10.0 * length)
+        else:
+            margin = 0.1 * (high - low)
+            length = min(max(aim, low + margin), high - margin)
+    return None

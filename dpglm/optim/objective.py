@@ -1,124 +1,29 @@
-"""Convex objectives: a smooth loss over rows plus a part that need not be smooth, and certified points."""
+"""Convex objectives with certified points, and their minimisers by Newton's method and BFGS."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple
 
 import numpy as np
 
-from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.active_set import minimise_with_l1, solve
-from dpglm.optim.quadratic_admm import minimise_with_prox
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
+from dpglm.optim.quadratic_solvers import Model, Shape
+from dpglm.optim.rows import ChunkLoss
+from dpglm.typing import FloatMatrix, FloatVector
 
-
-class RowLoss(Protocol):
-    """A smooth convex loss summed over rows: all that optimisation needs to know of data."""
-
-    @property
-    def size(self) -> int:
-        """Number of coefficients p."""
-
-    @property
-    def row_count(self) -> int:
-        """Number of rows."""
-
-    def gradient(self, theta: FloatVector, *, compensated: bool = False) -> FloatVector:
-        """Float64 gradient, shape (p,); ``compensated`` with less rounding."""
-
-    def gradient_and_hessian(
-        self, theta: FloatVector, *, variables: IntVector | None = None, precise: bool = False
-    ) -> tuple[FloatVector, FloatMatrix]:
-        """Gradient, and second derivative in ``variables``; six digits are enough unless ``precise``."""
-
-    def thinned(self, step: int) -> Self:
-        """Every ``step``-th row, weighted by ``step``."""
-
-
-class Model(NamedTuple):
-    """The quadratic ``gradient.(z - x) + (z - x).hessian.(z - x) / 2`` of a smooth part around ``x``."""
-
-    hessian: FloatMatrix
-    gradient: FloatVector
-    x: FloatVector
-
-
-class Shape(Protocol):
-    """The convex part of an objective that need not be smooth."""
-
-    def value(self, x: FloatVector) -> float:
-        """Its value."""
-
-    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
-        """A subgradient at ``x`` that offsets ``gradient`` well, ``known`` or better; None: not known."""
-
-    def minimise_model(
-        self, model: Model, pull: FloatVector | None, accuracy: float
-    ) -> tuple[FloatVector, FloatVector | None]:
-        """Minimiser of a quadratic model plus this part, and a subgradient there where it is known.
-
-        ``accuracy`` is the norm of the model's subgradient that suffices where it is not found exactly.
-        """
-
-
-class Smooth:
-    """Nothing non-smooth."""
-
-    def value(self, x: FloatVector) -> float:
-        return 0.0
-
-    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
-        return np.zeros_like(x)
-
-    def minimise_model(
-        self, model: Model, pull: FloatVector | None, accuracy: float
-    ) -> tuple[FloatVector, FloatVector | None]:
-        return model.x - solve(model.hessian, model.gradient), None
-
-
-class WeightedL1:
-    """``sum_j weights_j |x_j|``, weights >= 0 of shape (m,)."""
-
-    def __init__(self, weights: FloatVector) -> None:
-        self.weights = weights
-
-    def value(self, x: FloatVector) -> float:
-        return float(self.weights @ np.abs(x))
-
-    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
-        at_zero = np.clip(-gradient, -self.weights, self.weights)
-        return np.where(x == 0.0, at_zero, self.weights * np.sign(x))
-
-    def minimise_model(
-        self, model: Model, pull: FloatVector | None, accuracy: float
-    ) -> tuple[FloatVector, FloatVector | None]:
-        return minimise_with_l1(*model, self.weights), None
-
-
-class Penalised:
-    """Any convex penalty on the coordinates of a mask."""
-
-    def __init__(self, penalty: Penalty, mask: BoolVector) -> None:
-        self.penalty, self.mask = penalty, mask
-
-    def value(self, x: FloatVector) -> float:
-        return self.penalty.value(x[self.mask])
-
-    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
-        return known
-
-    def minimise_model(
-        self, model: Model, pull: FloatVector | None, accuracy: float
-    ) -> tuple[FloatVector, FloatVector | None]:
-        return minimise_with_prox(*model, self._prox, pull=pull, accuracy=accuracy)
-
-    def _prox(self, v: FloatVector, step: float) -> FloatVector:
-        mapped = v.copy()
-        mapped[self.mask] = self.penalty.prox(v[self.mask], step)
-        return mapped
+# Most damped Newton steps, and trials of each.
+_STEPS, _TRIALS = 200, 40
+# Steps in a row without a better residual after which rounding has the last word.
+_PATIENCE = 30
+# A step this many times longer than the point itself tells that the model sees no curvature on its way.
+_FAR = 1e3
+# A step that had to be shortened below this share does so too.
+_SHORT = 0.05
+_GROWTH = 4.0
+# Gradients after which quasi-Newton steps are given up for Newton's.
+_QUASI_STEPS = 15
 
 
 class Effort:
@@ -157,7 +62,7 @@ class Objective:
     longer by a factor of at most ``stretch``. ``compensated`` asks for gradients with less rounding.
     """
 
-    loss: RowLoss
+    loss: ChunkLoss
     linear: FloatVector
     ridge: FloatVector
     mixing: FloatMatrix | None
@@ -190,8 +95,7 @@ class Objective:
         if self.mixing is not None and self.mixing.shape[1] < self.mixing.shape[0]:
             used = np.flatnonzero(self.mixing.any(axis=1))
         rows, hessian = self.loss.gradient_and_hessian(theta, variables=used, precise=precise)
-        ridge = self.ridge if used is None else self.ridge[used]
-        hessian = _added(hessian, ridge)
+        hessian = _added(hessian, self.ridge if used is None else self.ridge[used])
         if self.mixing is not None:
             mixing = self.mixing if used is None else self.mixing[used]
             hessian = mixing.T @ hessian @ mixing
@@ -226,3 +130,155 @@ def _added(matrix: FloatMatrix, quadratic: FloatMatrix | FloatVector) -> FloatMa
     total = matrix.copy()
     total[np.diag_indices_from(total)] += quadratic
     return total
+
+
+def damped_newton(
+    objective: Objective,
+    x: FloatVector,
+    *,
+    tolerance: float,
+    decrement: float = 0.0,
+    precise: bool = True,
+) -> Point:
+    """Minimise by Newton steps, each shortened until it is safe.
+
+    A step of length t along d is safe if the residual falls below half of the least seen so far, which
+    happens finitely often, or if ``t * gradient(x + t d).d + P(x + t d) - P(x) <= 0``: for a convex loss the
+    left side bounds the change of the objective, so that it decreases, without ever computing the loss.
+    As t is never less than a tenth of what suffices, the usual line-search argument applies and the sequence
+    converges whatever the data, if the objective is strongly convex.
+
+    Losses such as a hinge have no curvature but near its corner. A model that sees none would send its
+    minimiser far away in some directions, and the short step that is safe would do nothing in the others:
+    the model is then damped by ``|score| / radius``, with a radius that whole steps enlarge. And where two
+    steps in a row had to be shortened a corner may lie ahead: the model takes its curvature from beyond it.
+
+    Returns the point of least residual, above ``tolerance`` only if rounding allows no better. It stops also
+    when a whole step promises to gain no more than half of ``decrement``: for rough answers, after that step.
+    ``precise`` asks for second derivatives in float64.
+    """
+    point, hessian = objective.expand(x, precise=precise)
+    best, waited = point, 0
+    radius, shortened = math.inf, 0
+    for _ in range(_STEPS):
+        if best.residual <= tolerance or waited >= _PATIENCE * (1 if radius == math.inf else 3):
+            break
+        goal = math.inf if not math.isfinite(best.residual) else best.residual
+        target, pull = _target(objective, point, hessian, tolerance, radius)
+        if radius == math.inf and _far(target, point.x):
+            radius = 1.0 + float(np.linalg.norm(point.x))
+            target, pull = _target(objective, point, hessian, tolerance, radius)
+        direction = target - point.x
+        if decrement > 0.0 and float(direction @ hessian @ direction) <= decrement:
+            best = Point(target, point.theta, point.gradient, pull, math.inf)
+            break
+        moved, length, beyond = _step(objective, point, direction, target, pull, goal)
+        if moved is None:
+            break
+        shortened = shortened + 1 if length < 1.0 else 0
+        if length < _SHORT:
+            radius = length * float(np.linalg.norm(direction))
+        elif length == 1.0:
+            radius *= _GROWTH
+        waited = 0 if moved.residual < best.residual else waited + 1
+        point = moved
+        if moved.residual < best.residual:
+            best = moved
+        if best.residual > tolerance:
+            seen = point.x if shortened < 2 else point.x + beyond * direction
+            _, hessian = objective.expand(seen, point.pull, precise=precise)
+    return best
+
+
+def _far(target: FloatVector, x: FloatVector) -> bool:
+    """Whether a model sends its minimiser so far from ``x`` that it cannot have seen the curvature there."""
+    return float(np.linalg.norm(target - x)) > _FAR * (1.0 + float(np.linalg.norm(x)))
+
+
+def _target(
+    objective: Objective, point: Point, hessian: FloatMatrix, tolerance: float, radius: float = math.inf
+) -> tuple[FloatVector, FloatVector | None]:
+    """Minimiser of the model at a point, damped so that it is hardly farther away than ``radius``."""
+    left = float(np.linalg.norm(point.slope))
+    if radius < math.inf:
+        hessian = hessian + left / radius * np.eye(len(hessian))
+    # To a thousandth of what is left, or to a part of the goal.
+    accuracy = max(0.1 * tolerance / objective.stretch, 1e-3 * left)
+    return objective.shape.minimise_model(Model(hessian, point.gradient, point.x), point.pull, accuracy)
+
+
+def _step(
+    objective: Objective,
+    point: Point,
+    direction: FloatVector,
+    target: FloatVector,
+    pull: FloatVector | None,
+    goal: float,
+) -> tuple[Point | None, float, float]:
+    """The longest safe step tried, None if rounding hides all; its length, and how far beyond is unsafe."""
+    value = objective.shape.value(point.x)
+    length = unsafe = 1.0
+    initial = float(point.gradient @ direction) + objective.shape.value(target) - value
+    for trials in range(_TRIALS):
+        whole = length == 1.0
+        x = target if whole else point.x + length * direction
+        trial = objective.measure(x, pull if whole else None)
+        slope = float(trial.gradient @ direction) + (objective.shape.value(x) - value) / length
+        if trial.residual <= 0.5 * goal or slope <= 0.0:
+            return trial, length, unsafe - length
+        # Where the slope along the line would vanish, were it straight; if it is far from straight, half.
+        share = initial / (initial - slope) if math.isfinite(slope) and initial < 0.0 else 0.1
+        unsafe = length
+        length *= min(max(share, 0.1), 0.9 if trials < 3 else 0.5)
+    return None, 0.0, 0.0
+
+
+def quasi_newton(objective: Objective, point: Point, hessian: FloatMatrix, *, tolerance: float) -> Point:
+    """Minimise from a good start with a second derivative taken there, corrected after each step.
+
+    The merit of a point is the length, in the metric, of the step that the model wants to take there: with
+    no penalty the norm of the gradient in the inverse metric. A step that does not lessen the merit is not
+    taken, but what it taught about the curvature is kept, and half of the next one is tried.
+
+    ``hessian`` is the second derivative of the smooth part at ``point``, good to six digits. Returns the
+    point of least residual, not always below ``tolerance``.
+    """
+    best, length = point, 1.0
+    target, pull, merit = _next(objective, point, hessian, tolerance)
+    for _ in range(_QUASI_STEPS):
+        if best.residual <= tolerance or not math.isfinite(merit) or _far(target, point.x):
+            break
+        whole = length == 1.0
+        x = target if whole else point.x + length * (target - point.x)
+        trial = objective.measure(x, pull if whole else None)
+        if trial.residual < best.residual:
+            best = trial
+            if best.residual <= tolerance:
+                break
+        hessian = _bfgs_update(hessian, trial.x - point.x, trial.gradient - point.gradient)
+        ahead = _next(objective, trial, hessian, tolerance)
+        if ahead[2] < merit:
+            point, length = trial, 1.0
+            target, pull, merit = ahead
+        else:
+            length *= 0.5
+            target, pull, merit = _next(objective, point, hessian, tolerance)
+    return best
+
+
+def _bfgs_update(hessian: FloatMatrix, step: FloatVector, change: FloatVector) -> FloatMatrix:
+    """The metric nearest to ``hessian`` under which ``step`` causes ``change``."""
+    expected = hessian @ step
+    before, after = float(step @ expected), float(step @ change)
+    if not (before > 0.0 and math.isfinite(after) and after > 1e-8 * before):
+        return hessian
+    return hessian + np.outer(change, change / after) - np.outer(expected, expected / before)
+
+
+def _next(
+    objective: Objective, point: Point, hessian: FloatMatrix, tolerance: float
+) -> tuple[FloatVector, FloatVector | None, float]:
+    target, pull = _target(objective, point, hessian, tolerance)
+    move = target - point.x
+    square = float(move @ hessian @ move)
+    return target, pull, math.sqrt(square) if square >= 0.0 else math.inf

@@ -10,13 +10,14 @@ from scipy.linalg import pinvh
 from dpglm.errors import MethodError
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.separable import Separable
-from dpglm.optim.active_set import minimise_with_l1, solve
-from dpglm.optim.quadratic_admm import minimise_batch, residuals
 from dpglm.optim.quadratic_search import Search
+from dpglm.optim.quadratic_solvers import minimise_batch, minimise_with_l1, residuals, solve
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # A single strength of a penalty that is not convex is reached along a path, as one of many would be.
 _APPROACH = 20
+# Lasso solutions from which a search for a penalty that is not convex starts.
+_LASSO_STARTS = 50
 
 
 class QuadraticMinima(NamedTuple):
@@ -48,7 +49,7 @@ def minimise_quadratic(
 
     Examples
     --------
-    >>> from dpglm.glm.penalties.l1 import L1
+    >>> from dpglm.glm.penalties.elastic_net import L1
     >>> minimise_quadratic(np.eye(2), np.array([3.0, 0.5]), L1(strength=1.0)).coefficients
     array([[2., 0.]])
     """
@@ -86,10 +87,6 @@ def minimise_quadratic_path(
         Strengths >= 0 in the units of A and c, in any order.
     penalised : ndarray of bool, shape (p,), or None
         None is all. The others are minimised out beforehand, by the pseudo-inverse of their block of A.
-
-    Returns
-    -------
-    QuadraticMinima
 
     Raises
     ------
@@ -139,7 +136,6 @@ def profiled(matrix: FloatMatrix, right: FloatVector, mask: BoolVector) -> tuple
 
     Arguments as in `minimise_quadratic_path`, of m masked coordinates; returns shapes (m, m) and (m,).
     """
-    matrix, right = np.asarray(matrix, dtype=np.float64), np.asarray(right, dtype=np.float64)
     if right.ndim != 1 or matrix.shape != (right.size, right.size) or mask.shape != right.shape:
         raise MethodError(
             f"a quadratic of shapes {matrix.shape}, {right.shape} and a mask of {mask.shape}",
@@ -222,12 +218,12 @@ def _active_set_path(
     return points
 
 
-def _lasso_path(matrix: FloatMatrix, right: FloatVector, count: int = 50) -> FloatMatrix:
+def _lasso_path(matrix: FloatMatrix, right: FloatVector) -> FloatMatrix:
     """Lasso solutions from almost none to almost all coordinates, and the one without a penalty: starts."""
-    points = np.zeros((count + 1, right.size))
-    points[count] = solve(matrix, right)
+    points = np.zeros((_LASSO_STARTS + 1, right.size))
+    points[-1] = solve(matrix, right)
     top, point = float(np.abs(right).max()), np.zeros(right.size)
-    for at, strength in enumerate(np.geomspace(0.9 * top, 1e-4 * top, count)):
+    for at, strength in enumerate(np.geomspace(0.9 * top, 1e-4 * top, _LASSO_STARTS)):
         point = minimise_with_l1(matrix, matrix @ point - right, point, np.full(right.size, strength))
         points[at] = point
     return points

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from dpglm.glm.penalties.separable import Separable
-from dpglm.optim.active_set import solve
+from dpglm.optim.quadratic_solvers import solve
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 _NEWTON_STEPS = 60

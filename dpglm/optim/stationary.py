@@ -9,7 +9,9 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.objective import Objective, RowLoss, Smooth
+from dpglm.optim.objective import Objective
+from dpglm.optim.quadratic_solvers import Smooth
+from dpglm.optim.rows import ChunkLoss
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 _STEPS, _HALVINGS = 30, 12
@@ -20,25 +22,20 @@ class Stationary(NamedTuple):
 
     Attributes
     ----------
-    gamma : ndarray, shape (p,)
-        Where the penalty acts; zeros are exactly 0.0.
-    theta : ndarray, shape (p,)
-        ``mixing @ gamma``: coefficients of the coded rows.
+    gamma, theta : ndarray, shape (p,)
+        As in `Minimum`.
     residual : float
         Euclidean norm, in the space of ``gamma`` and sum units, of what is left of the conditions for a
         stationary point; see `PenalisedLoss.residual`. For a convex penalty zero is the minimum, for another
         one it says nothing of other local minima.
     certified : bool
         Whether ``residual`` reached the tolerance.
-    augmentation : float
-        c, sum units: zeros are fixed points of the prox with step 1/c.
     """
 
     gamma: FloatVector
     theta: FloatVector
     residual: float
     certified: bool
-    augmentation: float
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class PenalisedLoss:
     The penalty, convex or not, acts on the gammas that ``penalised`` marks; ``mixing`` is invertible.
     """
 
-    loss: RowLoss
+    loss: ChunkLoss
     penalty: Penalty
     ridge: float
     mixing: FloatMatrix

@@ -11,7 +11,7 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.coefficients import Scaling
 from dpglm.mechanisms.base import Rows, UnclaimedRelease
 from dpglm.methods.base import Problem
 from dpglm.optim.rows import ChunkLoss

@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.schema.expectations import largest_sd
+from dpglm.data.schema.declarations import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.inference.expectation import ExpectedRows
@@ -127,8 +127,8 @@ def expected_moments(
     if not columns:  # the constant alone
         columns[""] = np.zeros(points)
     rows, _ = encoder.coded(columns)
-    found = (rows.T * (weights / weights.sum())) @ rows
-    return np.asarray(0.5 * (found + found.T))
+    moments = (rows.T * (weights / weights.sum())) @ rows
+    return np.asarray(0.5 * (moments + moments.T))
 
 
 def expected_shares(variable: Categorical) -> FloatVector:
@@ -171,12 +171,12 @@ def expected_quantiles(variable: Numeric) -> FloatVector:
 
 
 @lru_cache(maxsize=256)
-def _beta_quantiles(one: float, other: float) -> FloatVector:
+def _beta_quantiles(alpha: float, beta: float) -> FloatVector:
     """Equally likely values of a beta distribution with these two parameters."""
     with np.errstate(all="ignore"):
-        found = np.asarray(betaincinv(one, other, (np.arange(_QUANTILES) + 0.5) / _QUANTILES))
-    found.setflags(write=False)
-    return found
+        quantiles = np.asarray(betaincinv(alpha, beta, (np.arange(_QUANTILES) + 0.5) / _QUANTILES))
+    quantiles.setflags(write=False)
+    return quantiles
 
 
 def _levels(variable: Categorical, places: FloatVector) -> tuple[NDArray[np.int32], FloatVector]:

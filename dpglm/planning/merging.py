@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dpglm.data.formula.model import LevelFactor
-from dpglm.data.schema.levels import label_of
+from dpglm.data.schema.declarations import label_of
 from dpglm.data.schema.variables import Categorical
 from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
@@ -78,19 +78,19 @@ def proposals(expected: Expectation) -> tuple[Merger, ...]:
         return ()
     worth = [main for main in _mains(expected) if _worth(expected, main.variable)]
     pools = {main.variable: _pools(expected, main) for main in worth}
-    pools = {name: found for name, found in pools.items() if found}
+    pools = {name: levelsrs for name, levelsrs in pools.items() if levelsrs}
     if not pools:
         return ()
     for _ in range(_ROUNDS):
         merged = _merged(expected, pools)
         if merged is None:
             return ()
-        found = tuple(_mergers(expected, merged, pools))
-        grown = {name: _grown(expected, name, lists, found) for name, lists in pools.items()}
+        levelsrs = tuple(_mergers(expected, merged, pools))
+        grown = {name: _grown(expected, name, lists, levelsrs) for name, lists in pools.items()}
         if grown == pools:
             break
         pools = grown
-    return tuple(merger for merger in found if merger.after < merger.before)
+    return tuple(merger for merger in levelsrs if merger.after < merger.before)
 
 
 def without_shares(expected: Expectation) -> tuple[str, ...]:
@@ -141,9 +141,9 @@ def _columns(expected: Expectation, factor: int) -> tuple[str, ...]:
 def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:
     """Standard errors of linear functions, and whether they will probably have an interval."""
     assert isinstance(expected.found, LinearModel)
-    found = Contrasts(expected.found, rows)
-    printed = np.array([decision.reported for decision in interval_decisions(found)], dtype=np.bool_)
-    return expected.model.response.unit * found.deviations, printed
+    contrasts = Contrasts(expected.found, rows)
+    printed = np.array([decision.reported for decision in interval_decisions(contrasts)], dtype=np.bool_)
+    return expected.model.response.unit * contrasts.deviations, printed
 
 
 def _pools(expected: Expectation, main: _Main) -> list[list[int]]:
@@ -182,12 +182,12 @@ def _merged(expected: Expectation, pools: dict[str, list[list[int]]]) -> Expecta
         assert isinstance(variable, Categorical)
         shares = expected_shares(variable)
         places = {level: pool[0] for pool in lists for level in pool}
-        kept = [level for level in range(len(shares)) if places.get(level, level) == level]
-        new = {level: _joined(variable, lists, level) for level in kept}
-        total = dict.fromkeys(kept, 0.0)
+        representatives = [level for level in range(len(shares)) if places.get(level, level) == level]
+        new = {level: _joined(variable, lists, level) for level in representatives}
+        total = dict.fromkeys(representatives, 0.0)
         for level, share in enumerate(shares):
             total[places.get(level, level)] += float(share)
-        if len(kept) < 2:
+        if len(representatives) < 2:
             return None
         variables[name] = Categorical(
             tuple(new.values()), effect=variable.effect, shares=tuple(total.values())
@@ -203,7 +203,7 @@ def _merged(expected: Expectation, pools: dict[str, list[list[int]]]) -> Expecta
 
 def _joined(variable: Categorical, lists: Sequence[Sequence[int]], level: int) -> str:
     pool = next((pool for pool in lists if pool[0] == level), (level,))
-    return " or ".join(label_of(variable.levels[one]) for one in pool)
+    return " or ".join(label_of(variable.levels[number]) for number in pool)
 
 
 def _mergers(

@@ -211,11 +211,11 @@ def curve(expected: Expectation, over: Over, values: Sequence[float] | None) -> 
 
 def plot_curve(expected: Expectation, over: Over, values: Sequence[float] | None, ax: Axes | None) -> Axes:
     """See `Expectation.plot`."""
-    found = curve(expected, over, values)
+    widths = curve(expected, over, values)
     figure = expected_figure(
         over,
-        found[over].to_numpy(dtype=np.float64),
-        {"worst coefficient": found["worst"].to_numpy(), "median": found["median"].to_numpy()},
+        widths[over].to_numpy(dtype=np.float64),
+        {"worst coefficient": widths["worst"].to_numpy(), "median": widths["median"].to_numpy()},
         planned=float(expected.n if over == "n" else expected.plan.guarantee.epsilon),
         scale=expected.model.family.link,
     )
@@ -252,7 +252,8 @@ def _values(expected: Expectation, over: str, values: Sequence[float] | None) ->
         )
     planned = expected.n if over == "n" else expected.plan.guarantee.epsilon
     least = 1.0 if over == "n" else 1e-3
-    chosen = [max(planned * step, least) for step in GRID] if values is None else list(values)
+    given = values if np.iterable(values) else ()
+    chosen = [max(planned * step, least) for step in GRID] if values is None else list(given)
     if not chosen or not all(
         isinstance(value, int | float | np.integer | np.floating) and least <= value <= 1e12
         for value in chosen

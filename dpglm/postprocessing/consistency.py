@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.path import MOST_STRENGTHS
-from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, store_error
+from dpglm.postprocessing.codec import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatMatrix
 
@@ -19,14 +19,11 @@ SIMPLEX_SLACK = 1e-6
 
 
 def check_consistency(record: FitRecord) -> None:
-    """Refuse a record that no fit could have given.
+    """Refuse a record that no fit could have given, with a StoreError.
 
-    Raises
-    ------
-    StoreError
-        Sizes or signs out of range; releases that cost more than the guarantee says; a result made without
-        privacy that says it is private; estimates that are not those of ``coded``; or a score of a minimiser
-        that is not a ridge times the minimiser.
+    Such as: sizes or signs out of range; releases that cost more than the guarantee says; a result made
+    without privacy that says it is private; estimates that are not those of ``coded``; or a score of a
+    minimiser that is not a ridge times the minimiser.
     """
     _amounts(record)
     _prices(record)

@@ -12,8 +12,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.codec import SelfCoded, decode_fields, encode
-from dpglm.postprocessing.json_values import store_error
+from dpglm.postprocessing.codec import SelfCoded, decode, encode, store_error
 from dpglm.registry import Registry
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -46,7 +45,7 @@ class ResultPart(SelfCoded):
         if kind is None or not issubclass(kind, cls):
             raise store_error(f"{name} of an unknown name", ", ".join(parts))
         rest = {key: item for key, item in values.items() if key != "part"}
-        return decode_fields(kind, rest, name)
+        return decode(kind, rest, name)
 
     def __eq__(self, other: object) -> bool:
         """Equal in all that is saved."""
@@ -72,13 +71,7 @@ class ResultPart(SelfCoded):
         raise NotImplementedError
 
     def check(self, record: FitRecord) -> None:
-        """Refuse a saved record that this part does not belong to.
-
-        Raises
-        ------
-        StoreError
-            Told without content of the file.
-        """
+        """Refuse a saved record that this part does not belong to, with a `store_error`."""
 
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
         """Lines of the summary, as label and text."""

@@ -11,10 +11,9 @@ from scipy.special import expit
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.uncertainty import quantile
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.postprocessing.uncertainty import no_intervals, quantile
+from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,34 +36,7 @@ ROWS = 2048  # contrasts at once: a few matrices of p by this many doubles
 
 
 def predict(record: FitRecord, new: object, *, what: str, interval: float | None) -> Prediction:
-    """One prediction per row of ``new``.
-
-    Parameters
-    ----------
-    record : FitRecord
-    new : DataFrame, Arrow table or path
-        Rows with the formula's variables; the response is not needed.
-    what : {"mean", "link", "class"}
-        Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
-        support vector machine has levels, by the sign of its linear predictor, and no expected response.
-    interval : float, optional
-        Coverage of intervals of the expected response or linear predictor, such as 0.95: noise of all
-        releases included, the spread of single responses not.
-
-    Returns
-    -------
-    Series or ndarray, shape (k,)
-        With the frame's index where it has one. NaN where a row cannot be predicted, never an error.
-    DataFrame
-        With ``interval``: columns prediction, conf_low and conf_high. The interval is around the debiased
-        prediction, which no penalty shrinks; NaN where it fails the rule by which intervals are given.
-
-    Raises
-    ------
-    MethodError
-        An unknown ``what``, an interval of a fit without a released information matrix, levels of a fit whose
-        response has none, an expected response of a margin loss, or a result that lost its row map.
-    """
+    """One prediction per row of ``new``; see :meth:`FitResult.predict`."""
     critical = None if interval is None else quantile(interval)
     if what not in ("mean", "link", "class"):
         raise MethodError(
@@ -90,18 +62,11 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
             expected="a fit of a response with two levels",
             remedy="Use what='mean'.",
         )
-    if what == "mean" and record.link == MARGIN:
-        raise MethodError(
-            f"what='mean' for a {record.specification.family.name} fit, whose loss models no probability",
-            expected="what='class' or 'link'",
-            remedy="Use what='class' for levels, 'link' for the linear predictor, whose sign says which; "
-            "or family='binomial' for probabilities.",
-        )
     if what == "mean" and record.link not in INVERSE_LINKS:
         raise MethodError(
-            f"what='mean' with the link {record.link!r}",
-            expected=f"one of the links {', '.join(sorted(INVERSE_LINKS))}",
-            remedy="Use what='link' and apply the inverse link to it.",
+            f"what='mean' for a {record.specification.family.name} fit with the link {record.link!r}",
+            expected="a link whose inverse is a probability or a mean: identity, log or logit",
+            remedy="Use what='link', or what='class' for a margin loss; family='binomial' has probabilities.",
         )
     if record.row_map is None:
         raise MethodError(
@@ -114,20 +79,21 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
     # New rows may be private too: no warning may tell that one of them is extreme.
     with np.errstate(all="ignore"):
         eta = (rows @ record.coded if record.predictor is None else record.predictor.link(rows)) + offset
-        usable = np.isfinite(eta)
-        eta = np.where(usable, eta, np.nan)
+        eta = np.where(np.isfinite(eta), eta, np.nan)
         values: NDArray[Any] = eta
         if what == "mean":
             values = INVERSE_LINKS[record.link](eta)
-        elif what == "class":
-            values = _classes(eta, usable, response_levels(record))
+        elif what == "class":  # the first level on a tie
+            first, second = record.response.levels or (0, 1)
+            values = np.full(eta.shape, np.nan, dtype=object)
+            values[eta <= 0.0], values[eta > 0.0] = first, second
         if critical is None:
-            return _labelled(values, new, what)
+            return _labelled(values, None, new, what)
         centre, error = _contrasts(record, rows)
         ends = [centre + offset + side * critical * error for side in (-1.0, 1.0)]
         if what == "mean":
             ends = [INVERSE_LINKS[record.link](end) for end in ends]
-    return _framed(values, ends, new)
+    return _labelled(values, ends, new, what)
 
 
 def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, FloatVector]:
@@ -137,66 +103,27 @@ def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, Float
     usable = np.flatnonzero(np.isfinite(rows).all(axis=1) & rows.any(axis=1))
     for start in range(0, len(usable), ROWS):
         places = usable[start : start + ROWS]
-        found = Contrasts(record.contrasts.model, rows[places])
-        kept = np.array([verdict.reported for verdict in interval_decisions(found)])
-        centre[places] = np.where(kept, found.estimates, np.nan)
-        error[places] = np.where(kept, found.deviations, np.nan)
+        contrasts = Contrasts(record.contrasts.model, rows[places])
+        reported = np.array([decision.reported for decision in interval_decisions(contrasts)])
+        centre[places] = np.where(reported, contrasts.estimates, np.nan)
+        error[places] = np.where(reported, contrasts.deviations, np.nan)
     return centre, error
 
 
-def response_levels(record: FitRecord) -> tuple[object, object]:
-    """The two levels of a binary response: what is coded 0, then what is coded 1; of a number, 0 and 1."""
-    return record.response.levels or (0, 1)
-
-
-def _classes(eta: FloatVector, usable: BoolVector, levels: tuple[object, object]) -> NDArray[Any]:
-    """The level of each row by the sign of eta, the first on a tie, NaN where there is no prediction."""
-    values = np.full(eta.shape, np.nan, dtype=object)
-    values[usable & (eta <= 0.0)] = levels[0]
-    values[usable & (eta > 0.0)] = levels[1]
-    return values
-
-
-def _labelled(values: NDArray[Any], new: object, what: str) -> Prediction:
+def _labelled(values: NDArray[Any], ends: list[FloatVector] | None, new: object, what: str) -> Prediction:
+    """Predictions with the index of the new rows, and with the ends of their intervals."""
     import pandas as pd
 
     index = getattr(new, "index", None)
-    return pd.Series(values, index=index, name=what) if isinstance(index, pd.Index) else values
-
-
-def _framed(values: NDArray[Any], ends: list[FloatVector], new: object) -> pd.DataFrame:
-    import pandas as pd
-
-    index = getattr(new, "index", None)
-    columns = {"prediction": values, "conf_low": ends[0], "conf_high": ends[1]}
-    return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)
+    index = index if isinstance(index, pd.Index) else None
+    if ends is not None:
+        columns = {"prediction": values, "conf_low": ends[0], "conf_high": ends[1]}
+        return pd.DataFrame(columns, index=index)
+    return values if index is None else pd.Series(values, index=index, name=what)
 
 
 def auc(record: FitRecord, new: object) -> float:
-    """Area under the ROC curve: the chance that a row of the second level has the larger linear predictor.
-
-    Ties count half (Mann and Whitney). The rows must not be those of the fit, but of people who agreed to
-    this use, or public: the number is exact, without noise, and no guarantee covers it. On rows of the fit it
-    would tell of these rows what the budget did not pay for, and be too large besides.
-
-    Parameters
-    ----------
-    record : FitRecord
-    new : DataFrame or Arrow table
-        Rows with the formula's variables and the response. Rows that cannot be predicted, and those whose
-        response is neither of the two levels, are left out.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; NaN where one of the levels has no row.
-
-    Raises
-    ------
-    MethodError
-        A fit whose response has no two levels, rows without the response or in a file, or a result that lost
-        its row map.
-    """
+    """Area under the ROC curve, ties counted half (Mann and Whitney); see :meth:`FitResult.auc`."""
     from scipy.stats import rankdata
 
     if record.link not in ("logit", MARGIN):
@@ -215,16 +142,14 @@ def auc(record: FitRecord, new: object) -> float:
         )
     usable = np.isfinite(link) & np.isfinite(truth)
     ranks, high = rankdata(link[usable]), truth[usable] == 1.0
-    pairs = float(high.sum()) * float((~high).sum())
-    if not pairs:
-        return float("nan")
     count = float(high.sum())
-    return float((ranks[high].sum() - count * (count + 1.0) / 2.0) / pairs)
+    pairs = count * float((~high).sum())
+    return float((ranks[high].sum() - count * (count + 1.0) / 2.0) / pairs) if pairs else float("nan")
 
 
 def _truth(record: FitRecord, new: object) -> FloatVector:
     """The response of each row, 0 or 1 by its level, NaN where it is neither, shape (k,)."""
-    levels = response_levels(record)
+    levels = record.response.levels or (0, 1)
     by_text = {str(level): float(code) for code, level in enumerate(levels)}
     by_number = {_number(level): float(code) for code, level in enumerate(levels)}
     cells = _cells(new, record.response.name)

@@ -1,4 +1,4 @@
-"""Fit record: released numbers and public facts, typed, copied and locked.
+"""Fit record: what was asked for, released and spent, as plain values, typed, copied and locked.
 
 The fields and their types are the format of a saved result, see :mod:`dpglm.postprocessing.codec`.
 """
@@ -6,26 +6,122 @@ The fields and their types are the format of a saved result, see :mod:`dpglm.pos
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from dpglm.errors import PrivacyError, StoreError
+from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
+from dpglm.inference.linear_model import interval_model
 from dpglm.inference.path import ExactPath
-from dpglm.inference.prior_scales import interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.codec import encode
+from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
 from dpglm.postprocessing.parts import ResultPart
-from dpglm.postprocessing.specification import SpecificationDocument
-from dpglm.postprocessing.spending import LedgerState, SpendLine
+from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 Value = TypeVar("Value")
+Goal = Literal["explain", "predict", "select"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A registered class by name, with those of its options that differ from their defaults.
+
+    Examples
+    --------
+    >>> Choice("elastic_net", {"l1_ratio": 0.9}).name
+    'elastic_net'
+    """
+
+    name: str
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", plain_copy(self.options, "options"))
+
+
+@dataclass(frozen=True)
+class SpecificationDocument:
+    """All that was asked for, public and complete: a plan follows from it.
+
+    Attributes
+    ----------
+    formula : str
+    schema : mapping
+        As `Schema.to_dict` writes it.
+    family, penalty, method : Choice
+        The method that was used; never ``"auto"``.
+    strength : float, "cv" or None
+        As the user gave it, per row.
+    goal : {"explain", "predict", "select"}
+    privacy : Privacy or None
+        The budget with its unit; None without privacy.
+    """
+
+    formula: str
+    schema: Mapping[str, object]
+    family: Choice
+    penalty: Choice
+    method: Choice
+    strength: float | Literal["cv"] | None
+    goal: Goal
+    privacy: Privacy | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows as the schema declares it."""
+        rows = self.schema.get("rows")
+        return rows if isinstance(rows, int) else None
+
+
+@dataclass(frozen=True)
+class SpendLine:
+    """One release: what it was and what it cost."""
+
+    release: str  # "perturbed minimiser", "solver residual"
+    epsilon: float | None
+    delta: float | None
+    mu: float | None
+    share: float  # of the fit's budget, 0..1
+    part: int = 0  # of the rows that were dealt, 1, 2, ...: no row is in two of them; 0 reads all rows
+
+
+@dataclass(frozen=True)
+class LedgerLine:
+    """One line of a ledger."""
+
+    what: str
+    status: Literal["charged", "refused"]
+    epsilon: float
+    delta: float
+    mu: float | None
+    when: str | None = None  # ISO 8601, UTC
+    plan: str = ""  # fingerprint of the plan that was charged
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """The ledger as it stood right after this fit was charged."""
+
+    dataset: str
+    budget_epsilon: float
+    budget_delta: float
+    spent_epsilon: float
+    spent_delta: float
+    remaining_epsilon: float
+    remaining_delta: float
+    entries: tuple[LedgerLine, ...]
 
 
 class RowMap(Protocol):
@@ -48,8 +144,7 @@ class ResponseFacts:
 class FitRecord:
     """What a :class:`~dpglm.results.fit_result.FitResult` is made of.
 
-    Arrays are copied and read-only, and mappings become plain values, so that nothing here can hold on to a
-    frame.
+    Arrays are copied and read-only, so that nothing here can hold on to a frame.
 
     Raises
     ------
@@ -95,9 +190,13 @@ class FitRecord:
             ("user_from_coded", (size, size)),
         ):
             if np.shape(getattr(self, name)) != shape:
-                raise _shape_error(f"{name} of another length than names")
+                raise store_error(f"{name} of another length than names", "one entry per name")
         if any(not 0 <= position < size for _, positions in self.terms for position in positions):
-            raise _shape_error("terms of a coefficient that is not there")
+            raise store_error("terms of a coefficient that is not there", "one entry per name")
+        if self.released is not None:
+            # Half of twice a number is the number: a symmetric matrix stays as it is.
+            information = 0.5 * (self.released.information + self.released.information.T)
+            object.__setattr__(self, "released", replace(self.released, information=information))
         for item in fields(self):
             if item.compare:
                 object.__setattr__(self, item.name, locked(getattr(self, item.name)))
@@ -108,11 +207,6 @@ class FitRecord:
                 expected="exact numbers in fits with privacy=None only",
                 remedy="Leave exact_path out.",
             )
-        object.__setattr__(self, "names", tuple(self.names))
-        if self.released is not None:
-            # Half of twice a number is the number: a symmetric matrix stays as it is.
-            information = 0.5 * (self.released.information + self.released.information.T)
-            object.__setattr__(self, "released", locked(replace(self.released, information=information)))
 
     def __eq__(self, other: object) -> bool:
         """Equal in all that is saved; a number that is not finite equals itself."""
@@ -189,7 +283,65 @@ def locked(value: Value) -> Value:
     return copy  # type: ignore[no-any-return]
 
 
-def _shape_error(found: str) -> StoreError:
-    return StoreError(
-        f"{found} in the result", expected="one entry per name", remedy="Save the result again from the fit."
+def plain_copy(value: object, name: str, depth: int = 0) -> Any:
+    """A copy made of dicts with text keys, lists and scalars, so that nothing can hold on to a frame."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if depth < MAX_DEPTH and isinstance(value, Mapping):
+        return {str(key): plain_copy(item, name, depth + 1) for key, item in value.items()}
+    if depth < MAX_DEPTH and isinstance(value, list | tuple):
+        return [plain_copy(item, name, depth + 1) for item in value]
+    raise unsaved_error(value, name, depth)
+
+
+def parallel_lines(
+    parts: Sequence[Sequence[tuple[str, Event]]], guarantee: Guarantee
+) -> tuple[SpendLine, ...]:
+    """Prices of releases on each part of the rows, as a plan tells them; no row is in two parts."""
+    if len(parts) == 1:
+        return spend_lines(parts[0], guarantee)
+    return tuple(
+        replace(line, release=f"{line.release}, part {part} of the rows", part=part)
+        for part, costs in enumerate(parts, start=1)
+        for line in spend_lines(costs, guarantee)
     )
+
+
+def spend_lines(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tuple[SpendLine, ...]:
+    """Prices in the order of the releases, and shares of the epsilons, or of mu squared where these add up.
+
+    Equal releases share a line: their epsilons and deltas add, mu adds in squares. On random samples they
+    have no price one by one.
+
+    Examples
+    --------
+    >>> from dpglm.privacy.events import GaussianEvent
+    >>> whole = Guarantee(2.254, 1e-6, "gdp", "replace-one", "one row", mu=0.5)
+    >>> (line,) = spend_lines([("gradient", GaussianEvent(0.25))] * 4, whole)
+    >>> line.release, line.mu, line.share
+    ('gradient, 4 times', 0.5, 1.0)
+    """
+    counts = Counter(costs)
+    total = math.fsum(times * _mu(event) ** 2 for (_, event), times in counts.items())
+    lines = []
+    for (name, event), times in counts.items():
+        label = name if times == 1 else f"{name}, {times} times"
+        if isinstance(event, PureEvent | ApproximateEvent):
+            delta = times * event.delta if isinstance(event, ApproximateEvent) else 0.0
+            epsilon = times * event.epsilon
+            lines.append(SpendLine(label, epsilon, delta, None, epsilon / guarantee.epsilon))
+            continue
+        price: float | None = math.sqrt(times) * _mu(event)
+        if isinstance(event, SampledGaussianEvent):
+            label, price = f"{label} on {event.rate:.2g} of the rows", None
+        lines.append(SpendLine(label, None, None, price, times * _mu(event) ** 2 / total))
+    return tuple(lines)
+
+
+def _mu(event: Event) -> float:
+    """What adds in squares; 0 for a single point of a privacy profile."""
+    if isinstance(event, PureEvent | ApproximateEvent):
+        return 0.0
+    return event.mu if isinstance(event, GaussianEvent) else event.total_mu

@@ -12,17 +12,16 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.inference.coefficients import (
     Coefficients,
+    Scaling,
     coefficients,
     of_scaled,
     on_user_scale,
     quadratic,
     weakest,
 )
-from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
 from dpglm.inference.path import choose_bic, sparse_path
 from dpglm.inference.path import refit as refit_on
-from dpglm.inference.scaling import Scaling
-from dpglm.inference.selection import benjamini_hochberg
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import p_values
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
@@ -91,26 +90,25 @@ class _Geometry:
 def refit(record: FitRecord, penalty: str | Penalty | None, strength: float | None) -> FitRecord:
     """The fit with another penalty or strength; see :meth:`FitResult.refit`."""
     chosen = _penalty(record, penalty, strength)
-    found = coefficients(
-        _released(record, "refit"), _scaling(record), chosen, _total(record, chosen), size=_size(record)
-    )
-    return _with(record, chosen.name, found)
+    contrasts, size = _released(record, "refit"), _size(record)
+    total = None if chosen.strength is None else chosen.strength * (size or 1.0)
+    return _with(record, chosen.name, coefficients(contrasts, _scaling(record), chosen, total, size=size))
 
 
 def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     """Coefficients over a grid of strengths; see :meth:`FitResult.path`."""
     if not record.guarantee.private and not math.isfinite(record.guarantee.epsilon):
         return _exact(record, penalty)
-    chosen = _penalty(record, "l1" if penalty is None and not _sparse(record) else penalty, None)
+    chosen = _penalty(record, _sparse(record, penalty), None)
     if chosen.name == "none":
         raise MethodError("a path of penalty 'none'", expected="a penalty", remedy="Use path('l1').")
     scaling = _scaling(record)
     contrasts = _released(record, "path")
     matrix, right = quadratic(contrasts, scaling)
-    found = sparse_path(matrix, right, chosen, scaling.penalised)
-    users = np.array([on_user_scale(scaled, scaling, contrasts) for scaled in found.coefficients])
-    place = weakest(found, choose_bic(found, matrix, right, size=_size(record)))
-    return CoefficientPath(chosen.name, record.names, found.strengths, users, place)
+    steps = sparse_path(matrix, right, chosen, scaling.penalised)
+    users = np.array([on_user_scale(scaled, scaling, contrasts) for scaled in steps.coefficients])
+    index = weakest(steps, choose_bic(steps, matrix, right, size=_size(record)))
+    return CoefficientPath(chosen.name, record.names, steps.strengths, users, index)
 
 
 def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
@@ -142,8 +140,7 @@ def select(
 ) -> FitRecord:
     """A list of coefficients by BIC or by false discovery rate; see :meth:`FitResult.select`."""
     if rule == "bic":
-        sparse = "l1" if penalty is None and not _sparse(record) else penalty
-        return refit(record, sparse, None)
+        return refit(record, _sparse(record, penalty), None)
     if rule != "fdr":
         raise MethodError(
             f"rule={rule!r}" if isinstance(rule, str) else f"rule of type {type(rule).__name__}",
@@ -158,15 +155,16 @@ def select(
         )
     scaling = _scaling(record)
     tests = np.where(scaling.penalised, p_values(record), np.nan)
-    kept = benjamini_hochberg(tests, q) | ~scaling.penalised
-    found = _released(record, "select")
-    scaled = refit_on(*quadratic(found, scaling), kept)
-    return _with(record, f"none; list by FDR at {q:g}", of_scaled(scaled, None, scaling, found))
+    listed = benjamini_hochberg(tests, q) | ~scaling.penalised
+    contrasts = _released(record, "select")
+    scaled = refit_on(*quadratic(contrasts, scaling), listed)
+    return _with(record, f"none; list by FDR at {q:g}", of_scaled(scaled, None, scaling, contrasts))
 
 
-def _sparse(record: FitRecord) -> bool:
-    """Whether the fit's own penalty makes a path; a list by FDR has none."""
-    return record.penalty.split(";")[0] not in ("none", "l2")
+def _sparse(record: FitRecord, penalty: str | Penalty | None) -> str | Penalty | None:
+    """The penalty of a path: the fit's own for None, or "l1" if that does not select."""
+    selects = record.penalty.split(";")[0] not in ("none", "l2")
+    return "l1" if penalty is None and not selects else penalty
 
 
 def _released(record: FitRecord, what: str) -> Contrasts:
@@ -212,13 +210,6 @@ def _penalty(record: FitRecord, penalty: str | Penalty | None, strength: float |
     return chosen.with_strength(strength)
 
 
-def _total(record: FitRecord, penalty: Penalty) -> float | None:
-    """The strength in sum units: per row where the number of rows is public, else as given."""
-    if penalty.strength is None:
-        return None
-    return penalty.strength * (_size(record) or 1.0)
-
-
 def _size(record: FitRecord) -> float | None:
     rows = record.specification.rows if record.n_rows is None else record.n_rows
     return float(rows) if isinstance(rows, int) and rows > 0 else None
@@ -232,16 +223,16 @@ def _scaling(record: FitRecord) -> Scaling:
     return Scaling.of(_Geometry(inverse, penalised))
 
 
-def _with(record: FitRecord, penalty: str, found: Coefficients) -> FitRecord:
+def _with(record: FitRecord, penalty: str, refitted: Coefficients) -> FitRecord:
     rows = _size(record)
-    per_row = None if found.strength is None or not rows else found.strength / rows
+    per_row = None if refitted.strength is None or not rows else refitted.strength / rows
     return replace(
         record,
         penalty=penalty,
         strength=per_row,
-        strength_sum=found.strength,
-        estimates=found.estimates,
-        coded=found.coded,
-        selected_mask=found.selected,
+        strength_sum=refitted.strength,
+        estimates=refitted.estimates,
+        coded=refitted.coded,
+        selected_mask=refitted.selected,
         description=replace(record.description, penalty_applied=FREE),
     )

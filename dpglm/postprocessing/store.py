@@ -11,14 +11,14 @@ import json
 import math
 import os
 import secrets
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
 
 from dpglm.errors import StoreError
-from dpglm.postprocessing.codec import decode_fields, encode
+from dpglm.postprocessing.codec import MAX_COEFFICIENTS, decode, encode, store_error
 from dpglm.postprocessing.consistency import check_consistency
-from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 
 FORMAT, FORMAT_VERSION = "dpglm-fit", 3
@@ -27,29 +27,11 @@ MOST_BRACKETS = 2**20  # names of coefficients hold some too
 
 
 def to_json(record: FitRecord, *, packed: bool = False) -> str:
-    """``record`` as JSON text, a line per field, without its row map.
-
-    Parameters
-    ----------
-    record : FitRecord
-    packed : bool
-        Write long lists of numbers as base64 of little-endian doubles: half as long, equally exact, and read
-        like the other form.
-
-    Returns
-    -------
-    str
-        ASCII text. Floats are written with as many digits as it takes to read back the same float.
-
-    Raises
-    ------
-    StoreError
-        The record is larger than the format allows.
-    """
+    """``record`` as ASCII text, a line per field, without its row map; exact, and packed half as long."""
     gaps = (",", ":") if packed else (", ", ": ")
+    dumps = partial(json.dumps, separators=gaps, allow_nan=False)
     lines = (
-        f"{_dumps(key, gaps)}{gaps[1]}{_dumps(value, gaps)}"
-        for key, value in _document(record, packed=packed).items()
+        f"{dumps(key)}{gaps[1]}{dumps(value)}" for key, value in _document(record, packed=packed).items()
     )
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     if len(text) > MAX_BYTES or len(record.names) > MAX_COEFFICIENTS:
@@ -62,50 +44,25 @@ def to_json(record: FitRecord, *, packed: bool = False) -> str:
 
 
 def fingerprint(record: FitRecord) -> str:
-    """SHA-256 of the canonical JSON of ``record``, as 64 hexadecimal digits.
-
-    Canonical: keys sorted, no white space. Equal for a result and for its copy read from a file.
-    """
+    """SHA-256 of the record as JSON with sorted keys and no spaces: equal for a copy read from a file."""
     canonical = json.dumps(_document(record), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def _document(record: FitRecord, *, packed: bool = False) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "notice": record.alarm or "private",
-        **encode(record, packed=packed),
-    }
+    mark = {"format": FORMAT, "format_version": FORMAT_VERSION, "notice": record.alarm or "private"}
+    return {**mark, **encode(record, packed=packed)}
 
 
-def _dumps(value: object, gaps: tuple[str, str]) -> str:
-    return json.dumps(value, separators=gaps, allow_nan=False)
-
-
-def save(record: FitRecord, path: str | PathLike[str]) -> None:
-    """Write ``record`` to ``path`` as JSON.
-
-    The file appears whole or not at all, and text that :func:`from_json` would refuse is never written.
-
-    Raises
-    ------
-    StoreError
-        The file cannot be written.
-    """
+def save(record: FitRecord, path: str | PathLike[str]) -> Path:
+    """Write ``record`` to ``path`` as JSON, unless :func:`from_json` would refuse the text."""
     text = to_json(record)
     from_json(text)
-    write_atomically(path, text)
+    return write_atomically(path, text)
 
 
 def write_atomically(path: str | PathLike[str], text: str) -> Path:
-    """Write ``text`` as UTF-8 to ``path`` and return the path; the file appears whole or not at all.
-
-    Raises
-    ------
-    StoreError
-        The file cannot be written; what was there before is untouched.
-    """
+    """Write ``text`` as UTF-8 to ``path`` and return the path; the file appears whole or not at all."""
     target = writable(path)
     # Beside the target: os.replace is atomic within one file system only.
     draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
@@ -126,13 +83,7 @@ def write_atomically(path: str | PathLike[str], text: str) -> Path:
 
 
 def writable(path: str | PathLike[str]) -> Path:
-    """``path``, after a look at whether a file could be written there; nothing is written.
-
-    Raises
-    ------
-    StoreError
-        Not a path, a folder, or in a folder that is missing or may not be written to.
-    """
+    """``path``, after a look at whether a file could be written there; nothing is written."""
     target = _as_path(path)
     try:
         if target.is_dir():
@@ -147,13 +98,7 @@ def writable(path: str | PathLike[str]) -> Path:
 
 
 def read(path: str | PathLike[str]) -> FitRecord:
-    """Read a record written by :func:`save`; its row map stays behind.
-
-    Raises
-    ------
-    StoreError
-        No such file, too large, or not a saved result.
-    """
+    """Read a record written by :func:`save`; its row map stays behind."""
     source = _as_path(path)
     try:
         with open(source, "rb") as file:
@@ -175,11 +120,6 @@ def from_json(text: str) -> FitRecord:
     """The record whose text :func:`to_json` wrote, without its row map.
 
     Nothing of the text is run or imported; sizes, types and lengths are checked before they are used.
-
-    Raises
-    ------
-    StoreError
-        The text is not a saved result of this format.
     """
     document = _parsed(text)
     if document.pop("format", None) != FORMAT:
@@ -188,7 +128,7 @@ def from_json(text: str) -> FitRecord:
     if type(version) is not int or version != FORMAT_VERSION:
         raise _version_error(version)
     notice = document.pop("notice", None)
-    record = decode_fields(FitRecord, document, "")
+    record = decode(FitRecord, document)
     check_consistency(record)
     if notice != (record.alarm or "private"):
         raise store_error(

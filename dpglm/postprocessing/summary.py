@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.missing_intervals import (
+from dpglm.postprocessing.record import FitRecord, LedgerState
+from dpglm.postprocessing.uncertainty import (
     DEBIASED,
     PENALISED,
     approximation,
-    gaps,
-    no_intervals,
-    reason,
-)
-from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.spending import LedgerState
-from dpglm.postprocessing.uncertainty import (
     debiased,
+    gaps,
     intervals,
+    no_intervals,
     p_values,
     penalised,
+    reason,
     selected,
     shares,
     standard_errors,
 )
 from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, share, statistic
 from dpglm.tables.table import Column, Fact, Table
+from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Marked = TypeVar("Marked", "pd.DataFrame", "pd.Series[float]")
+
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
-INFORMATION = ("information matrix", "curvature")  # names of its release in the spend
+INFORMATION = "information matrix"  # name of its release in the spend
+PRICES = ("epsilon", "delta", "mu", "share")
 METHOD = "noise-aware GLS on the released information matrix"
 
 
@@ -43,6 +44,7 @@ def summary(record: FitRecord) -> Table:
     errors, ends = standard_errors(record), intervals(record, 0.95)
     tests, kept, centre = p_values(record), selected(record), debiased(record)
     apart = record.contrasts is not None and penalised(record)
+    part = () if record.part is None else record.part.facts(record)
     rows = tuple(
         (
             name,
@@ -66,7 +68,7 @@ def summary(record: FitRecord) -> Table:
         title=_title(record),
         columns=(Column("term", "left"), *map(Column, headings), Column("selected")),
         rows=rows,
-        wide=(("Formula", record.specification.formula), *part_facts(record), *interval_facts(record)),
+        wide=(("Formula", record.specification.formula), *part, *interval_facts(record)),
         left=model_facts(record),
         right=privacy_facts(record),
         notes=(
@@ -77,11 +79,6 @@ def summary(record: FitRecord) -> Table:
         ),
         alarm=record.alarm,
     )
-
-
-def part_facts(record: FitRecord) -> tuple[Fact, ...]:
-    """What the method's paper adds, as label and text."""
-    return () if record.part is None else record.part.facts(record)
 
 
 def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
@@ -136,15 +133,13 @@ def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
     A seeded fit shows the price it would have had as "not kept".
     """
     guarantee = record.guarantee
-    numbers = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "mu": guarantee.mu}
-    words = {"relation": guarantee.relation, "unit": guarantee.unit, "theorem": guarantee.theorem or ABSENT}
-    if guarantee.private:
-        facts = [(label, budget(value)) for label, value in numbers.items()]
-    elif math.isfinite(guarantee.epsilon):
-        facts = [(label, _not_kept(budget(value))) for label, value in numbers.items()]
-    else:
-        facts = [(label, ABSENT) for label in numbers]
-    facts += [(label, text if guarantee.private else ABSENT) for label, text in words.items()]
+    kept = "" if guarantee.private else " (not kept)"
+    facts = []
+    for label, value in (("epsilon", guarantee.epsilon), ("delta", guarantee.delta), ("mu", guarantee.mu)):
+        text = budget(value) if math.isfinite(guarantee.epsilon) else ABSENT
+        facts.append((label, text if text == ABSENT else f"{text}{kept}"))
+    for label, text in (("relation", guarantee.relation), ("unit", guarantee.unit)):
+        facts.append((label, text if guarantee.private else ABSENT))
     if record.ledger is not None:
         facts.append(("ledger", ledger_text(record.ledger)))
     return tuple(facts)
@@ -185,20 +180,15 @@ def _title(record: FitRecord) -> str:
     return f"{record.specification.family.name.capitalize()} {kind}, {record.alarm}"
 
 
-def _not_kept(text: str) -> str:
-    return text if text == ABSENT else f"{text} (not kept)"
-
-
 def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
     """One row per coefficient; see :meth:`FitResult.tidy`."""
     import pandas as pd
 
     errors, ends, parts = standard_errors(record), intervals(record, 0.95), shares(record)
     centre = debiased(record)
+    shown = np.exp if exponentiate else np.array
     with np.errstate(over="ignore"):
-        shown = np.exp if exponentiate else np.array
-        estimates, low, high = shown(record.estimates), shown(ends[:, 0]), shown(ends[:, 1])
-        shown_centre = shown(centre)
+        estimates, debiased_estimates, shown_ends = shown(record.estimates), shown(centre), shown(ends)
     frame = pd.DataFrame(
         {
             "term": list(record.names),
@@ -206,10 +196,10 @@ def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
             "std_error": errors,
             "statistic": centre / errors,
             "p_value": p_values(record),
-            "conf_low": low,
-            "conf_high": high,
+            "conf_low": shown_ends[:, 0],
+            "conf_high": shown_ends[:, 1],
             "selected": selected(record),
-            "debiased": shown_centre,
+            "debiased": debiased_estimates,
             "sampling_se": parts[:, 0],
             "privacy_se": np.hypot(parts[:, 1], parts[:, 2]),
             "adjustment_se": parts[:, 3],
@@ -224,33 +214,29 @@ def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
 
 def glance(record: FitRecord) -> pd.DataFrame:
     """One row per fit; see :meth:`FitResult.glance`."""
-    import pandas as pd
-
     guarantee = record.guarantee
+    row: dict[str, Any] = {
+        "family": record.specification.family.name,
+        "link": record.link,
+        "penalty": record.penalty,
+        "strength": record.strength,
+        "method": record.specification.method.name,
+        "goal": record.specification.goal,
+        "n_terms": len(record.names),
+        "n_selected": int(selected(record).sum()),
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "mu": guarantee.mu,
+        "relation": guarantee.relation,
+        "unit": guarantee.unit,
+        "nobs": record.n_rows,
+        "private": guarantee.private,
+    }
     # A frame may lose its other columns: an epsilon that was not kept must not be in it.
-    epsilon, delta, mu = (
-        (guarantee.epsilon, guarantee.delta, guarantee.mu) if guarantee.private else (None, None, None)
-    )
-    frame = pd.DataFrame(
-        {
-            "family": [record.specification.family.name],
-            "link": [record.link],
-            "penalty": [record.penalty],
-            "strength": [number(record.strength)],
-            "method": [record.specification.method.name],
-            "goal": [record.specification.goal],
-            "n_terms": [len(record.names)],
-            "n_selected": [int(selected(record).sum())],
-            "epsilon": [number(epsilon)],
-            "delta": [number(delta)],
-            "mu": [number(mu)],
-            "relation": [guarantee.relation if guarantee.private else None],
-            "unit": [guarantee.unit if guarantee.private else None],
-            "nobs": [number(record.n_rows)],
-            "private": [guarantee.private],
-        }
-    )
-    return marked(frame, record)
+    if not guarantee.private:
+        row |= dict.fromkeys(("epsilon", "delta", "mu", "relation", "unit"))
+    columns = {name: [value] for name, value in row.items()}
+    return _framed(columns, record, ("strength", "epsilon", "delta", "mu", "nobs"))
 
 
 def odds_ratios(record: FitRecord) -> pd.DataFrame:
@@ -275,27 +261,32 @@ def odds_ratios(record: FitRecord) -> pd.DataFrame:
 
 def spend(record: FitRecord) -> pd.DataFrame:
     """One row per release; see :attr:`FitResult.spend`."""
+    columns = {name: [getattr(line, name) for line in record.spend_lines] for name in ("release", *PRICES)}
+    return _framed(columns, record, PRICES)
+
+
+def _framed(columns: dict[str, list[Any]], record: FitRecord, numbers: tuple[str, ...]) -> pd.DataFrame:
+    """A frame whose columns ``numbers`` are doubles, NaN where absent."""
     import pandas as pd
 
-    lines = record.spend_lines
-    frame = pd.DataFrame(
-        {
-            "release": [line.release for line in lines],
-            "epsilon": [number(line.epsilon) for line in lines],
-            "delta": [number(line.delta) for line in lines],
-            "mu": [number(line.mu) for line in lines],
-            "share": [number(line.share) for line in lines],
-        }
-    )
-    return marked(frame, record)
+    return marked(pd.DataFrame(columns).astype(dict.fromkeys(numbers, "float64")), record)
 
 
-def number(value: float | None) -> float:
-    """``value`` as a float, NaN where absent."""
-    return float("nan") if value is None else float(value)
+def by_term(record: FitRecord, values: FloatMatrix, columns: list[str] | None = None) -> pd.DataFrame:
+    """One row of ``values`` per coefficient."""
+    import pandas as pd
+
+    return marked(pd.DataFrame(values, index=list(record.names), columns=columns), record)
 
 
-def marked(frame: pd.DataFrame, record: FitRecord) -> pd.DataFrame:
+def series(record: FitRecord, values: FloatVector, name: str) -> pd.Series[float]:
+    """One value per coefficient."""
+    import pandas as pd
+
+    return marked(pd.Series(values.copy(), index=list(record.names), name=name), record)
+
+
+def marked(frame: Marked, record: FitRecord) -> Marked:
     """``frame`` with what was promised in its ``attrs``."""
     frame.attrs["privacy"] = record.promise
     return frame

@@ -1,22 +1,35 @@
-"""Standard errors, tests and intervals of a result, where its information matrix was released.
+"""Uncertainty of a result: standard errors, tests, intervals, why there are none, and what would narrow them.
 
-They belong to the *debiased* estimates of the released linear model, which no penalty shrinks: an interval is
-valid whatever was selected. A coefficient whose interval would not be worth its name has none, and a reason
-instead. Without one every entry is NaN, and tables print ``-``: a standard error that forgets the
-noise would be too small.
+All of it is computed from released numbers alone, and belongs to the *debiased* estimates of the released
+linear model, which no penalty shrinks: an interval is valid whatever was selected. A coefficient whose
+interval would not be worth its name has a reason instead, and NaN, which tables print as ``-``: a standard
+error that forgets the noise would be too small.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpglm.errors import MethodError
-from dpglm.inference.selection import false_coverage_level, two_sided_pvalues
+from dpglm.glm.term_columns import TermColumns
+from dpglm.inference.contrasts import (
+    LEAST_SIGNAL,
+    MOST_ADJUSTMENT,
+    MOST_SHARE_OF_SCALE,
+    Contrasts,
+    IntervalDecision,
+    false_coverage_level,
+    two_sided_pvalues,
+)
+from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.record import FitRecord
+from dpglm.tables.number import factor, plain_number
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
-
-SOURCES = ("sampling", "privacy of the estimate", "privacy of the information", "adjustment")
 
 
 def reported(record: FitRecord) -> BoolVector:
@@ -45,7 +58,10 @@ def standard_errors(record: FitRecord) -> FloatVector:
 
 
 def shares(record: FitRecord) -> FloatMatrix:
-    """Standard errors by source, shape (p, 4), in the order of `SOURCES`; their squares add up."""
+    """Standard errors by source, shape (p, 4), whose squares add up.
+
+    From sampling, from the noise of the estimate, from that of the information, and from the adjustment.
+    """
     if record.contrasts is None:
         return np.full((len(record.names), 4), np.nan)
     return np.where(reported(record)[:, None], np.sqrt(record.contrasts.parts), np.nan)
@@ -57,22 +73,7 @@ def p_values(record: FitRecord) -> FloatVector:
 
 
 def intervals(record: FitRecord, level: float, adjust: str | None = None) -> FloatMatrix:
-    """Lower and upper ends, shape (p, 2); NaN where there is no interval.
-
-    With ``adjust="fcr"`` only selected coefficients have one, wide enough that the expected share of
-    intervals that miss, among those of the selected, is at most ``1 - level``: each has the level
-    ``1 - (1 - level) R / m``, with R selected of m coefficients with an interval.
-
-    Raises
-    ------
-    MethodError
-        ``level`` is not between 0 and 1, or an unknown ``adjust``.
-
-    References
-    ----------
-    .. [1] Benjamini and Yekutieli (2005), "False discovery rate-adjusted multiple confidence intervals for
-       selected parameters", JASA 100(469).
-    """
+    """Lower and upper ends, shape (p, 2), see :meth:`FitResult.conf_int`; NaN where there is no interval."""
     if adjust not in (None, "fcr"):
         raise MethodError(
             f"adjust={adjust!r}" if isinstance(adjust, str) else f"adjust of type {type(adjust).__name__}",
@@ -81,7 +82,7 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
         )
     critical = quantile(level)
     centre = debiased(record)
-    if adjust == "fcr":
+    if adjust == "fcr":  # each has the level 1 - (1 - level) R / m, with R selected of m with an interval
         given = reported(record)
         listed = given & selected(record)
         if listed.any():
@@ -101,13 +102,7 @@ def covariance(record: FitRecord) -> FloatMatrix:
 
 
 def quantile(level: float) -> float:
-    """How many standard errors reach to each side of an interval of this coverage.
-
-    Raises
-    ------
-    MethodError
-        ``level`` is not between 0 and 1.
-    """
+    """How many standard errors reach to each side of an interval of this coverage."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
         raise MethodError(
             f"level={level!r}" if isinstance(level, int | float) else f"level of type {type(level).__name__}",
@@ -121,3 +116,227 @@ def _where_reported(record: FitRecord, values: FloatVector | None) -> FloatVecto
     if values is None:
         return np.full(len(record.names), np.nan)
     return np.where(reported(record), values, np.nan)
+
+
+MOST_NAMES = 8
+PENALISED = (
+    "Standard errors, tests and intervals belong to the debiased estimates, which no penalty shrinks; "
+    'conf_int(adjust="fcr") widens them for a list of selected coefficients.'
+)
+DEBIASED = (
+    "Coefficients with an interval are not shrunk; those without one are drawn towards 0 by the declared "
+    "prior scale."
+)
+RULE = (
+    f"the released numbers say {LEAST_SIGNAL:g} times as much about the coefficient as noise alone, or more",
+    f"its standard error is no more than {MOST_SHARE_OF_SCALE:g} of its declared prior scale",
+    "the other coefficients, of which only the declared prior is known, make no more than "
+    f"{100 * MOST_ADJUSTMENT:.0f} % of its variance",
+)
+
+
+def no_intervals(record: FitRecord) -> str:
+    """Why a result has no standard errors, as a sentence can go on; empty where it can have them."""
+    asked = record.specification
+    if record.contrasts is not None:
+        return ""
+    if record.part is not None and (reason := record.part.no_intervals()):
+        return reason
+    if record.released is not None:
+        return "the released numbers are too large or too small to compute with"
+    if record.link == "margin":
+        return (
+            f'the loss of family "{asked.family.name}" is not a likelihood: it says nothing '
+            'of how estimates spread; a private fit of family "binomial" can have them'
+        )
+    if not math.isfinite(record.guarantee.epsilon):
+        return "they are not computed for fits without privacy"
+    if asked.goal != "explain":
+        return f'with goal "{asked.goal}" the budget goes to the coefficients; goal "explain" pays for them'
+    if asked.method.name not in ("objective", "moments"):
+        return f'method "{asked.method.name}" releases no information matrix; method "objective" does'
+    if record.guarantee.definition in ("gdp", "zcdp"):
+        return (
+            "a mu or rho that holds at every epsilon needs a ridge that pulls the estimate too far; "
+            f"privacy=({record.guarantee.epsilon:.3g}, {record.guarantee.delta:g}) pays for them"
+        )
+    if record.guarantee.definition == "pure":
+        return (
+            'pure epsilon pays for an information matrix only with few coefficients and penalty "none"; '
+            f"privacy=({record.guarantee.epsilon:g}, 1e-6) does with more"
+        )
+    if record.penalty not in ("none", "l2"):
+        return (
+            'the whole budget went into the penalised fit; penalty "none" pays for an information matrix, '
+            "and refit() then selects at no cost"
+        )
+    return "honest ones need a released information matrix, which this fit does not have"
+
+
+def approximation(record: FitRecord) -> str:
+    """What the coefficients beside a part that predicts are; empty for other fits."""
+    if record.predictor is None:
+        return ""
+    return (
+        f"Coefficients are a linear approximation of the log odds of {record.predictor.title}; "
+        "predict() and submodels() use the stack itself."
+    )
+
+
+def gaps(record: FitRecord) -> tuple[str, ...]:
+    """Sentences on the coefficients without an interval, a reason each, and what repairs it."""
+    if record.contrasts is None:
+        return ()
+    groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
+    for name, decision in zip(record.names, record.interval_decisions, strict=True):
+        if not decision.reported:
+            groups.setdefault(decision.reason, []).append((name, decision))
+    if not groups:
+        return ()
+    lines = [f"No interval (-), {reason}: {_listed(group)}." for reason, group in groups.items()]
+    repair = "In brackets: how many times the rows, or the epsilon, an interval would take."
+    if (mergeable(record) & ~reported(record)).any():
+        repair += " Or merge the level with another by declaration."
+    return (*lines, repair)
+
+
+def reason(decision: IntervalDecision) -> str:
+    """Why a coefficient has no interval and what repairs it; empty for one that has.
+
+    Examples
+    --------
+    >>> reason(IntervalDecision(False, "noise hides its variation", 1.51))
+    'noise hides its variation; n or epsilon x 1.6'
+    """
+    if not decision.reason:
+        return ""
+    return f"{decision.reason}; n or epsilon {_times(decision.factor)}"
+
+
+def mergeable(record: FitRecord) -> BoolVector:
+    """Which coefficients are of levels of a factor with three levels or more, shape (p,)."""
+    factors = np.zeros(len(record.names), dtype=np.bool_)
+    for block in () if record.released is None else record.released.term_columns:
+        factors[block.columns] = block.kind == "levels" and len(block.table) > 2
+    used = record.user_from_coded != 0.0
+    return np.asarray(used.any(axis=1) & ~used[:, ~factors].any(axis=1))
+
+
+def _listed(group: list[tuple[str, IntervalDecision]]) -> str:
+    """Names with their factors, the last ones counted only."""
+    most = MOST_NAMES if len(group) > MOST_NAMES + 1 else len(group)
+    words = ", ".join(f"{name} ({_times(decision.factor)})" for name, decision in group[:most])
+    rest = [decision.factor for _, decision in group[most:]]
+    if not rest:
+        return words
+    ends = dict.fromkeys((_times(min(rest)), _times(max(rest))))
+    return f"{words} and {len(rest)} more ({' to '.join(ends)})"
+
+
+def _times(growth: float) -> str:
+    return f"x {factor(growth)}"
+
+
+# Standard errors that an effect must measure to be found by a two-sided test at 5 % with power 80 %:
+# 1.960 + 0.842.
+DETECTABLE: Final = 2.802
+FACTORS: Final = tuple(2.0**k for k in range(-2, 5))  # at which widths are computed
+Means: TypeAlias = Literal["epsilon", "n"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rescaled(LinearModel):
+    """What a fit with more epsilon or more rows would have released; approximate.
+
+    The noise scales of both releases are proportional to 1 / epsilon. With ``factor`` times the rows the
+    information grows and the noise stays; in units of the information the noise shrinks like 1 / n, and so
+    does the sampling variance. The distance of the released estimate from the truth, which multiplies the
+    noise of the information, is taken as it is now. At factor 1 nothing changes.
+    """
+
+    base: LinearModel  # as released
+    factor: float  # by what epsilon or the number of rows is multiplied, > 0
+    means: Means
+
+    @property
+    def design(self) -> FloatMatrix:
+        return self.base.design
+
+    @property
+    def sampling(self) -> FloatMatrix:
+        return np.asarray(self.base.sampling / (self.factor if self.means == "n" else 1.0))
+
+    @property
+    def noise(self) -> FloatMatrix:
+        return np.asarray(self.base.noise / self.factor**2)
+
+    @property
+    def omega(self) -> FloatMatrix:
+        score = np.eye(self.released.size) * self.released.score_scale**2
+        return np.asarray(self.sampling + score + self.noise)
+
+
+def rescaled(model: LinearModel, factor: float, means: Means) -> LinearModel:
+    """`Rescaled`, with the noise of its score."""
+    changed = replace(model.released, score_scale=model.released.score_scale / factor)
+    return Rescaled(changed, base=model, factor=factor, means=means)
+
+
+def widths(record: FitRecord, means: Means) -> FloatMatrix:
+    """Standard errors at each of `FACTORS`, shape (len(FACTORS), p); NaN where there is no interval now."""
+    assert record.contrasts is not None
+    with np.errstate(all="ignore"):
+        models = [rescaled(record.contrasts.model, multiple, means) for multiple in FACTORS]
+        errors = [Contrasts(model, record.user_from_coded).deviations for model in models]
+    return np.where(reported(record), np.array(errors), np.nan)
+
+
+def halving(errors: FloatMatrix) -> FloatVector:
+    """The factor at which each standard error of `widths` is half of that at 1, shape (p,); inf beyond all.
+
+    Examples
+    --------
+    >>> halving(np.array(FACTORS)[:, None] ** -0.5).round(6)
+    array([4.])
+    """
+    logs = np.log(FACTORS)
+    now = int(np.argmin(np.abs(logs)))
+    answer = np.full(errors.shape[1], np.nan)
+    for j in np.flatnonzero(np.isfinite(errors).all(axis=0)):
+        share = np.log(np.minimum.accumulate(errors[now:, j]) / errors[now, j])
+        if share[-1] > np.log(0.5):
+            answer[j] = np.inf
+        else:
+            # Both logarithms are close to straight lines; np.interp wants a rising abscissa.
+            answer[j] = np.exp(np.interp(-np.log(0.5), -share, logs[now:]))
+    return answer
+
+
+def detectable(record: FitRecord) -> FloatVector:
+    """The smallest effect that a two-sided test at 5 % finds with power 80 %, shape (p,)."""
+    return DETECTABLE * standard_errors(record)
+
+
+def against_sampling(record: FitRecord) -> FloatVector:
+    """Standard error over its sampling part alone, >= 1, shape (p,): what privacy and adjustment cost."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(standard_errors(record) / shares(record)[:, 0])
+
+
+def prior_scales(record: FitRecord) -> tuple[tuple[str, str, str], ...]:
+    """Term, what its scale is the standard deviation of, and the scale; nothing without them."""
+    if record.released is None:
+        return ()
+    return tuple((block.label, *_scale(block)) for block in record.released.term_columns)
+
+
+def _scale(block: TermColumns) -> tuple[str, str]:
+    if block.kind == "other":
+        ends = dict.fromkeys(map(plain_number, (block.prior.min(), block.prior.max())))
+        return "coded columns", " to ".join(ends)
+    if block.kind == "levels":
+        apart = (block.table[0] - block.table[1]) * block.prior
+        return "one level against another", plain_number(np.sqrt(apart @ apart))
+    span = "one end of the declared range against the other"
+    middle = "the middle of every declared range"
+    return span if block.kind == "slope" else middle, plain_number(abs(block.table[0, 0] * block.prior[0]))

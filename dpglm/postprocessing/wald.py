@@ -10,8 +10,8 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions, wald
-from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.number import p_value, statistic
 from dpglm.tables.table import Column, Table
 from dpglm.typing import FloatMatrix, FloatVector
@@ -50,17 +50,11 @@ class WaldResult:
 
     def summary(self) -> Table:
         """The test as a table."""
+        words = ", ".join(self.restrictions)
         return Table(
             title="Wald test",
             columns=(Column("restrictions", "left"), Column("chi2"), Column("df"), Column("P>chi2")),
-            rows=(
-                (
-                    ", ".join(self.restrictions),
-                    statistic(self.statistic),
-                    str(self.df),
-                    p_value(self.p_value),
-                ),
-            ),
+            rows=((words, statistic(self.statistic), str(self.df), p_value(self.p_value)),),
             notes=(*((f"No test (-): {self.reason}.",) if self.reason else ()), self.privacy),
             alarm=self.privacy if self.privacy.startswith("NOT PRIVATE") else "",
         )
@@ -75,50 +69,29 @@ class WaldResult:
 def wald_test(record: FitRecord, asked: object) -> WaldResult:
     """Test of linear restrictions; see :meth:`FitResult.wald_test`."""
     rows, values, words = restrictions(asked, record.names)
-    promise = record.promise
-    found, reason = (float("nan"), float("nan")), ""
+    statistic_value = p = float("nan")
     if record.contrasts is None:
         reason = no_intervals(record)
     else:
         model, coded = record.contrasts.model, rows @ record.user_from_coded
         with np.errstate(all="ignore"):
-            judged = interval_decisions(Contrasts(model, coded))
+            decisions = interval_decisions(Contrasts(model, coded))
         failed = [
             f"{word}: {decision.reason}"
-            for word, decision in zip(words, judged, strict=True)
+            for word, decision in zip(words, decisions, strict=True)
             if not decision.reported
         ]
         reason = "; ".join(failed)
         if not failed:
             test = wald(model, coded, values)
-            found = test.statistic, test.p_value
-    return WaldResult(found[0], len(rows), found[1], words, reason, promise)
+            statistic_value, p = test.statistic, test.p_value
+    return WaldResult(statistic_value, len(rows), p, words, reason, record.promise)
 
 
 def restrictions(asked: object, names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector, tuple[str, ...]]:
-    """Rows R and values q of ``R @ coefficients = q``, and each restriction in words.
+    """Rows R, shape (k, p), and values q, shape (k,), of ``R @ coefficients = q``; each restriction in words.
 
-    Parameters
-    ----------
-    asked : str, sequence of str, mapping, array, or pair of arrays
-        Text with restrictions apart by commas; a name alone is restricted to 0, ``a = b = c`` are two
-        restrictions. Several such texts. A mapping of expressions to values. A matrix R, shape (k, p) or
-        (p,), or a pair (R, q).
-    names : tuple of str
-        Of the coefficients.
-
-    Returns
-    -------
-    rows : ndarray, shape (k, p)
-        Linearly independent.
-    values : ndarray, shape (k,)
-    words : tuple of str
-
-    Raises
-    ------
-    MethodError
-        What cannot be read, an unknown name, or restrictions that follow from each other or contradict each
-        other.
+    The rows are linearly independent.
 
     Examples
     --------
@@ -162,18 +135,15 @@ def _equations(text: str | list[str], names: tuple[str, ...]) -> tuple[FloatMatr
 
 def _mapped(asked: Mapping[Any, Any], names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector]:
     """Rows and values of expressions with the values that they are restricted to."""
-    rows, values = np.zeros((0, len(names))), np.zeros(0)
+    texts = []
     for left, value in asked.items():
-        if (
-            not isinstance(left, str)
-            or isinstance(value, bool)
-            or not isinstance(value, int | float | np.number)
-        ):
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not isinstance(left, str) or not is_number:
             raise _restriction_error("a mapping of something else than text to numbers")
-        row, constant = _equations(f"{left} = {float(value)!r}", names)
-        if len(row) != 1:
-            raise _restriction_error(f"{left!r}, which is no single expression")
-        rows, values = np.vstack([rows, row]), np.append(values, constant)
+        texts.append(f"{left} = {float(value)!r}")
+    rows, values = _equations(texts, names)
+    if len(rows) != len(texts):
+        raise _restriction_error("a mapping with a key that is no single expression")
     return rows, values
 
 
@@ -192,13 +162,7 @@ def _arrays(asked: object, size: int) -> tuple[FloatMatrix, FloatVector]:
 
 
 def _words(row: FloatVector, value: float, names: tuple[str, ...]) -> str:
-    """A restriction as a reader would write it.
-
-    Examples
-    --------
-    >>> _words(np.array([1.0, -2.0]), 0.5, ("age", "educ"))
-    'age - 2*educ = 0.5'
-    """
+    """A restriction as a reader would write it: ``age - 2*educ = 0.5``."""
     parts: list[str] = []
     for j in np.flatnonzero(row):
         size = "" if abs(row[j]) == 1.0 else f"{abs(row[j]):g}*"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Any, Self, get_args
 
@@ -52,8 +51,6 @@ class Guarantee:
     >>> promise = Guarantee(1.0, 0.0, "pure", "replace-one", "one patient", theorem="Theorem A1")
     >>> round(promise.posterior(0.01), 4)
     0.0267
-    >>> Guarantee.from_dict(promise.to_dict()) == promise
-    True
     """
 
     epsilon: float
@@ -229,22 +226,6 @@ class Guarantee:
         values["assumptions"] = list(self.assumptions)
         values["curve"] = [list(point) for point in self.curve]
         return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The guarantee saved by ``to_dict``, checked again: a PrivacyError names what is wrong."""
-        names = {field.name for field in fields(cls)}
-        if set(values) != names:
-            raise PrivacyError(
-                f"a guarantee with other fields: {sorted(set(values) ^ names)}",
-                expected=f"the fields {sorted(names)}",
-                remedy="Read it with the version of dpglm that wrote it.",
-            )
-        read = dict(values)
-        read["epsilon"] = math.inf if values["epsilon"] is None else float(values["epsilon"])
-        read["assumptions"] = tuple(str(text) for text in values["assumptions"])
-        read["curve"] = tuple((float(epsilon), float(delta)) for epsilon, delta in values["curve"])
-        return cls(**read)
 
     def _points(self) -> tuple[tuple[float, float], ...]:
         return (self.epsilon, self.delta), *self.curve

@@ -9,10 +9,18 @@ import numpy as np
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.uncertainty import debiased, intervals, reported, selected, shares, standard_errors
-from dpglm.postprocessing.usefulness import FACTORS, Means
-from dpglm.report.colours import PATHS
+from dpglm.postprocessing.uncertainty import (
+    FACTORS,
+    Means,
+    debiased,
+    intervals,
+    reported,
+    selected,
+    shares,
+    standard_errors,
+)
 from dpglm.report.figure import (
+    PATHS,
     Axis,
     Band,
     Bars,
@@ -37,7 +45,6 @@ PARTS: Final = {
     "information noise": "part-three",
     "adjustment": "part-four",
 }
-SYMBOLS: Final[dict[Means, str]] = {"epsilon": "ε", "n": "rows"}
 
 
 def coefficient_figure(record: FitRecord) -> Figure:
@@ -46,65 +53,50 @@ def coefficient_figure(record: FitRecord) -> Figure:
     An intercept alone is drawn. Hollow dots have no interval, or were not selected.
     """
     drawn = _drawn(record)
-    given, chosen, ends = reported(record), selected(record), intervals(record, 0.95)
-    forest = bool(given.any())
-    full = given if forest else chosen
-    dots = np.where(given, debiased(record), record.estimates)
-    bars = ends if forest else np.column_stack([np.zeros(len(dots)), dots])
-    reach = np.concatenate([[0.0], dots[drawn], bars[drawn][full[drawn]].ravel()])
-    filled = [k for k, j in enumerate(drawn) if full[j]]
-    hollow = [k for k, j in enumerate(drawn) if not full[j]]
-    at = np.array(drawn)
+    names = tuple(record.names[j] for j in drawn)
+    given, chosen = reported(record)[drawn], selected(record)[drawn]
+    dots = np.where(given, debiased(record)[drawn], record.estimates[drawn])
+    ends = intervals(record, 0.95)[drawn]
     what = "coefficient" if record.predictor is None else "coefficient of the linear approximation"
     kind = what.replace("coefficient", "Coefficients")
-    left_out = _left_out(record, drawn, "clearest" if forest else "largest")
-    scope = f"in original units{left_out}"
-    if "Intercept" in record.names and len(drawn) < len(record.names):
-        scope = f"in original units, without the intercept{left_out}"
-    reading = "over its interval" if forest else "from zero"
+    forest = bool(reported(record).any())
     if forest:
-        title, caption = (
-            f"{kind} with 95 % intervals",
-            f"95 % intervals around the debiased estimates, {scope}",
-        )
-        labels, meaning = (
-            ("95 % interval", "no interval"),
-            "no interval is given, and the dot is the fit’s coefficient",
-        )
+        slug, rule, reading = "forest", "clearest", "over its interval"
+        title, subject = f"{kind} with 95 % intervals", "95 % intervals around the debiased estimates,"
+        labels = ("95 % interval", "no interval")
+        meaning = "no interval is given, and the dot is the fit’s coefficient"
+        full, bars = given, ends
     else:
-        title, caption = kind, f"{kind} {scope}"
+        slug, rule, reading = "coefficients", "largest", "from zero"
+        title = subject = kind
         labels, meaning = ("selected", "not selected"), "not selected"
+        full, bars = chosen, np.column_stack([np.zeros(len(dots)), dots])
+    left_out = "Intercept" in record.names and len(drawn) < len(record.names)
+    scope = (
+        f"in original units{', without the intercept' if left_out else ''}{_left_out(record, drawn, rule)}"
+    )
+    filled, hollow = np.flatnonzero(full).tolist(), np.flatnonzero(~full).tolist()
+    low, high = bars[filled].T.tolist()
+    reach = [0.0, *dots.tolist(), *low, *high]
     headings = ("coefficient", "estimate drawn", *(("lower end", "upper end") if forest else ()), "selected")
+    rows = tuple(
+        (shown(name), coefficient(dot), *(map(coefficient, line) if forest else ()), "yes" if kept else "no")
+        for name, dot, line, kept in zip(names, dots.tolist(), ends.tolist(), chosen, strict=True)
+    )
+    points = [
+        Points(dots[lines].tolist(), lines, role, label)
+        for lines, role, label in zip((filled, hollow), ("point", "hollow"), labels, strict=True)
+        if lines
+    ]
     return Figure(
-        "forest" if forest else "coefficients",
+        slug,
         f"{title}, original scale",
         f"One line per coefficient: a dot at its value, and a bar {reading}. Hollow dots: {meaning}.",
-        x=_padded(f"{what}, {shown(record.link, 20)} scale", float(reach.min()), float(reach.max())),
-        y=Names(tuple(record.names[j] for j in drawn), frozenset(hollow)),
-        marks=(
-            Rule(0.0, "x", "zero"),
-            Intervals(filled, bars[at[filled], 0].tolist(), bars[at[filled], 1].tolist(), caps=forest),
-            *(
-                Points(dots[at[rows]].tolist(), rows, role, label)
-                for rows, role, label in ((filled, "point", labels[0]), (hollow, "hollow", labels[1]))
-                if rows
-            ),
-        ),
-        caption=f"{caption}. Hollow: {meaning}. Units differ, so lengths compare only within a unit.",
-        twin=Rows(
-            "Coefficients drawn",
-            headings,
-            tuple(
-                (
-                    shown(record.names[j]),
-                    coefficient(float(dots[j])),
-                    *(map(coefficient, ends[j].tolist()) if forest else ()),
-                    "yes" if chosen[j] else "no",
-                )
-                for j in drawn
-            ),
-            numeric=tuple(range(1, len(headings) - 1)),
-        ),
+        x=_padded(f"{what}, {shown(record.link, 20)} scale", min(reach), max(reach)),
+        y=Names(names, frozenset(hollow)),
+        marks=(Rule(0.0, "x", "zero"), Intervals(filled, low, high, caps=forest), *points),
+        caption=f"{subject} {scope}. Hollow: {meaning}. Units differ, so lengths compare only within a unit.",
+        twin=Rows("Coefficients drawn", headings, rows, numeric=tuple(range(1, len(headings) - 1))),
     )
 
 
@@ -119,6 +111,7 @@ def variance_figure(record: FitRecord) -> Figure | None:
     stops = np.minimum(np.cumsum(parts, axis=1), 1.0)
     starts = np.column_stack([np.zeros(len(drawn)), stops[:, :-1]])
     errors = standard_errors(record)
+    headings = ("coefficient", "std err", *PARTS)
     rows = tuple(
         (shown(record.names[j]), coefficient(float(errors[j])), *(percent(float(part)) for part in line))
         for j, line in zip(drawn, parts, strict=True)
@@ -138,9 +131,7 @@ def variance_figure(record: FitRecord) -> Figure | None:
         "without privacy. The noise of the estimate and of the information matrix was added for privacy. "
         "Adjustment is what the other coefficients leave open"
         f"{_left_out(record, drawn, 'clearest', intercept=True)}.",
-        twin=Rows(
-            "Shares of variance drawn", ("coefficient", "std err", *PARTS), rows, numeric=(1, 2, 3, 4, 5)
-        ),
+        twin=Rows("Shares of variance drawn", headings, rows, numeric=tuple(range(1, len(headings)))),
     )
 
 
@@ -154,7 +145,7 @@ def width_figure(record: FitRecord, means: Means, errors: FloatMatrix) -> Figure
         return None
     relative = errors[:, given] / errors[FACTORS.index(1.0), given]
     middle, low, high = np.median(relative, axis=1), relative.min(axis=1), relative.max(axis=1)
-    symbol = SYMBOLS[means]
+    symbol = "ε" if means == "epsilon" else "rows"
     marks = tuple((factor, f"{factor:g}") for factor in FACTORS)
     return Figure(
         f"width-{means}",

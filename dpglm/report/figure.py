@@ -1,4 +1,4 @@
-"""The figure model: axes, marks, words and the table twin of a figure, before anything is drawn.
+"""The figure model: colours, axes, marks, words and the table twin of a figure, before anything is drawn.
 
 A figure is made once, by a function in `coefficient_figures` or `guarantee_figures`. `svg` draws it for the
 page, `plots` with matplotlib.
@@ -7,11 +7,75 @@ page, `plots` with matplotlib.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from dpglm.tables.table import one_line
+
+
+@dataclass(frozen=True)
+class Ink:
+    """How one part of a figure is painted: names of colours in the palette, or ``"none"``.
+
+    ``width`` and the lengths of ``dash`` are in pixels of the page.
+    """
+
+    fill: str = "none"
+    stroke: str = "none"
+    width: float = 1.0
+    dash: tuple[float, ...] = ()
+
+
+NAMES: Final = (
+    *("paper", "panel", "ink", "soft", "rule", "strong"),  # grounds, text, lines
+    *("accent", "wash", "clay", "alarm", "on-alarm"),  # marks, areas, second colour, warnings
+)
+PALETTES: Final = {
+    media: dict(zip(NAMES, colours.split(), strict=True))
+    for media, colours in {
+        "light": "#fcfbf8 #f4f1ea #1c2024 #555a61 #d8d3c8 #83807a #1d5571 #d9e6ec #9a3d16 #a11212 #ffffff",
+        "dark": "#15181c #1e2227 #e8e4db #adb0b4 #373c43 #858a91 #8ec5e0 #24404e #f0a67e #ff9a90 #15181c",
+        "print": "#ffffff #ffffff #000000 #444444 #cccccc #777777 #1d5571 #e4ecf0 #8a3412 #a11212 #ffffff",
+    }.items()
+}
+
+ROLES: Final[dict[str, Ink]] = {
+    # axes and lines to compare with
+    "grid": Ink(stroke="rule", width=0.7),
+    "axis": Ink(stroke="strong"),
+    "zero": Ink(stroke="strong"),
+    "reference": Ink(stroke="strong", dash=(3, 3)),
+    "limit": Ink(stroke="clay", width=1.2, dash=(6, 3)),
+    # curves and estimates
+    "line": Ink(stroke="accent", width=2),
+    "second": Ink(stroke="clay", width=2),
+    "faint-line": Ink(stroke="strong"),
+    "area": Ink(fill="wash"),
+    "interval": Ink(stroke="accent", width=1.6),
+    "error": Ink(stroke="clay"),
+    "point": Ink("accent", "accent", 1.4),
+    "hollow": Ink("paper", "strong", 1.4),
+    "claim": Ink("clay", "paper", 1.4),
+    # bars
+    "bar": Ink("accent", "paper"),
+    "refuted": Ink("alarm", "paper"),
+    "part-one": Ink("accent", "paper"),
+    "part-two": Ink("clay", "paper"),
+    "part-three": Ink("paper", "clay"),
+    "part-four": Ink("strong", "paper"),
+    # icons and boxes
+    "base": Ink(fill="strong"),
+    "extra": Ink(fill="accent"),
+    "empty": Ink(stroke="strong", width=0.8),
+    # paths of coefficients: told apart by colour and dashes
+    **{
+        f"path-{4 * k + j}": Ink(stroke=colour, width=1.5, dash=dash)
+        for k, dash in enumerate(((), (6, 2), (2, 2)))
+        for j, colour in enumerate(("accent", "clay", "strong", "ink"))
+    },
+}
+PATHS: Final = tuple(role for role in ROLES if role.startswith("path-"))
 
 
 @dataclass(frozen=True)
@@ -25,6 +89,11 @@ class Rows:
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[int, ...] = ()
+
+    @staticmethod
+    def of_columns(caption: str, columns: Mapping[str, Iterable[str]], numeric: tuple[int, ...]) -> Rows:
+        """The table with these columns of equal length, by heading."""
+        return Rows(caption, tuple(columns), tuple(zip(*columns.values(), strict=True)), numeric)
 
 
 @dataclass(frozen=True)
@@ -41,7 +110,7 @@ class Axis:
     marks : tuple of (value, text)
         What is written at the axis; by default round values.
     reverse : bool
-        Whether values fall from left to right.
+        Whether values fall from left to right, in matplotlib only.
     """
 
     label: str
@@ -50,21 +119,6 @@ class Axis:
     log: bool = False
     marks: tuple[tuple[float, str], ...] = ()
     reverse: bool = False
-
-    def share(self, value: float) -> float:
-        """Where ``value`` is between the ends, from 0 to 1; beyond an end it is put at that end.
-
-        Examples
-        --------
-        >>> Axis("", 0.0, 2.0).share(0.5), Axis("", 1e-6, 1.0, log=True).share(1e-3)
-        (0.25, 0.5)
-        """
-        value = min(max(value, self.low), self.high)
-        if self.log:
-            share = math.log(value / self.low) / math.log(self.high / self.low)
-        else:
-            share = (value - self.low) / (self.high - self.low)
-        return 1.0 - share if self.reverse else share
 
     def ticks(self, most: int = 6) -> tuple[float, ...]:
         """Round values, at most ``most + 1`` of them, ends included where they are round.
@@ -96,8 +150,12 @@ class Axis:
         return tuple(float(f"{k * width:.10g}") for k in range(first, last + 1))
 
     def labelled(self, most: int = 6) -> tuple[tuple[float, str], ...]:
-        """Values to mark, each with its text."""
-        return self.marks or tuple((value, _tick(value, self.log)) for value in self.ticks(most))
+        """Values to mark, each with its text: ``1e-5`` on a logarithmic scale."""
+        texts = (
+            (value, f"{value:.0e}".replace("e-0", "e-") if self.log and value < 0.01 else f"{value:g}")
+            for value in self.ticks(most)
+        )
+        return self.marks or tuple(texts)
 
 
 @dataclass(frozen=True)
@@ -111,7 +169,7 @@ class Names:
     faint: frozenset[int] = frozenset()
 
 
-# Marks. ``role`` is a key of `colours.ROLES`; a ``label`` is shown in a legend.
+# Marks. ``role`` is a key of `ROLES`; a ``label`` is shown in a legend.
 
 
 @dataclass(frozen=True)
@@ -251,9 +309,3 @@ def shortened(words: str, most: int) -> str:
         return words
     tail = (most - 1) // 2
     return f"{words[: most - 1 - tail]}…{words[-tail:]}"
-
-
-def _tick(value: float, log: bool) -> str:
-    """``1e-5`` on a logarithmic scale; otherwise the shortest text."""
-    small = log and value < 0.01
-    return f"{value:.0e}".replace("e-0", "e-") if small else f"{value:g}"

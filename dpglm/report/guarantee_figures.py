@@ -9,13 +9,12 @@ import math
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.spending import LedgerState
+from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Axis, Band, Bars, Curve, Figure, Names, Note, Points, Rows, Rule
 from dpglm.report.section import price, shown
-from dpglm.report.svg import Drawing, Illustration
+from dpglm.report.svg import Drawing
 from dpglm.tables.number import budget, computed, percent
 
 Pairs: TypeAlias = tuple[tuple[float, float], ...]
@@ -28,7 +27,7 @@ PROFILE_POINTS: Final = 25
 MOST_STEPS: Final = 60
 
 
-def icon_array(without: float, largest: float) -> Illustration:
+def icon_array(without: float, largest: float) -> Drawing:
     """A hundred guesses before and after reading the report, right ones filled."""
     right, base = min(100, round(100 * largest)), round(100 * without)
     drawing = Drawing(
@@ -38,23 +37,23 @@ def icon_array(without: float, largest: float) -> Illustration:
         title=f"Belief in the right answer: {base} of 100 before reading, at most {right} after",
         description=f"Two groups of 100 small figures. In the first {base} are filled, in the second "
         f"{right}: {base} as before and {right - base} in another colour.",
+        caption="Each figure is one chance in a hundred; filled ones are for the right answer.",
+        twin=Rows(
+            "Chances of 100",
+            ("for", "before reading", "after reading, at most"),
+            (
+                ("the right answer", f"{base}", f"{right}"),
+                ("the wrong answer", f"{100 - base}", f"{100 - right}"),
+            ),
+            numeric=(1, 2),
+        ),
     )
     for left, heading, filled in ((0, "before reading", base), (220, "after reading, at most", right)):
         drawing.text(left, 12, heading, "label")
         for k in range(100):
             role = "base" if k < min(base, filled) else "extra" if k < filled else "empty"
             drawing.person(left + 19.2 * (k % 10), 22 + 18.6 * (k // 10), f"person {role}")
-    twin = Rows(
-        "Chances of 100",
-        ("for", "before reading", "after reading, at most"),
-        (
-            ("the right answer", f"{base}", f"{right}"),
-            ("the wrong answer", f"{100 - base}", f"{100 - right}"),
-        ),
-        numeric=(1, 2),
-    )
-    caption = "Each figure is one chance in a hundred; filled ones are for the right answer."
-    return Illustration(drawing, caption, twin)
+    return drawing
 
 
 def trade_off(guarantee: Guarantee) -> Pairs:
@@ -197,37 +196,25 @@ def ledger_figure(ledger: LedgerState) -> Figure | None:
         return None
     symbol = "ε" if measure == "epsilon" else "μ"
     first = max(0, len(spent) - MOST_STEPS)
-    steps = spent[first:]
+    steps, entries, numbers = spent[first:], ledger.entries[first:], range(first + 1, len(spent) + 1)
     limit = ledger.budget_epsilon if measure == "epsilon" else 0.0
-    x, y = [0.0], [spent[first - 1] if first else 0.0]
-    for k, value in enumerate(steps):
-        x += [k + 0.5, k + 0.5]
-        y += [y[-1], value]
-    x, y = [*x, float(len(steps))], [*y, y[-1]]
-    status = [entry.status for entry in ledger.entries[first:]]
-    dots = [
-        Points([k + 0.5 for k in positions], [steps[k] for k in positions], role, radius=3.5)
-        for role, positions in (
-            ("point", [k for k, word in enumerate(status) if word == "charged"]),
-            ("hollow", [k for k, word in enumerate(status) if word != "charged"]),
-        )
-    ]
+    # Two corners of the staircase in the middle of each entry.
+    x = [0.0, *(k + 0.5 for k in range(len(steps)) for _ in "xx"), float(len(steps))]
+    y = [height for height in (spent[first - 1] if first else 0.0, *steps) for _ in "yy"]
+    dots = []
+    for role, wanted in (("point", True), ("hollow", False)):
+        places = [k for k, entry in enumerate(entries) if (entry.status == "charged") is wanted]
+        dots.append(Points([k + 0.5 for k in places], [steps[k] for k in places], role, radius=3.5))
     budgeted = [Rule(limit, "y", "limit"), Note(0.0, limit, f"budget {budget(limit)}", move=(4, -5))]
+    marks = [
+        (number - first - 0.5, f"{number}") for number in numbers if len(steps) <= 15 or number % 10 == 0
+    ]
     return Figure(
         "steps",
         f"Privacy spent from ledger {shown(ledger.dataset, 60)}, entry by entry",
         f"A staircase of the {symbol} spent after each entry"
         + (", with a line at the budget above it." if limit else "."),
-        x=Axis(
-            "entry",
-            0.0,
-            float(len(steps)),
-            marks=tuple(
-                (k + 0.5, f"{first + k + 1}")
-                for k in range(len(steps))
-                if len(steps) <= 15 or (first + k + 1) % 10 == 0
-            ),
-        ),
+        x=Axis("entry", 0.0, float(len(steps)), marks=tuple(marks)),
         y=Axis(f"{symbol} spent", 0.0, 1.08 * max([*steps, limit, 1e-12])),
         marks=(Band(x, [0.0] * len(x), y), Curve(x, y), *dots, *(budgeted if limit else ())),
         caption=f"Cumulative {symbol} after each entry. Hollow: refused, with nothing released or charged.",
@@ -235,8 +222,8 @@ def ledger_figure(ledger: LedgerState) -> Figure | None:
             "Spent after each entry",
             ("entry", "status", f"{symbol} spent so far"),
             tuple(
-                (f"{first + k + 1}", shown(status[k]), budget(computed(value)))
-                for k, value in enumerate(steps)
+                (f"{number}", shown(entry.status), budget(computed(value)))
+                for number, entry, value in zip(numbers, entries, steps, strict=True)
             ),
             numeric=(2,),
         ),
@@ -258,16 +245,14 @@ def bounds_figure(
     refuted : sequence of bool, length k
         Which claims the audit contradicts.
     """
-    zeros = [0.0] * len(names)
-    groups = (
-        ("bar", "lower bound", [k for k, wrong in enumerate(refuted) if not wrong]),
-        ("refuted", "lower bound above the claim", [k for k, wrong in enumerate(refuted) if wrong]),
-    )
-    bars = [
-        Bars(positions, zeros[: len(positions)], [bounds[k] for k in positions], role, label)
-        for role, label, positions in groups
-        if positions
-    ]
+    bars = []
+    for role, label, contradicted in (
+        ("bar", "lower bound", False),
+        ("refuted", "lower bound above the claim", True),
+    ):
+        lines = [k for k, wrong in enumerate(refuted) if bool(wrong) is contradicted]
+        if lines:
+            bars.append(Bars(lines, [0.0] * len(lines), [bounds[k] for k in lines], role, label))
     labels = [f"{name} (refuted)" if wrong else name for name, wrong in zip(names, refuted, strict=True)]
     return Figure(
         "bounds",

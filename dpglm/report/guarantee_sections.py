@@ -8,53 +8,21 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.spending import LedgerState
+from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
-from dpglm.report.guarantee_figures import icon_array, ledger_figure, profile_figure, trade_off_figure
+from dpglm.report.guarantee_figures import icon_array
 from dpglm.report.section import Section, shown
-from dpglm.report.svg import illustrated
-from dpglm.tables.number import ABSENT, balance, budget, computed, percent, share
+from dpglm.tables.number import ABSENT, budget, computed, percent, share
 
 PRIORS: Final = (0.01, 0.1, 0.5)
 WEAK: Final = 0.95  # from even odds beyond this, the promise is called weak
 GROUPS: Final = (1, 2, 5)
 RATES: Final = (0.01, 0.05, 0.1)
-DEFINITIONS: Final = {
-    "pure": "pure ε-differential privacy",
-    "approximate": "(ε, δ)-differential privacy",
-    "gdp": "Gaussian differential privacy (μ-GDP)",
-    "zcdp": "zero-concentrated differential privacy (ρ-zCDP)",
-}
 MOST_ENTRIES: Final = 60
 MOST_RELEASES: Final = 100
 PLAN_DIGITS: Final = 13  # of a plan's fingerprint in the ledger's table
 INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|\+00:00)")
-
-
-def at_a_glance(record: FitRecord) -> Section:
-    """The label on top of the page; for a result without privacy, the warning."""
-    content: dict[str, Any] = {}
-    if record.guarantee.private:
-        content["factor"] = odds_factor(record.guarantee.posterior(0.5))
-    ledger = record.ledger
-    if ledger is not None:
-        content["spent"] = ledger.spent_epsilon / ledger.budget_epsilon if ledger.budget_epsilon else 1.0
-    return Section("verdict", "At a glance", content)
-
-
-def odds_factor(largest: float) -> str:
-    """How many times the odds grow from even odds to ``largest``.
-
-    Examples
-    --------
-    >>> odds_factor(0.7310585786)
-    'a factor of 2.72'
-    """
-    if largest > 1.0 - 1e-9:
-        return "a factor beyond all use"
-    return f"a factor of {largest / (1.0 - largest):.3g}"
 
 
 def plain_words(record: FitRecord) -> Section:
@@ -65,22 +33,18 @@ def plain_words(record: FitRecord) -> Section:
         return Section("plain-words", title)
     largest, average = guarantee.posterior(0.5), guarantee.guess(0.5)
     odds = largest / max(1e-300, 1.0 - largest)
-    rows = tuple(
-        (
-            share(prior),
-            percent(guarantee.posterior(prior)),
-            percent(1.0 - guarantee.posterior(1.0 - prior)),
-        )
-        for prior in PRIORS
-    )
-    headings = ("before reading", "after reading, at most", "after reading, at least")
+    belief = {
+        "before reading": map(share, PRIORS),
+        "after reading, at most": map(percent, map(guarantee.posterior, PRIORS)),
+        "after reading, at least": [percent(1.0 - guarantee.posterior(1.0 - prior)) for prior in PRIORS],
+    }
     content = {
         "sure": min(100, round(100 * largest)),
         "largest": largest,
         "average": average if average < largest - 5e-4 else None,
         "weak": largest > WEAK,
         "figure": icon_array(0.5, largest),
-        "priors": Rows("Belief in a guess about Ana’s row", headings, rows, numeric=(0, 1, 2)),
+        "priors": Rows.of_columns("Belief in a guess about Ana’s row", belief, numeric=(0, 1, 2)),
         # With loss L = log p/q, delta >= E_p (1 - e^(epsilon - L))_+ >= P(L > epsilon + log 2) / 2: the odds
         # grow by more than twice e^epsilon with chance at most 2 delta.
         "twice": min(1.0, 2.0 * guarantee.delta),
@@ -97,11 +61,8 @@ def full_guarantee(record: FitRecord) -> Section:
         return Section("guarantee", "No guarantee")
     rates = tuple((share(rate), percent(guarantee.true_positive_rate(rate))) for rate in RATES)
     content = {
-        "definition": DEFINITIONS[guarantee.definition],
         "groups": _groups(guarantee),
         "rates": Rows("Power of a test for one row", ("false alarms", "power, at most"), rates, (0, 1)),
-        "trade_off": illustrated(trade_off_figure(guarantee)),
-        "profile": illustrated(profile_figure(guarantee)),
     }
     return Section("guarantee", "The guarantee in full", content)
 
@@ -121,65 +82,37 @@ def budget_ledger(record: FitRecord) -> Section | None:
     """The fit's own releases, then the ledger as it stood right after the charge; nothing without privacy."""
     if not record.guarantee.private:
         return None
-    lines, ledger = record.spend_lines, record.ledger
     releases = tuple(
         (shown(line.release), budget(line.epsilon), budget(line.delta), budget(line.mu), percent(line.share))
-        for line in lines[:MOST_RELEASES]
+        for line in record.spend_lines[:MOST_RELEASES]
     )
     headings = ("release", "ε", "δ", "μ", "share")
     content: dict[str, Any] = {
         "releases": Rows("What this fit released and paid", headings, releases, numeric=(1, 2, 3, 4)),
-        "more_releases": max(0, len(lines) - MOST_RELEASES),
-        "parts": any(line.part for line in lines),
     }
-    if ledger is not None:
-        content |= {
-            "balance": _balance(ledger),
-            "entries": _entries(ledger),
-            "left_out": max(0, len(ledger.entries) - MOST_ENTRIES),
-            "figure": illustrated(ledger_figure(ledger)),
-            "refused": any(entry.status != "charged" for entry in ledger.entries),
-        }
+    if record.ledger is not None:
+        content["entries"] = _entries(record.ledger)
     return Section("ledger", "Budget ledger", content)
-
-
-def _balance(ledger: LedgerState) -> Rows:
-    spent = (budget(computed(ledger.spent_epsilon)), budget(computed(ledger.spent_delta)))
-    rows = (
-        ("budget", budget(ledger.budget_epsilon), budget(ledger.budget_delta)),
-        ("spent", *spent),
-        ("left", balance(ledger.remaining_epsilon), balance(ledger.remaining_delta)),
-    )
-    return Rows("Balance right after this fit was charged", ("", "ε", "δ"), rows, numeric=(1, 2))
 
 
 def _entries(ledger: LedgerState) -> Rows:
     """The last entries of the ledger, each with its number."""
     first = max(0, len(ledger.entries) - MOST_ENTRIES)
-    rows = tuple(
-        (
-            f"{number}",
-            _instant(entry.when),
-            shown(entry.what),
-            shown(entry.status, 40),
-            budget(entry.epsilon),
-            budget(entry.delta),
-            budget(entry.mu),
-            shown(entry.plan or ABSENT, PLAN_DIGITS),
-        )
-        for number, entry in enumerate(ledger.entries[first:], first + 1)
-    )
-    headings = ("no.", "when (UTC)", "what", "status", "ε", "δ", "μ", "plan")
-    return Rows("Entries", headings, rows, numeric=(0, 4, 5, 6))
+    entries = ledger.entries[first:]
+    columns = {
+        "no.": [f"{number}" for number, _ in enumerate(entries, first + 1)],
+        "when (UTC)": [_instant(entry.when) for entry in entries],
+        "what": [shown(entry.what) for entry in entries],
+        "status": [shown(entry.status, 40) for entry in entries],
+        "ε": [budget(entry.epsilon) for entry in entries],
+        "δ": [budget(entry.delta) for entry in entries],
+        "μ": [budget(entry.mu) for entry in entries],
+        "plan": [shown(entry.plan or ABSENT, PLAN_DIGITS) for entry in entries],
+    }
+    return Rows.of_columns("Entries", columns, numeric=(0, 4, 5, 6))
 
 
 def _instant(when: str | None) -> str:
-    """An ISO 8601 instant in UTC as it is read; anything else as it is.
-
-    Examples
-    --------
-    >>> _instant("2026-01-12T09:30:00Z")
-    '2026-01-12 09:30:00'
-    """
+    """An ISO 8601 instant in UTC as ``2026-01-12 09:30:00``; anything else as it is."""
     text = shown(when or ABSENT, 40)
     return f"{text[:10]} {text[11:19]}" if INSTANT.fullmatch(text) else text

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Final
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.colours import css, css_rules
-from dpglm.report.guarantee_sections import at_a_glance, budget_ledger, full_guarantee, plain_words
-from dpglm.report.method_sections import (
-    choices_outside,
-    declared_data,
-    mechanism,
-    saved_result,
-    trust_and_limits,
-)
+from dpglm.postprocessing.store import fingerprint, to_json
+from dpglm.report.figure import PALETTES, ROLES
+from dpglm.report.guarantee_figures import ledger_figure, profile_figure, trade_off_figure
+from dpglm.report.guarantee_sections import budget_ledger, full_guarantee, plain_words
 from dpglm.report.result_sections import model_and_results, usefulness
-from dpglm.report.section import ReportedPart, Section, neighbours, no_promise, price, shown
-from dpglm.tables.number import balance, budget, chance, count, percent
+from dpglm.report.section import ReportedPart, Section, fact_words, price, shown
+from dpglm.report.svg import drawn
+from dpglm.tables.markup import environment
+from dpglm.tables.number import balance, budget, chance, computed, count, percent, plain_number
 from dpglm.tables.table import one_line
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 MOST_BYTES: Final = 300_000
-WORDS: Final = (shown, price, neighbours, no_promise, balance, budget, chance, count, percent)
+MOST_CHARACTERS: Final = 60_000  # of JSON with all digits; a longer one is packed
+WORDS: Final = (shown, price, fact_words)
+FIGURES: Final = (trade_off_figure, profile_figure, ledger_figure, drawn)
+NUMBERS: Final = (balance, budget, chance, computed, count, percent, plain_number)
 
 
 def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
@@ -67,43 +68,51 @@ def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
         model_and_results(record),
         record.part.section(record) if isinstance(record.part, ReportedPart) else None,
         usefulness(record),
-        declared_data(record),
+        Section("declared", "Declared data"),
         budget_ledger(record),
-        choices_outside(_answers(choices)),
-        mechanism(record),
-        trust_and_limits(),
-        saved_result(record),
+        Section("choices", "Choices outside the software", {"choices": _answers(choices)}),
+        Section("mechanism", "Mechanism"),
+        Section("limits", "Trust model and limits"),
+        _saved_result(record),
     )
     sections = [section for section in drafts if section is not None]
-    page = _page(record, sections)
+    template = _template()
+    page = template.render(record=record, sections=sections)
     if len(page.encode()) > MOST_BYTES:
         annex = sections.pop()
-        page = _page(record, [*sections, replace(annex, content={**annex.content, "json": None})])
+        short = replace(annex, content={**annex.content, "json": None})
+        page = template.render(record=record, sections=[*sections, short])
     return page
 
 
-def _page(record: FitRecord, sections: list[Section]) -> str:
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            record=record,
-            guarantee=record.guarantee,
-            private=record.guarantee.private,
-            ledger=record.ledger,
-            verdict=at_a_glance(record),
-            sections=sections,
-        )
-    )
+@dataclass(frozen=True)
+class Verbatim:
+    """Text that keeps its line breaks on the page."""
+
+    text: str
+
+    def __html__(self) -> str:
+        return escape(self.text, quote=False)
 
 
-def _answers(choices: object) -> dict[str, str]:
-    if choices is None:
-        return {}
-    if isinstance(choices, Mapping) and all(
-        isinstance(word, str) for pair in choices.items() for word in pair
+def _saved_result(record: FitRecord) -> Section:
+    """Fingerprint, and the JSON itself where it may be published; the page drops it where it is too long."""
+    packed = len(to_json(record)) > MOST_CHARACTERS
+    content = {
+        "fingerprint": fingerprint(record),
+        "packed": packed,
+        "json": Verbatim(to_json(record, packed=packed)),  # its template prints it where privacy is promised
+    }
+    return Section("annex", "The saved result", content)
+
+
+def _answers(choices: object) -> Mapping[str, str]:
+    """The answers, none by default; anything but text to text is refused."""
+    answers = {} if choices is None else choices
+    if isinstance(answers, Mapping) and all(
+        isinstance(word, str) for answer in answers.items() for word in answer
     ):
-        return dict(choices)
+        return answers
     raise MethodError(
         f"choices of type {type(choices).__name__}",
         expected="a mapping of text to text",
@@ -112,21 +121,11 @@ def _answers(choices: object) -> dict[str, str]:
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    # Autoescape is set for every template, not by file ending: an unescaped name would be a hole.
-    environment = Environment(
-        loader=PackageLoader("dpglm.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_one_line,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update({function.__name__: function for function in WORDS})
-    environment.globals.update(css=css, css_rules=css_rules)
-    return environment
+def _template() -> Template:
+    templates = environment("dpglm.report", _one_line)
+    templates.filters.update({function.__name__: function for function in (*WORDS, *FIGURES, *NUMBERS)})
+    templates.globals.update(palettes=PALETTES, roles=ROLES)
+    return templates.get_template("page.html")
 
 
 def _one_line(value: object) -> object:

@@ -6,13 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.missing_intervals import no_intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
+from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.report.coefficient_figures import coefficient_figure, path_figure, variance_figure
-from dpglm.report.colours import PALETTES, ROLES
 from dpglm.report.figure import (
+    PALETTES,
+    ROLES,
     Band,
     Bars,
     Curve,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile"]
-OF_GUARANTEE = ("spend", "tradeoff", "profile")
 COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
 
@@ -78,34 +78,34 @@ def plot(
     return axes
 
 
-def _figure(record: FitRecord, kind: Kind, path: CoefficientPath | None) -> Figure:
-    if kind not in get_args(Kind):
-        *most, last = map(repr, get_args(Kind))
-        raise MethodError(
-            f"plot({kind!r})", expected=f"{', '.join(most)} or {last}", remedy="Use plot('coef')."
-        )
-    if kind in OF_GUARANTEE and not record.guarantee.private:
+def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figure:
+    if kind in ("spend", "tradeoff", "profile") and not record.guarantee.private:
         raise MethodError(
             f"plot({kind!r}) of a result that is NOT PRIVATE",
             expected="a result with a guarantee",
             remedy="Use plot('coef'), or fit with privacy=1.0 and without a seed.",
         )
-    if kind == "variance":
-        figure = variance_figure(record)
-        if figure is None:
+    match kind:
+        case "coef":
+            return coefficient_figure(record)
+        case "variance":
+            if (figure := variance_figure(record)) is not None:
+                return figure
             raise MethodError(
                 f"plot('variance') without standard errors: {no_intervals(record) or 'none is given'}",
                 expected="a result with intervals",
                 remedy="Use plot('coef').",
             )
-        return figure
-    if kind == "path":
-        return path_figure(penalty_path(record, None) if path is None else path)
-    if kind == "coef":
-        return coefficient_figure(record)
-    if kind == "spend":
-        return spend_figure(record)
-    return trade_off_figure(record.guarantee) if kind == "tradeoff" else profile_figure(record.guarantee)
+        case "path":
+            return path_figure(penalty_path(record, None) if path is None else path)
+        case "spend":
+            return spend_figure(record)
+        case "tradeoff":
+            return trade_off_figure(record.guarantee)
+        case "profile":
+            return profile_figure(record.guarantee)
+    *most, last = map(repr, get_args(Kind))
+    raise MethodError(f"plot({kind!r})", expected=f"{', '.join(most)} or {last}", remedy="Use plot('coef').")
 
 
 def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:

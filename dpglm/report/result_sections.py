@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
-from dpglm.postprocessing.missing_intervals import RULE, approximation, mergeable, no_intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import METHOD, interval_facts
 from dpglm.postprocessing.uncertainty import (
+    DETECTABLE,
+    FACTORS,
+    RULE,
+    against_sampling,
+    approximation,
     debiased,
+    detectable,
+    halving,
     intervals,
+    mergeable,
+    no_intervals,
     penalised,
+    prior_scales,
     reported,
     selected,
     standard_errors,
-)
-from dpglm.postprocessing.usefulness import (
-    DETECTABLE,
-    FACTORS,
-    against_sampling,
-    detectable,
-    halving,
-    prior_scales,
     widths,
 )
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import Section, shown
-from dpglm.report.svg import illustrated
-from dpglm.tables.number import ABSENT, coefficient, count, factor, plain_number
-from dpglm.typing import FloatVector
+from dpglm.tables.number import ABSENT, coefficient, factor, plain_number
+from dpglm.typing import FloatMatrix
 
 MOST_ROWS: Final = 250
 MOST_TERMS: Final = 100
@@ -41,32 +42,24 @@ INTERVAL: Final = 2.0 * 1.959964
 
 def model_and_results(record: FitRecord) -> Section:
     """Coefficients, intervals and their method, figures, what "not selected" means."""
-    private, chosen, specification = record.guarantee.private, selected(record), record.specification
-    decisions = list(zip(mergeable(record), record.interval_decisions, strict=True))
-    facts = (
-        [("Penalty strength, per row", plain_number(record.strength))] if record.strength is not None else []
-    )
-    facts += [("Method", shown(specification.method.name)), ("Goal", shown(specification.goal))]
-    facts += [] if record.n_rows is None else [("Rows", count(record.n_rows))]
-    facts += [(label, words if private else f"95 %, {METHOD}") for label, words in interval_facts(record)]
+    private, chosen = record.guarantee.private, selected(record)
+    decisions = zip(mergeable(record), record.interval_decisions, strict=True)
     content = {
-        "facts": facts,
+        "interval_facts": [
+            (label, words if private else f"95 %, {METHOD}") for label, words in interval_facts(record)
+        ],
         "coefficients": _coefficients(record),
-        "left_out": max(0, len(record.names) - MOST_ROWS),
         "odds": _has_odds(record),
         "approximation": approximation(record),
-        "intervals": record.contrasts is not None,
         "why_none": no_intervals(record) if private else "",
         "penalised": penalised(record),
-        "figure": illustrated(coefficient_figure(record)),
-        "variance": illustrated(variance_figure(record)),
-        "moments": record.released is not None and not record.released.centre.any(),
+        "figure": coefficient_figure(record),
+        "variance": variance_figure(record),
         "rule": RULE,
         "gaps": _gaps(record),
         "mergeable": any(merge and not decision.reported for merge, decision in decisions),
         "priors": _priors(record),
         "chosen": int(chosen.sum()),
-        "total": len(record.names),
         "dropped": [
             shown(term) for term, places in record.terms if places and not chosen[list(places)].any()
         ][:MOST_TERMS],
@@ -76,24 +69,28 @@ def model_and_results(record: FitRecord) -> Section:
 
 def _coefficients(record: FitRecord) -> Rows:
     """Estimates, errors and intervals; errors are absent where no information matrix was released."""
-    odds, given, chosen = _has_odds(record), record.contrasts is not None, selected(record)
-    apart = given and penalised(record)
-    errors, ends, centre = standard_errors(record), intervals(record, 0.95), debiased(record)
-    headings = ["coefficient", "estimate", *(["debiased"] if apart else []), "std err"]
-    headings += [*(["lower", "upper"] if given else []), *(["odds ratio"] if odds else []), "selected"]
-    rows = []
-    for j, name in enumerate(record.names[:MOST_ROWS]):
-        value = float(record.estimates[j])
-        cells = [shown(name, 120), coefficient(value), *([coefficient(centre[j])] if apart else [])]
-        cells += [coefficient(errors[j]), *(map(coefficient, ends[j]) if given else ())]
-        if odds and name == "Intercept":
-            cells.append(ABSENT)
-        elif odds:
-            cells.append(_ratios(float(centre[j]), *ends[j].tolist()) if given else _ratio(value))
-        rows.append((*cells, "yes" if chosen[j] else "no"))
+    given, names = record.contrasts is not None, record.names[:MOST_ROWS]
+    estimates, errors = record.estimates[:MOST_ROWS], standard_errors(record)[:MOST_ROWS]
+    centre, ends = debiased(record)[:MOST_ROWS], intervals(record, 0.95)[:MOST_ROWS]
+    columns: dict[str, Iterable[str]] = {
+        "coefficient": [shown(name, 120) for name in names],
+        "estimate": map(coefficient, estimates),
+    }
+    if given and penalised(record):
+        columns["debiased"] = map(coefficient, centre)
+    columns["std err"] = map(coefficient, errors)
+    if given:
+        columns["lower"], columns["upper"] = (map(coefficient, end) for end in ends.T)
+    if _has_odds(record):
+        values = np.column_stack([centre, ends]) if given else estimates[:, None]
+        columns["odds ratio"] = [
+            ABSENT if name == "Intercept" else _odds_ratio(*line)
+            for name, line in zip(names, values.tolist(), strict=True)
+        ]
+    columns["selected"] = ["yes" if chosen else "no" for chosen in selected(record)[:MOST_ROWS]]
     caption = "Coefficients" if record.predictor is None else "Linear approximation"
     caption += ", original scale" + ("; lower and upper ends of 95 % intervals" if given else "")
-    return Rows(caption, tuple(headings), tuple(rows), numeric=tuple(range(1, len(headings) - 1)))
+    return Rows.of_columns(caption, columns, tuple(range(1, len(columns) - 1)))
 
 
 def _has_odds(record: FitRecord) -> bool:
@@ -101,16 +98,12 @@ def _has_odds(record: FitRecord) -> bool:
     return record.link == "logit" and record.predictor is None
 
 
-def _ratio(value: float) -> str:
-    """The odds ratio of a coefficient; exactly 1 where it is exactly 0."""
-    return "1" if value == 0.0 else coefficient(math.exp(min(value, 709.0)))
-
-
-def _ratios(centre: float, low: float, high: float) -> str:
-    """An odds ratio and its interval."""
-    if not math.isfinite(centre):
+def _odds_ratio(*values: float) -> str:
+    """The odds ratio of a coefficient, and of the ends of its interval; exactly 1 where it is exactly 0."""
+    if not math.isfinite(values[0]):
         return ABSENT
-    return f"{_ratio(centre)} ({_ratio(low)} to {_ratio(high)})"
+    ratio, *ends = ("1" if value == 0.0 else coefficient(math.exp(min(value, 709.0))) for value in values)
+    return f"{ratio} ({' to '.join(ends)})" if ends else ratio
 
 
 def _gaps(record: FitRecord) -> Rows | None:
@@ -150,36 +143,31 @@ def usefulness(record: FitRecord) -> Section | None:
         by_epsilon = widths(record, "epsilon") if private else None
         ratio = against_sampling(record)[given]
         content |= {
-            "table": _precision(
-                record, halving(by_rows), None if by_epsilon is None else halving(by_epsilon)
-            ),
+            "table": _precision(record, by_rows, by_epsilon),
             "left_out": max(0, len(given) - MOST_ROWS),
             "median": plain_number(float(f"{np.median(ratio):.3g}")),
             "widest": plain_number(float(f"{ratio.max():.3g}")),
             "detectable": f"{DETECTABLE:.2g}",
             "most": f"{FACTORS[-1]:g}",
-            "by_rows": illustrated(width_figure(record, "n", by_rows)),
-            "by_epsilon": None
-            if by_epsilon is None
-            else illustrated(width_figure(record, "epsilon", by_epsilon)),
+            "by_rows": width_figure(record, "n", by_rows),
+            "by_epsilon": None if by_epsilon is None else width_figure(record, "epsilon", by_epsilon),
         }
     return Section("usefulness", "Usefulness", content)
 
 
-def _precision(record: FitRecord, by_rows: FloatVector, by_epsilon: FloatVector | None) -> Rows:
-    errors, ratio, least = standard_errors(record), against_sampling(record), detectable(record)
-    headings = ("coefficient", "interval width", "over sampling alone", "smallest detectable effect")
-    headings += ("rows, times", *(("ε, times",) if by_epsilon is not None else ()))
-    rows = tuple(
-        (
-            shown(record.names[j], 120),
-            coefficient(INTERVAL * errors[j]),
-            f"{ratio[j]:.3g}" if math.isfinite(ratio[j]) else ABSENT,
-            coefficient(least[j]),
-            factor(by_rows[j]),
-            *((factor(by_epsilon[j]),) if by_epsilon is not None else ()),
-        )
-        for j in np.flatnonzero(reported(record))[:MOST_ROWS]
-    )
+def _precision(record: FitRecord, by_rows: FloatMatrix, by_epsilon: FloatMatrix | None) -> Rows:
+    """Intervals that are given: their width, and what would halve it; from standard errors by factor."""
+    drawn = np.flatnonzero(reported(record))[:MOST_ROWS]
+    columns: dict[str, Iterable[str]] = {
+        "coefficient": [shown(record.names[j], 120) for j in drawn],
+        "interval width": map(coefficient, INTERVAL * standard_errors(record)[drawn]),
+        "over sampling alone": [
+            f"{ratio:.3g}" if math.isfinite(ratio) else ABSENT for ratio in against_sampling(record)[drawn]
+        ],
+        "smallest detectable effect": map(coefficient, detectable(record)[drawn]),
+        "rows, times": map(factor, halving(by_rows)[drawn]),
+    }
+    if by_epsilon is not None:
+        columns["ε, times"] = map(factor, halving(by_epsilon)[drawn])
     caption = "Precision, and what would halve the width"
-    return Rows(caption, headings, rows, numeric=tuple(range(1, len(headings))))
+    return Rows.of_columns(caption, columns, tuple(range(1, len(columns))))

@@ -55,21 +55,6 @@ def price(guarantee: Guarantee) -> str:
     return pair
 
 
-def neighbours(guarantee: Guarantee) -> str:
-    """Which two tables the guarantee makes hard to tell apart."""
-    unit = shown(guarantee.unit)
-    if guarantee.relation == "add-remove":
-        return f"tables that differ by {unit} more or less (the number of rows stays private)"
-    return f"tables of the same public number of rows in which {unit} is exchanged for another"
-
-
-def no_promise(guarantee: Guarantee) -> str:
-    """Why a result is not private, as a sentence can go on."""
-    if guarantee.reason == "seeded":
-        return "the noise came from a known seed, and whoever knows the seed can subtract it"
-    return shown(guarantee.reason)
-
-
 def fact_words(value: FactValue) -> str:
     """The value of a public fact as it is read.
 

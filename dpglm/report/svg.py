@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from html import escape
 
@@ -29,7 +30,9 @@ MOST_LETTERS = 30  # of a name
 
 @dataclass
 class Drawing:
-    """Shapes in the order in which they were drawn, each with a role of `colours.ROLES` as its class.
+    """Shapes in the order in which they were drawn, each with a key of `ROLES` as its class.
+
+    The page shows ``caption`` below them, and ``twin``, every number of the drawing as a table.
 
     Examples
     --------
@@ -48,6 +51,8 @@ class Drawing:
     height: float
     title: str
     description: str
+    caption: str = ""
+    twin: Rows | None = None
     shapes: list[str] = field(default_factory=list)
 
     def line(self, x1: float, y1: float, x2: float, y2: float, role: str) -> None:
@@ -65,13 +70,8 @@ class Drawing:
 
     def bar(self, left: float, right: float, middle: float, half: float, role: str) -> None:
         """A level bar, ``half`` of its height on each side of ``middle``."""
-        corners = [
-            (left, middle - half),
-            (right, middle - half),
-            (right, middle + half),
-            (left, middle + half),
-        ]
-        self.path(corners, role, closed=True)
+        top, bottom = middle - half, middle + half
+        self.path([(left, top), (right, top), (right, bottom), (left, bottom)], role, closed=True)
 
     def person(self, x: float, y: float, role: str) -> None:
         """A head and shoulders, 12 by 15, upper left corner at (x, y)."""
@@ -99,22 +99,13 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Illustration:
-    """A drawing on the page, the sentences below it, and every number in it as a table."""
-
-    drawing: Drawing
-    caption: str
-    twin: Rows
-
-
-@dataclass(frozen=True)
 class Scale:
     """A map from the values of an axis to places on the drawing; ``start > stop`` runs upwards.
 
     Examples
     --------
-    >>> Scale(Axis("", 0.0, 2.0), start=100.0, stop=0.0)(0.5)
-    75.0
+    >>> Scale(Axis("", 0.0, 2.0), 100.0, 0.0)(0.5), Scale(Axis("", 1e-6, 1.0, log=True), 0.0, 10.0)(1e-3)
+    (75.0, 5.0)
     """
 
     axis: Axis
@@ -123,24 +114,22 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         """The place of ``value``; values beyond an end are put at that end."""
-        return self.start + self.axis.share(value) * (self.stop - self.start)
-
-
-def illustrated(figure: Figure | None) -> Illustration | None:
-    """A figure as the page shows it."""
-    if figure is None or figure.twin is None:
-        return None
-    return Illustration(drawn(figure), figure.caption, figure.twin)
+        low, high = self.axis.low, self.axis.high
+        value = min(max(value, low), high)
+        log = self.axis.log
+        share = math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
+        return self.start + share * (self.stop - self.start)
 
 
 def drawn(figure: Figure) -> Drawing:
-    """A figure as a drawing."""
+    """A figure as the page shows it."""
     names = figure.y.names if isinstance(figure.y, Names) else ()
     width = 420.0 if names or figure.wide else 312.0
     left = 14 + LETTER * max(len(shortened(name, MOST_LETTERS)) for name in names) if names else 44.0
     bottom = ROW * len(names) + 8 if names else 152.0 if figure.wide else 222.0
     below = 32 if names else 40
-    drawing = Drawing(figure.slug, width, bottom + below, title=figure.title, description=figure.description)
+    words = (figure.title, figure.description, figure.caption)
+    drawing = Drawing(figure.slug, width, bottom + below, *words, figure.twin)
     x = Scale(figure.x, left, width - 8)
     if isinstance(figure.y, Names):
         rows = Axis("", 0.0, float(max(1, len(names) - 1)))

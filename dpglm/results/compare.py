@@ -1,18 +1,23 @@
-"""Several fits side by side."""
+"""Several fits side by side: of any models, or of one model at several sites."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.missing_intervals import approximation
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import family_text, guarantee_notes, strength_text
-from dpglm.postprocessing.uncertainty import standard_errors
+from dpglm.postprocessing.uncertainty import approximation, standard_errors
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import ABSENT, budget, coefficient
 from dpglm.tables.table import Column, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 BELOW = "(std err)"
 ERRORS = (
@@ -20,15 +25,6 @@ ERRORS = (
     "fits show in their summaries."
 )
 TOGETHER = "Each guarantee holds for its fit alone. What they cost together is for a ledger to say."
-
-
-@runtime_checkable
-class Joined(Protocol):
-    """Fits that know what they cost together, such as those of several sites."""
-
-    @property
-    def together(self) -> str:
-        """What they cost together, in a sentence."""
 
 
 def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *more: FitResult) -> Table:
@@ -82,7 +78,7 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
             *(f"{label}: {note}" for label, record in named.items() for note in guarantee_notes(record)),
             *(f"{label}: {note}" for label, record in named.items() if (note := approximation(record))),
             *((ERRORS,) if given else ()),
-            fits.together if isinstance(fits, Joined) and not more else TOGETHER,
+            fits.together if isinstance(fits, SiteFits) and not more else TOGETHER,
         ),
         alarm="; ".join(open_fits),
     )
@@ -91,7 +87,7 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
 def _named(fits: object) -> dict[str, FitRecord]:
     if isinstance(fits, Mapping):
         named: dict[str, Any] = {str(label): fit for label, fit in fits.items()}
-    elif isinstance(fits, Sequence) and not isinstance(fits, str | bytes):
+    elif isinstance(fits, Sequence):
         named = {f"({position})": fit for position, fit in enumerate(fits, start=1)}
     else:
         named = {"(1)": fits}
@@ -122,3 +118,82 @@ def _line(record: FitRecord) -> str:
     else:
         parts.append(record.alarm)
     return "; ".join(parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SiteFits(Mapping[str, FitResult]):
+    """One :class:`FitResult` per site, in the order of the sites; it cannot be changed and holds no data.
+
+    Parameters
+    ----------
+    fits : mapping of str to FitResult
+        Fits of one formula, by site; at least one.
+    privacy : Guarantee
+        What all of them together promise a person; ``fits[site].privacy`` is what one site promises.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
+    >>> tables = {"north": women[:3000], "south": women[3000:]}
+    >>> fits = dpglm.fit("affair ~ age", tables, penalty="l2", privacy=1.0, seed=1)
+    >>> list(fits), fits["south"].names, fits.params.shape
+    (['north', 'south'], ('Intercept', 'age'), (2, 2))
+    >>> fits.privacy.epsilon
+    2.0
+    """
+
+    _fits: Mapping[str, FitResult]
+    privacy: Guarantee
+
+    def __post_init__(self) -> None:
+        assert self._fits, "at least one site"
+        object.__setattr__(self, "_fits", dict(self._fits))
+
+    def __getitem__(self, site: str) -> FitResult:
+        return self._fits[site]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fits)
+
+    def __len__(self) -> int:
+        return len(self._fits)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal sites in the same order, equal fits and an equal promise."""
+        if not isinstance(other, SiteFits):
+            return NotImplemented
+        return self.privacy == other.privacy and list(self.items()) == list(other.items())
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._fits), self.privacy))
+
+    @property
+    def together(self) -> str:
+        """What the fits cost together, in a sentence."""
+        sites = "One site" if len(self) == 1 else f"All {len(self)} sites together"
+        return f"{sites}: {self.privacy.statement()}"
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """Coefficients on the original scale, a row per coefficient, a column a site; shape (p, sites)."""
+        import pandas as pd
+
+        return pd.DataFrame({site: fit.params for site, fit in self.items()})
+
+    def summary(self) -> Table:
+        """The sites side by side, each with its guarantee, and what they cost together.
+
+        See :func:`dpglm.compare`; ``fits[site].summary()`` is the table of one site.
+        """
+        return compare(self)
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def __repr__(self) -> str:
+        alarm = next((f" {fit._record.alarm}" for fit in self._fits.values() if not fit.private), "")
+        return f"<SiteFits: {', '.join(map(repr, self))}>{alarm}"
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()

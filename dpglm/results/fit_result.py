@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from dpglm.glm.penalties import Penalty
 from dpglm.postprocessing import refits, store, summary, uncertainty, wald
 from dpglm.postprocessing.prediction import Prediction, auc, predict
-from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.record import FitRecord, LedgerState, SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.specification import SpecificationDocument
-from dpglm.postprocessing.spending import LedgerState
 from dpglm.postprocessing.wald import Restriction, WaldResult
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
@@ -22,7 +20,6 @@ from dpglm.report.page import render
 from dpglm.report.plots import plot
 from dpglm.tables.number import budget
 from dpglm.tables.table import Table, one_line
-from dpglm.typing import FloatVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,17 +130,17 @@ class FitResult:
     @property
     def params(self) -> pd.Series[float]:
         """Coefficients on the original scale; of a stack, a linear approximation of its log odds."""
-        return self._series(self._record.estimates, "params")
+        return summary.series(self._record, self._record.estimates, "params")
 
     @property
     def bse(self) -> pd.Series[float]:
         """Standard errors of the debiased estimates (column ``debiased`` of :meth:`tidy`)."""
-        return self._series(uncertainty.standard_errors(self._record), "bse")
+        return summary.series(self._record, uncertainty.standard_errors(self._record), "bse")
 
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values of "the coefficient is zero", from the debiased estimates and :attr:`bse`."""
-        return self._series(uncertainty.p_values(self._record), "pvalues")
+        return summary.series(self._record, uncertainty.p_values(self._record), "pvalues")
 
     def conf_int(self, level: float = 0.95, *, adjust: Literal["fcr"] | None = None) -> pd.DataFrame:
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
@@ -158,17 +155,11 @@ class FitResult:
             ``"fcr"``: intervals for the selected coefficients alone, wide enough that the expected share of
             them that miss is at most ``1 - level`` (Benjamini and Yekutieli 2005, JASA 100(469)).
         """
-        import pandas as pd
-
-        ends = uncertainty.intervals(self._record, level, adjust)
-        return summary.marked(pd.DataFrame(ends, index=list(self.names)), self._record)
+        return summary.by_term(self._record, uncertainty.intervals(self._record, level, adjust))
 
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the debiased estimates, shape (p, p)."""
-        import pandas as pd
-
-        names, covariance = list(self.names), uncertainty.covariance(self._record)
-        return summary.marked(pd.DataFrame(covariance, index=names, columns=names), self._record)
+        return summary.by_term(self._record, uncertainty.covariance(self._record), list(self.names))
 
     def wald_test(self, restriction: Restriction) -> WaldResult:
         """Test of linear restrictions on the coefficients.
@@ -281,19 +272,28 @@ class FitResult:
     def predict(
         self, new: object, what: Literal["mean", "link", "class"] = "mean", *, interval: float | None = None
     ) -> Prediction:
-        """One prediction per row of new data; see :func:`dpglm.postprocessing.prediction.predict`.
+        """One prediction per row of new data: a Series with the frame's index where it has one.
 
-        ``what`` is the expected response (a probability for a binomial fit), the linear predictor, or the
-        more probable level. ``interval`` is the coverage of intervals, such as 0.95. The answer is a Series
-        with the frame's index, or with ``interval`` a frame: prediction, conf_low, conf_high. NaN where a row
-        cannot be predicted, never an error.
+        Parameters
+        ----------
+        new : DataFrame, Arrow table or path
+            Rows with the formula's variables. One that cannot be predicted gives NaN, never an error.
+        what : {"mean", "link", "class"}
+            Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
+            support vector machine has levels, by the sign of its linear predictor, and no expected response.
+        interval : float, optional
+            Coverage, such as 0.95, of intervals around the debiased mean or link: noise of all releases
+            included, the spread of single responses not. Then a frame: prediction, conf_low, conf_high.
         """
         return predict(self._record, new, what=what, interval=interval)
 
     def auc(self, new: object) -> float:
         """Area under the ROC curve on rows of the user's own, which no guarantee of this result covers.
 
-        The rows must not be those of the fit; see :func:`dpglm.postprocessing.prediction.auc`.
+        Give a frame or Arrow table with the response, of people who agreed to this use or public, and not the
+        rows of the fit: of these the number, which is exact, would tell what the budget did not pay for, and
+        be too large besides. Rows without a prediction or with neither level are left out; NaN without a row
+        of each level.
         """
         return auc(self._record, new)
 
@@ -321,8 +321,7 @@ class FitResult:
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the result as versioned JSON, to be read by :func:`dpglm.load`, and return its path."""
-        store.save(self._record, path)
-        return Path(path)
+        return store.save(self._record, path)
 
     def __str__(self) -> str:
         return str(self.summary())
@@ -341,10 +340,3 @@ class FitResult:
 
     def _repr_html_(self) -> str:
         return self.summary().to_html()
-
-    def _series(self, values: FloatVector, name: str) -> pd.Series[float]:
-        import pandas as pd
-
-        series = pd.Series(values.copy(), index=list(self.names), name=name)
-        series.attrs["privacy"] = self._record.promise
-        return series

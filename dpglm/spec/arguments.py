@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise.source import NoiseSource, OsNoise, SeededNoise
 from dpglm.methods.base import Method
-from dpglm.postprocessing.specification import Goal
+from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
 
 Piece = TypeVar("Piece")
+# What a table can do and a mapping of tables cannot.
+FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
 
 
 class Required:
@@ -30,6 +32,11 @@ class Required:
 
 
 REQUIRED = Required()
+# What a fit is unless it is told otherwise.
+DEFAULT_FAMILY: Final = "binomial"
+DEFAULT_PENALTY: Final = "l1"
+DEFAULT_GOAL: Final = "explain"
+DEFAULT_METHOD: Final = "auto"
 
 
 class RunOptions(TypedDict, total=False):
@@ -99,12 +106,17 @@ def strength_of(strength: object, penalty: Penalty) -> float | Literal["cv"] | N
             expected="one of the two",
             remedy="Leave strength= out.",
         )
-    value = strength if penalty.strength is None else penalty.strength
+    return checked_strength(strength if penalty.strength is None else penalty.strength)
+
+
+def checked_strength(value: object) -> float | Literal["cv"] | None:
+    """A number per row, "cv" or None; anything else is refused."""
+    value = value.item() if isinstance(value, np.generic) else value
     if value is None:
         return None
     if isinstance(value, str) and value == "cv":
         return "cv"
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
     # Beyond 1e100 per row nothing is left of the data, and sums over rows would overflow.
     if not number or not 0.0 <= value <= 1e100:  # type: ignore[operator]  # a number, as just checked
         shown = repr(value) if isinstance(value, float | str) else f"something of type {type(value).__name__}"
@@ -159,7 +171,13 @@ def number_of(
 def row_count_of(n: object) -> int:
     """A number of rows to expect."""
     expected = "the expected number of rows, a whole number of at least 1"
-    return int(number_of("n", n, low=1, high=10**12, whole=True, expected=expected, remedy="Use n=10_000."))
+    return int(number_of("n", n, low=1, high=10**15, whole=True, expected=expected, remedy="Use n=10_000."))
+
+
+def level_of(level: object) -> float:
+    """A coverage of intervals."""
+    expected = "a number between 0 and 1"
+    return number_of("level", level, low=0.0, high=1.0, expected=expected, remedy="Use level=0.95.")
 
 
 def rate_of(rate: object) -> float:
@@ -167,3 +185,21 @@ def rate_of(rate: object) -> float:
     expected = "the expected share of the response's second level, between 0 and 1"
     remedy = "Use rate=0.2, or leave it out."
     return number_of("rate", rate, low=0.0, high=1.0, expected=expected, remedy=remedy)
+
+
+def refuse_beside_plan(schema: object, *options: object) -> None:
+    """A plan says all of these itself."""
+    defaults = (DEFAULT_FAMILY, DEFAULT_PENALTY, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED)
+    given = zip(options, defaults, strict=True)
+    # No other kind equals a default, and an array has no truth value.
+    if schema is not None or any(type(a) is not type(b) or a != b for a, b in given):
+        raise MethodError(
+            "a schema, model or budget beside a plan",
+            expected="a plan alone, which says all of it",
+            remedy="Plan again with these arguments, or leave them out.",
+        )
+
+
+def is_sites(data: object) -> TypeGuard[Mapping[Any, object]]:
+    """Whether data are tables by site: a mapping that is not itself a table."""
+    return isinstance(data, Mapping) and not any(hasattr(data, name) for name in FRAMES)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any, Final, Literal, Self, get_args
 
@@ -18,13 +17,26 @@ from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.methods.auto import auto
 from dpglm.methods.base import Method, Problem, methods
-from dpglm.postprocessing.specification import Choice, Goal, SpecificationDocument
+from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import REQUIRED, Required, piece_of, privacy_of, require_choice, strength_of
-from dpglm.spec.plan import Plan, planned
+from dpglm.spec.arguments import (
+    DEFAULT_FAMILY,
+    DEFAULT_GOAL,
+    DEFAULT_METHOD,
+    DEFAULT_PENALTY,
+    REQUIRED,
+    Required,
+    checked_strength,
+    piece_of,
+    privacy_of,
+    require_choice,
+    row_count_of,
+    strength_of,
+)
+from dpglm.spec.plan import Plan, hashed, planned
 
 FORMAT: Final = "dpglm-specification"
 
@@ -70,17 +82,22 @@ class ModelSpec:
     method: Method
     privacy: Privacy | None
 
+    def __post_init__(self) -> None:
+        require_choice("goal", self.goal, get_args(Goal))
+        object.__setattr__(self, "strength", checked_strength(self.strength))
+        object.__setattr__(self, "privacy", privacy_of(self.privacy))
+
     @classmethod
     def of(
         cls,
         formula: str,
         schema: Schema | Mapping[str, Any] | str | PathLike[str],
         *,
-        family: str | Family = "binomial",
-        penalty: str | Penalty = "l1",
+        family: str | Family = DEFAULT_FAMILY,
+        penalty: str | Penalty = DEFAULT_PENALTY,
         strength: float | Literal["cv"] | None = None,
-        goal: Goal = "explain",
-        method: str | Method = "auto",
+        goal: Goal = DEFAULT_GOAL,
+        method: str | Method = DEFAULT_METHOD,
         privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
     ) -> Self:
         """The specification that these arguments of `dpglm.fit` make.
@@ -92,7 +109,6 @@ class ModelSpec:
         """
         budget = privacy_of(privacy)
         chosen_penalty = piece_of(penalties, Penalty, penalty, "penalty='none' for none, or penalty='l1'")
-        require_choice("goal", goal, get_args(Goal))
         declared = Schema.of(schema)
         chosen_family = piece_of(families, Family, family, "family='binomial'")
         if isinstance(method, str) and method == "auto":
@@ -101,7 +117,7 @@ class ModelSpec:
             chosen_method = piece_of(methods, Method, method, "method='auto'")
         if budget is not None and declared.unit is not None and budget.unit == "one row":
             budget = replace(budget, unit=declared.unit)
-        return cls(
+        spec = cls(
             formula,
             declared,
             chosen_family,
@@ -111,6 +127,8 @@ class ModelSpec:
             chosen_method.opened(read),
             budget,
         )
+        spec.to_document()  # refuses options that no result could keep
+        return spec
 
     @cached_property
     def coded_model(self) -> CodedModel:
@@ -149,15 +167,6 @@ class ModelSpec:
         penalty.require_size(int(model.coding.penalised.sum()))
         declared = self.schema.rows
 
-        def expected_rows() -> int:
-            if n is None and declared is None:
-                raise MethodError(
-                    "a plan that follows from the number of rows",
-                    expected="the number of rows to expect",
-                    remedy="Use n=10_000, or declare Schema(..., rows=10000).",
-                )
-            return n if n is not None else declared  # type: ignore[return-value]  # one of them is there
-
         return Problem(
             geometry=model.coding,
             family=model.family,
@@ -166,7 +175,9 @@ class ModelSpec:
             rows=None if self.rows_are_public else declared,
             goal=self.goal,
             known_rows=declared,
-            count_rows=(expected_rows if design is None else design.row_count)
+            count_rows=(
+                partial(_expected_rows, declared if n is None else n) if design is None else design.row_count
+            )
             if self.rows_are_public
             else None,
             offset=bool(model.model.offsets),
@@ -188,7 +199,7 @@ class ModelSpec:
         """
         opened = replace(self, method=self.method.opened(read))
         opened.__dict__["coded_model"] = self.coded_model
-        return planned(opened, self.schema.rows if n is None else n)
+        return planned(opened, self.schema.rows if n is None else row_count_of(n))
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""
@@ -227,7 +238,10 @@ class ModelSpec:
 
     def to_json(self) -> str:
         """The specification as JSON text: the same text for the same specification."""
-        return json.dumps({"format": FORMAT, **asdict(self.to_document())}, indent=1, sort_keys=True)
+        document = asdict(self.to_document())
+        # Of the columns of a schema the order says nothing; of groups in an option it does.
+        document["schema"]["variables"] = dict(sorted(document["schema"]["variables"].items()))
+        return json.dumps({"format": FORMAT, **document}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -244,6 +258,8 @@ class ModelSpec:
                 raise ValueError
             for name in ("family", "penalty", "method"):
                 content[name] = Choice(**content[name])
+                if not isinstance(content[name].name, str):
+                    raise TypeError
             if content["privacy"] is not None:
                 content["privacy"] = Privacy(**content["privacy"])
             document = SpecificationDocument(**content)
@@ -258,16 +274,26 @@ class ModelSpec:
     @property
     def fingerprint(self) -> str:
         """A hash of all of it, 64 hexadecimal digits."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        return hashed(json.loads(self.to_json()))
 
     def __eq__(self, other: object) -> bool:
         """Equal where everything that was asked for is."""
         if not isinstance(other, ModelSpec):
             return NotImplemented
-        return self.to_document() == other.to_document()
+        return self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+
+def _expected_rows(n: int | None) -> int:
+    if n is None:
+        raise MethodError(
+            "a plan that follows from the number of rows",
+            expected="the number of rows to expect",
+            remedy="Use n=10_000, or declare Schema(..., rows=10000).",
+        )
+    return n
 
 
 def plan_of(fit: object) -> Plan:
@@ -276,19 +302,13 @@ def plan_of(fit: object) -> Plan:
     Raises
     ------
     MethodError
-        Something that is no fit, a fit without a promise, or one whose plan is another one today.
+        Something that is no fit, or one whose plan is another one today.
     """
     if not isinstance(fit, FitResult):
         raise MethodError(
             f"audit of {type(fit).__name__}",
             expected="what dpglm.fit, dpglm.load or dpglm.plan gave back",
             remedy="Use dpglm.audit(fit), or dpglm.audit(dpglm.plan(...)).",
-        )
-    if fit.specification.privacy is None:
-        raise MethodError(
-            "a fit that promises no privacy",
-            expected="a fit with a budget: an audit compares draws with what is promised",
-            remedy="Fit with privacy=1.0, say.",
         )
     plan = ModelSpec.of_document(fit.specification).plan(n=fit.n_rows or None)
     if plan.fingerprint != fit.plan_fingerprint:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Unpack, overload
 from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
 from dpglm.curator.priced_releases import PricedReleases
+from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Problem
 from dpglm.planning.expectation import Expectation
@@ -20,11 +21,11 @@ from dpglm.planning.expected_rows import expected_rate
 from dpglm.planning.tables import price_table
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
-from dpglm.spec.arguments import RunOptions, ledger_of, noise_of, rate_of, row_count_of
+from dpglm.spec.arguments import RunOptions, is_sites, ledger_of, level_of, noise_of, rate_of, row_count_of
 from dpglm.spec.run import Run, steps
-from dpglm.spec.sites import fit_sites, is_sites
+from dpglm.spec.sites import fit_sites
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
@@ -69,6 +70,15 @@ class Plan:
     releases: PricedReleases
     n: int | None = None
 
+    def __post_init__(self) -> None:
+        asked, paid = self.specification.privacy, self.releases.privacy
+        if asked != paid and (self.guarantee.private or paid is not None):
+            raise MethodError(
+                "releases of another budget than the specification's",
+                expected="a plan as its specification makes it",
+                remedy="Use ModelSpec.of(...).plan(), or dpglm.plan(...).",
+            )
+
     def __repr__(self) -> str:
         return f"<Plan {self.specification.formula!r}: {self.guarantee.statement()}>"
 
@@ -97,11 +107,11 @@ class Plan:
     def fingerprint(self) -> str:
         """A hash of specification, releases and guarantee, 64 hexadecimal digits."""
         content = {
-            "specification": self.specification.to_json(),
+            "specification": json.loads(self.specification.to_json()),
             "description": asdict(self.description),
             "guarantee": self.guarantee.to_dict(),
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+        return hashed(content)
 
     @property
     def what(self) -> str:
@@ -137,14 +147,14 @@ class Plan:
         BudgetExceeded
             The ledger does not cover the plan; nothing was read.
         """
-        noise, book = noise_of(seed), ledger_of(ledger)
+        noise, opened = noise_of(seed), ledger_of(ledger)
         if is_sites(data):
-            return fit_sites(self.specification, data, ledger=book, seed=seed, progress=progress)
+            return fit_sites(self, data, ledger=opened, seed=seed, progress=progress)
         with steps(STEPS, progress) as step:
             run = Run.of(self, data, seeded=not noise.private)
             step(0)
             # Charge before reading: an interrupt from here on loses budget, never privacy.
-            state = run.charge(book)
+            state = run.charge(opened)
             step(1)
             estimate = run.solve(noise)
             step(2)
@@ -191,7 +201,7 @@ class Plan:
         rows = row_count_of(self.n if n is None else n)
         model = self.specification.coded_model
         share = expected_rate(model) if rate is None else rate_of(rate)
-        expectation = Expectation(self, rows, share, float(level))
+        expectation = Expectation(self, rows, share, level_of(level))
         # Refusals come from this call, not from a later one.
         _ = expectation.parts, expectation.half_width
         return expectation
@@ -201,8 +211,25 @@ class Plan:
         return price_table(self) if self.n is None else self.expected().summary()
 
 
+def hashed(content: object) -> str:
+    """SHA-256 of plain values, 64 hexadecimal digits; neither the kind of a number nor the order of keys in
+    objects counts, except of options, whose order may mean something.
+    """
+
+    def plain(value: object, ordered: bool = False) -> object:
+        if isinstance(value, Mapping):
+            items = [(str(key), plain(item, ordered or key == "options")) for key, item in value.items()]
+            return items if ordered else sorted(items, key=lambda item: item[0])
+        if isinstance(value, list | tuple):
+            return [plain(item, ordered) for item in value]
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+            return int(value)
+        return value
+
+    return hashlib.sha256(json.dumps(plain(content), default=str).encode()).hexdigest()
+
+
 def planned(specification: ModelSpec, n: int | None) -> Plan:
     """The plan of a specification; reads no row."""
-    rows = None if n is None else row_count_of(n)
-    problem = specification.problem(n=rows)
-    return Plan(specification, problem, specification.method.plan(problem, specification.privacy), rows)
+    problem = specification.problem(n=n)
+    return Plan(specification, problem, specification.method.plan(problem, specification.privacy), n)

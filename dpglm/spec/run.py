@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Self
 
 from dpglm import __version__
 from dpglm.curator.curator import Curator
-from dpglm.data.coding.design import Design
-from dpglm.data.coding.response import BinaryResponse, Response
+from dpglm.data.coding.design import Design, Response
 from dpglm.ledger.ledger import Entry, Ledger
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.methods.base import Estimate, Problem, to_response_scale
-from dpglm.postprocessing.record import FitRecord, ResponseFacts
-from dpglm.postprocessing.spending import LedgerLine, LedgerState, parallel_lines
+from dpglm.postprocessing.record import FitRecord, LedgerLine, LedgerState, ResponseFacts, parallel_lines
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 
@@ -130,7 +128,7 @@ def _strength_per_row(problem: Problem, estimate: Estimate, rows: int | None) ->
 
 def _response_facts(response: Response) -> ResponseFacts:
     """What the result says of the response."""
-    if isinstance(response, BinaryResponse):
+    if response.levels:
         return ResponseFacts(response.name, levels=response.levels)
     return ResponseFacts(response.name, bounds=(response.low, response.high))
 

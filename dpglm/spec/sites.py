@@ -7,39 +7,33 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.datasets import find_schema
+from dpglm.data.tables.sources import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
-from dpglm.postprocessing.spending import LedgerState
+from dpglm.postprocessing.record import LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.site_composition import disjoint, overlapping
+from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.site_fits import SiteFits
-from dpglm.spec.arguments import noise_of
+from dpglm.spec.arguments import FRAMES, noise_of
 from dpglm.spec.run import Run, ledger_state, steps
 
 if TYPE_CHECKING:
-    from dpglm.spec.model_spec import ModelSpec
+    from dpglm.spec.plan import Plan
 
 Result = TypeVar("Result")
 MOST_SITES: Final = 200
 LONGEST_NAME: Final = 100
 _FILES: Final = (".csv", ".csv.gz", ".parquet", ".pq")
-_FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
-
-
-def is_sites(data: object) -> TypeGuard[Mapping[Any, object]]:
-    """Whether data are tables by site: a mapping that is not itself a table."""
-    return isinstance(data, Mapping) and not any(hasattr(data, name) for name in _FRAMES)
 
 
 def fit_sites(
-    specification: ModelSpec,
+    plan: Plan,
     data: Mapping[Any, object],
     *,
     ledger: Ledger | None,
@@ -47,15 +41,15 @@ def fit_sites(
     progress: bool | None,
     schemas: Mapping[str, Schema] | None = None,
 ) -> SiteFits:
-    """Run one specification on a table for each site, under the same budget.
+    """Run one plan on a table for each site, each under the whole budget.
 
     A site with its own generator of noise is told nothing about another: the fits differ from single ones in
     when they are charged, and in what they promise together (:mod:`dpglm.privacy.site_composition`).
 
     Parameters
     ----------
-    specification : ModelSpec
-        Formula, model, method and budget of every site.
+    plan : Plan
+        Of every site, or of those that declare what its specification does.
     data : mapping of str to table
         Frames, Arrow tables or paths, by site.
     ledger, seed, progress
@@ -79,11 +73,14 @@ def fit_sites(
     with steps(labels, progress) as step:
         step(0)
         noises = [noise_of(site_seed) for site_seed in site_seeds(seed, len(sites))]
+        specification = plan.specification
         once = specification.schema.sites == "disjoint"
         if once:
             _refuse_twins(tables)
         plans = {
-            site: specification.under(specification.schema if schemas is None else schemas[site]).plan()
+            site: plan
+            if schemas is None or schemas[site] == specification.schema
+            else specification.under(schemas[site]).plan()
             for site in sites
         }
         runs = deque(
@@ -164,7 +161,7 @@ def _is_table(value: object) -> bool:
         return value.endswith(_FILES)
     if isinstance(value, pd.DataFrame | os.PathLike):
         return True
-    return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in _FRAMES)
+    return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in FRAMES)
 
 
 def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:
@@ -181,7 +178,7 @@ def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:
         differing = [
             name
             for name in (*declared.variables, *other.variables)
-            if declared.variables.get(name) != other.variables.get(name)
+            if _declaration(declared, name) != _declaration(other, name)
         ]
         differing += [name for name in ("unit", "sites") if getattr(declared, name) != getattr(other, name)]
         if differing:
@@ -192,6 +189,12 @@ def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:
                 remedy="Pass one schema= for all sites.",
             )
     return schemas
+
+
+def _declaration(schema: Schema, name: str) -> object:
+    """A column's declaration with its labels: the levels 1 and True are equal and are written differently."""
+    variable = schema.variables.get(name)
+    return variable, getattr(variable, "labels", None)
 
 
 def _refuse_twins(tables: Mapping[str, object]) -> None:
@@ -228,8 +231,8 @@ def _charge(
     if ledger is None:
         return None
     if once and len(sites) > 1:
-        plan = runs[0].plan
-        charges = [(whole, f"{plan.what} at {len(sites)} sites, one per person", plan.fingerprint)]
+        plans = "".join(dict.fromkeys(run.plan.fingerprint for run in runs))
+        charges = [(whole, f"{runs[0].plan.what} at {len(sites)} sites, one per person", plans)]
     else:
         charges = [
             (run.guarantee, f"{run.plan.what} at site {site!r}", run.plan.fingerprint)

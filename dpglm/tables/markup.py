@@ -107,7 +107,9 @@ def render_markdown(table: Table) -> str:
     rows = [_markdown_line([column.heading for column in table.columns]), rule]
     rows += map(_markdown_line, table.rows)
     blocks = [_bold(table.title), *alarm, *(["\n".join(facts)] if facts else []), "\n".join(rows)]
-    return "\n\n".join([*blocks, *map(_paragraph, table.notes), *alarm]) + "\n"
+    # A note that cannot be taken for a list, a heading or a block of code.
+    blocks += [LIST_MARK.sub(r"\1\\\2", markdown_text(note.strip())) for note in table.notes]
+    return "\n\n".join([*blocks, *alarm]) + "\n"
 
 
 def markdown_text(text: str) -> str:
@@ -119,11 +121,6 @@ def markdown_text(text: str) -> str:
     C(job)\\[a\\|b\\]
     """
     return AUTOLINK.sub(r"\\\g<0>", text.translate(MARKDOWN_ESCAPES))
-
-
-def _paragraph(text: str) -> str:
-    """A note that cannot be taken for a list, a heading or a block of code."""
-    return LIST_MARK.sub(r"\1\\\2", markdown_text(text.strip()))
 
 
 def _bold(text: str) -> str:

@@ -59,9 +59,7 @@ def p_value(value: float | None) -> str:
     >>> p_value(0.04321), p_value(1e-9), p_value(float("nan"))
     ('0.043', '<0.001', '-')
     """
-    if value is None or not math.isfinite(value):
-        return ABSENT
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
+    return "<0.001" if value is not None and -math.inf < value < 0.001 else statistic(value)
 
 
 def budget(value: float | None) -> str:

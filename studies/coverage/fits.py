@@ -9,7 +9,7 @@ from dpglm.curator.curator import Curator
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.inference.prior_scales import interval_model
+from dpglm.inference.linear_model import interval_model
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.methods.base import Problem
 from dpglm.methods.estimate_and_information import released_by

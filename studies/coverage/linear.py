@@ -14,12 +14,12 @@ import numpy as np
 
 import dpglm
 from dpglm.curator.curator import Curator
-from dpglm.data.coding.response import NumericResponse
+from dpglm.data.coding.design import Response
 from dpglm.data.schema.schema import Schema
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.inference.prior_scales import interval_model
+from dpglm.inference.linear_model import interval_model
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.methods.base import Problem, to_response_scale
 from dpglm.methods.moments import Moments
@@ -49,8 +49,8 @@ class LinearTruth:
 
     def __init__(self, name: str) -> None:
         loaded = _declared_wider(name)
-        self.name, self.rows = name, StudyRows.of(loaded, NumericResponse)
-        self.unit = NumericResponse.of(loaded.schema, RESPONSES[name]).unit
+        self.name, self.rows = name, StudyRows.of(loaded, "number")
+        self.unit = Response.of(loaded.schema, RESPONSES[name], "number").unit
         self.coding = self.rows.coding
         X = np.concatenate([wide(piece.X) for piece in self.rows.pieces], axis=1)
         y = self.rows.responses()

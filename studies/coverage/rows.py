@@ -9,14 +9,14 @@ from typing import Self
 import numpy as np
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import Design, Response
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse, NumericResponse
 from dpglm.data.formula.model import Model
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
+from dpglm.glm.families.base import ResponseKind
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.typing import FloatBlock, FloatVector
 from studies.coverage.tables import Loaded
@@ -40,12 +40,12 @@ class StudyRows:
     pieces: tuple[ArrayChunk, ...]
 
     @classmethod
-    def of(cls, loaded: Loaded, kind: type[BinaryResponse] | type[NumericResponse] = BinaryResponse) -> Self:
+    def of(cls, loaded: Loaded, kind: ResponseKind = "binary") -> Self:
         """The rows of a table, coded."""
         model = parse(loaded.formula, loaded.schema)
         coding = Coding.of(model)
         encoder = RowEncoder(model, coding)
-        response = kind.of(loaded.schema, model.response)
+        response = Response.of(loaded.schema, model.response, kind)
         design = Design(open_source(loaded.frame), loaded.schema, encoder, response)
         pieces = tuple(ArrayChunk(block.X, block.y, block.offset) for block in design.chunks())
         assert all(piece.offset is None for piece in pieces), "the study has no offsets"

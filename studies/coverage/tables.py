@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpglm
-from dpglm.data.tables.datasets import declared
+from dpglm.data.tables.sources import declared
 from studies import real_tables
 from studies.coverage.simulated import Simulated, sim_rare_a, sim_rare_b
 

@@ -189,7 +189,7 @@ def _settings(findings: Findings[Grid], repeats: int) -> Section:
         "GUSTO-I: sho and ant are left out (computed from Killip and miloc). Heart disease: empty cells "
         "are levels of their own, so that they tell sites apart; 123 to 303 patients per site, 8 of "
         "Switzerland's 123 without disease: areas there hardly mean anything. The simulated cohort: "
-        "dpglm/data/tables/cohort.py.",
+        "dpglm/data/tables/datasets.py.",
         f"{findings.minutes:.0f} minutes of fits from fixed seeds (seeded noise is itself NOT PRIVATE). "
         "Again: `python -m studies run hospitals`; it goes on where it was stopped.",
     ]

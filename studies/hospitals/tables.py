@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpglm
-from dpglm.data.tables import cohort
-from dpglm.data.tables.datasets import find_schema
+from dpglm.data.tables import datasets
+from dpglm.data.tables.sources import find_schema
 from dpglm.typing import BoolVector
 from studies import real_tables
 from studies.centred import centred
@@ -252,7 +252,7 @@ SOURCES = {
         main="main",
         response="diabetes",
         positive="yes",
-        importance=dict(sorted(cohort.importance().items(), key=lambda item: -item[1])),
-        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.cohort)",
+        importance=dict(sorted(datasets.cohort_importance().items(), key=lambda item: -item[1])),
+        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.datasets)",
     ),
 }

@@ -9,8 +9,7 @@ from itertools import product
 from typing import Literal
 
 from dpglm.methods.base import Method
-from dpglm.papers.radmm.mpadmm import MPADMM
-from dpglm.papers.radmm.ssadmm import SSADMM
+from dpglm.papers.radmm.admm import MPADMM, SSADMM
 from studies.jobs import Job, key_of
 from studies.radmm.tables import REAL
 

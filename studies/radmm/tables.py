@@ -11,7 +11,7 @@ import numpy as np
 import dpglm
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.coefficients import Scaling
 from dpglm.typing import BoolVector, FloatVector
 from studies import real_tables
 from studies.coverage.tables import table as coverage_table

@@ -10,9 +10,8 @@ import numpy as np
 
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import Design, Response
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
@@ -37,7 +36,7 @@ class Pieces:
         model = parse(formula, schema)
         coding = Coding.of(model)
         encoder = RowEncoder(model, coding)
-        response = BinaryResponse.of(schema, model.response)
+        response = Response.of(schema, model.response, "binary")
         return cls(coding, Design(open_source(data), schema, encoder=encoder, response=response))
 
     def solve(self, privacy: Privacy, penalty: str, *, seed: int) -> Any:

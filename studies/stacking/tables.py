@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpglm
-from dpglm.data.tables import cohort
-from dpglm.data.tables.datasets import find_schema
+from dpglm.data.tables import datasets
+from dpglm.data.tables.sources import find_schema
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 from studies import real_tables
 from studies.centred import centred
@@ -155,15 +155,15 @@ def _outwards(number: float) -> float:
 def _hospital(order: np.random.Generator, train: int, test: int) -> Sample:
     whole, schema = _main_hospital()
     frame = whole.iloc[order.permutation(len(whole))[: train + test]]
-    ranked = sorted(cohort.importance().items(), key=lambda item: -item[1])
+    ranked = sorted(datasets.cohort_importance().items(), key=lambda item: -item[1])
     return Sample(
         train=frame[:train],
         test=frame[train:],
         schema=dpglm.Schema.of(schema, rows=train),
-        formula="diabetes ~ " + " + ".join(cohort.importance()),
+        formula="diabetes ~ " + " + ".join(datasets.cohort_importance()),
         positive=(frame["diabetes"] == "yes").to_numpy()[train:],
         importance=dict(ranked),
-        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.cohort)",
+        provenance="expert: the weights of the simulated doctors (dpglm.data.tables.datasets)",
     )
 
 

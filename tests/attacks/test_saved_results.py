@@ -15,7 +15,7 @@ from dpglm.postprocessing.store import MAX_BYTES, from_json, read, to_json
 from dpglm.results.fit_result import FitResult
 from tests.attacks.ledgers import ran
 from tests.golden.examples import private_fit
-from tests.work import counted_work
+from tests.work import counted_work, memory_within
 
 # Some ten times what the most expensive of these takes.
 CALLS, MEGABYTES = 1e6, 700.0
@@ -26,7 +26,7 @@ PROMISE: dict[str, Any] = DOCUMENT["guarantee"]
 
 @pytest.fixture(autouse=True)
 def in_bounded_work() -> Any:
-    with counted_work(calls=CALLS, megabytes=MEGABYTES):
+    with counted_work(calls=CALLS), memory_within(MEGABYTES):
         yield
 
 

@@ -14,8 +14,7 @@ import pytest
 import dpglm
 from dpglm.auditing.bounds import bounded
 from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
-from dpglm.data.coding.design import Design
-from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.coding.design import Design, Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
@@ -110,7 +109,7 @@ def test_rows_above_the_norm_bound_are_read_as_zeros() -> None:
 
     def table(answer: str) -> Design:
         source = open_source(pd.DataFrame({"x": [1.0], "y": [answer]}))
-        return Design(source, schema, LongRows(), BinaryResponse.of(schema, "y"))
+        return Design(source, schema, LongRows(), Response.of(schema, "y", "binary"))
 
     def long(answer: float) -> Table:
         return Table(ArrayChunk(np.full((1, 1), 3.0, dtype=np.float32), np.array([answer]), None))

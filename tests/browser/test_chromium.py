@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import quick
 from tests.rooms.report.specimen import PAGES, render
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -66,7 +67,7 @@ def requests(tmp_path: Path, file: Path) -> list[str]:
     return sorted({url for url in ours if not url.startswith(("file:", "data:", "about:"))})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quick(NAMES, "intervals", "stack"))
 def test_the_console_stays_silent(tmp_path: Path, name: str) -> None:
     assert console(tmp_path, written(tmp_path, name)) == []
 
@@ -77,7 +78,7 @@ def test_the_console_check_hears_a_fault(tmp_path: Path) -> None:
     assert console(tmp_path, loud)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quick(NAMES, "intervals", "stack"))
 def test_nothing_is_asked_of_the_network(tmp_path: Path, name: str) -> None:
     assert requests(tmp_path, written(tmp_path, name)) == []
 
@@ -132,7 +133,7 @@ def sideways(tmp_path: Path, page: Path) -> dict[str, dict[str, float]]:
     return measured
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quick(NAMES, "intervals", "stack"))
 def test_a_narrow_screen_needs_no_sideways_scrolling(tmp_path: Path, name: str) -> None:
     measured = sideways(tmp_path, written(tmp_path, name))
     for width in WIDTHS:
@@ -150,7 +151,7 @@ def test_the_width_check_sees_a_wide_page(tmp_path: Path) -> None:
     assert sideways(tmp_path, page)["400"]["scroll"] > 400
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quick(NAMES, "intervals", "stack"))
 def test_it_prints(tmp_path: Path, name: str) -> None:
     target = tmp_path / "page.pdf"
     browse(tmp_path, written(tmp_path, name), "--no-pdf-header-footer", f"--print-to-pdf={target}")

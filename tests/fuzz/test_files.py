@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.sources import open_source
 from tests.fuzz.documented import CANARY, CANARY_NUMBER, require_no_canary, within_bounds
 from tests.fuzz.mutations import mutated_bytes
@@ -68,7 +68,8 @@ def read(path: Path) -> int:
         try:
             source = open_source(path)
             rows = 0
-            for chunk in source.chunks(COLUMNS) if not source.require(COLUMNS) else ():
+            require_columns(COLUMNS, source.column_names)
+            for chunk in source.chunks(COLUMNS):
                 cleaned = DECLARED.clean(chunk, COLUMNS)
                 assert all(len(column) == len(chunk) for column in cleaned.values())
                 rows += len(chunk)

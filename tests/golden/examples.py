@@ -9,9 +9,15 @@ import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.record import FitRecord, ResponseFacts
-from dpglm.postprocessing.specification import Choice, SpecificationDocument
-from dpglm.postprocessing.spending import LedgerLine, LedgerState, SpendLine
+from dpglm.postprocessing.record import (
+    Choice,
+    FitRecord,
+    LedgerLine,
+    LedgerState,
+    ResponseFacts,
+    SpecificationDocument,
+    SpendLine,
+)
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee

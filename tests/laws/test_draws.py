@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpglm.mechanisms.noise import exact
+from dpglm.mechanisms.noise import source as exact
 from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
 
 COUNT = 40_000

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalties
-from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.elastic_net import L1
 
 every_penalty = pytest.mark.parametrize("name", list(penalties))
 strengths = st.floats(1e-3, 10.0)

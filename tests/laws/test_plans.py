@@ -77,7 +77,7 @@ def test_the_routes_are_those_that_the_public_rule_says() -> None:
     budget = dpglm.Privacy(1.0, 1e-6)
     assert [release.name for release in releases_of(budget, 5, "explain", "none")] == [
         "perturbed minimiser",
-        "curvature",
+        "information matrix",
     ]
     assert [release.name for release in releases_of(budget, 5, "predict", "l1")] == ["perturbed minimiser"]
     assert [release.name for release in releases_of(budget, 30, "select", "l1/2")] == [

@@ -24,9 +24,9 @@ FAMILIES = {"binomial": families["binomial"](), "poisson": families["poisson"]()
 
 
 def minimiser(family: Family, size: int) -> PerturbedMinimiser:
-    more: dict[str, Any] = {"penalty": penalties["none"](), "penalty_rows": 1.0}
+    more: dict[str, Any] = {"penalty": penalties["none"](), "penalty_rows": 1.0, "residual_noise_scale": 1e-8}
     more |= {"mixing": np.eye(size), "penalised": np.ones(size, dtype=bool)}
-    return PerturbedMinimiser(family, 1.0, "gaussian", 1.0, 1e-8, 1e-8, **more)
+    return PerturbedMinimiser(family, 1.0, "gaussian", 1.0, 1e-8, **more)
 
 
 def score(family: Family, table: RowChunk, theta: FloatVector) -> FloatVector:

@@ -11,12 +11,10 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.glm.families.base import Family, families
 from dpglm.glm.penalties.base import Penalty, penalties
-from dpglm.mechanisms.audit_statistics import worst_case_rows
-from dpglm.mechanisms.base import CHOSEN, LAWS, SUMS, Release, Rows, WorstCase
-from dpglm.mechanisms.noise.lattice import add_normal
+from dpglm.mechanisms.base import CHOSEN, SUMS, Release, Rows, WorstCase, worst_case_rows
+from dpglm.mechanisms.noise.lattice import NoiseLaw, add_normal
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import gaussian_total, require_budget
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
@@ -49,7 +47,7 @@ class SumOfRows(Release):
             name=f"{self.name}, {self.what}",
             released=f"the sum of {self.what}",
             sensitivity=self.sensitivity(relation),
-            noise=LAWS["gaussian"],
+            noise=NoiseLaw("gaussian", self.scale, 1).words,
             scale=self.scale,
             theorem="Gaussian mechanism on bounded rows",
         )

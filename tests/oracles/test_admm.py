@@ -133,6 +133,7 @@ def test_a_point_is_stationary_on_its_support_and_off_it(name: str) -> None:
         assert found.certified
         assert 0 < np.count_nonzero(found.gamma) < 20
         slope = table.score(found.theta)
+        augmentation = default_augmentation(table.loss(), 0.0, np.eye(20), np.ones(20, np.bool_))
         kept = np.flatnonzero(found.gamma)
         for j in kept:
             left = slope[j] + one_sided(penalty, found.gamma, j)
@@ -141,7 +142,7 @@ def test_a_point_is_stationary_on_its_support_and_off_it(name: str) -> None:
         for j in np.flatnonzero(found.gamma == 0.0):
             lifted = np.zeros((len(grid), 20))
             lifted[:, j] = grid
-            gain = slope[j] * grid + 0.5 * found.augmentation * grid**2
+            gain = slope[j] * grid + 0.5 * augmentation * grid**2
             total = gain + penalty.values(lifted, np.full(len(grid), strength))
             assert total.min() >= 0.0  # zero minimises the model that the prox minimises
 
@@ -266,7 +267,7 @@ def test_with_nothing_to_select_the_intercept_is_the_log_odds(penalty: str) -> N
         privacy=None,
         progress=False,
     )
-    np.testing.assert_allclose(found.estimates, [math.log(10 / 30)], rtol=1e-6)
+    np.testing.assert_allclose(found.params, [math.log(10 / 30)], rtol=1e-6)
 
 
 def test_equal_columns_do_not_share_a_coefficient() -> None:

@@ -11,7 +11,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import dpglm
-from dpglm.data.tables.datasets import declared
+from dpglm.data.tables.sources import declared
 from dpglm.privacy.gdp import gdp_mu
 from tests.described import noise_scale
 from tests.oracles.test_statsmodels import Silence

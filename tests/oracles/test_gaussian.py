@@ -13,14 +13,13 @@ import statsmodels.formula.api as smf
 import dpglm
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import Design, Response
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import NumericResponse
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.prior_scales import interval_model
+from dpglm.inference.linear_model import interval_model
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
 from dpglm.methods.base import Estimate, Method, Problem, to_response_scale
@@ -54,7 +53,7 @@ class Pieces:
     """A linear regression taken apart."""
 
     coding: Coding
-    response: NumericResponse
+    response: Response
     design: Design
     problem: Problem
 
@@ -64,7 +63,7 @@ class Pieces:
         model = parse(formula, declared)
         coding = Coding.of(model)
         centred = not coding.penalised.all()
-        response = NumericResponse.of(declared, model.response, centred=centred)
+        response = Response.of(declared, model.response, "number", centred=centred)
         design = Design(open_source(frame), declared, RowEncoder(model, coding), response)
         chosen = {"none": dpglm.penalties.NoPenalty(), "l2": dpglm.penalties.L2()}[penalty]
         return cls(coding, response, design, Problem(coding, dpglm.families.Gaussian(), chosen))

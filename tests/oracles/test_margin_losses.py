@@ -13,7 +13,7 @@ import dpglm
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.families.margin import HuberSvm, SoftplusHinge
-from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
@@ -178,7 +178,7 @@ def test_a_private_fit_spends_all_on_the_estimate_and_classifies(name, privacy, 
     assert "(Theorem C, " in fit.privacy.theorem
     assert fit.specification.family.options.get("width", 0.5) == 0.5
     assert fit._record.released is None
-    assert not any("curvature" in line.release for line in fit._record.spend_lines)
+    assert not any("information matrix" in line.release for line in fit._record.spend_lines)
     assert np.isnan(fit.bse).all()
     assert np.mean(fit.predict(data, what="class") == data["y"]) > 0.8
     fit.save(tmp_path / "fit.json")

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from dpglm.glm.families.binomial import Binomial
-from dpglm.glm.penalties.elastic_net import ElasticNet
-from dpglm.glm.penalties.l1 import L1
-from dpglm.glm.penalties.l2 import L2
+from dpglm.glm.penalties.elastic_net import L1, L2, ElasticNet
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 import dpglm
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
-from dpglm.data.tables.datasets import declared
-from dpglm.inference.scaling import Scaling
+from dpglm.data.tables.sources import declared
+from dpglm.inference.coefficients import Scaling
 from tests.silence import Silence
 
 FAIR = (

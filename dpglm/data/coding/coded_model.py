@@ -8,12 +8,11 @@ from typing import Literal, Self
 import numpy as np
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import Design, Response
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import Response, response_of
 from dpglm.data.formula.model import Model
 from dpglm.data.formula.parse import parse
-from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import Family
 from dpglm.typing import FloatMatrix, FloatVector
@@ -70,7 +69,8 @@ class CodedModel:
         model = parse(formula, schema)
         columns = Coding.of(model, kind=coding)
         # Without an intercept nothing gives back the shift of a centred response.
-        response = response_of(schema, model.response, family, centred=not columns.penalised.all())
+        centred = not columns.penalised.all()
+        response = Response.of(schema, model.response, family.response_kind, centred=centred)
         return cls(
             schema, model, columns, RowEncoder(model, columns), response, family.with_bound(response.high)
         )
@@ -89,7 +89,7 @@ class CodedModel:
         """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
         source = open_source(frame)
         columns = self.encoder.columns
-        source.require(columns)
+        require_columns(columns, source.column_names)
         if not columns:  # an intercept alone: a row needs no value, only to be there
             chunks = source.chunks(source.column_names[:1])
             return self.encoder.coded_chunks({"": np.empty(len(chunk))} for chunk in chunks)

@@ -1,18 +1,35 @@
-"""Public coding: the linear map between the user's coefficients and those of bounded rows."""
+"""Public coding: the linear map between the user's coefficients and those of bounded rows.
+
+Centred: rows are products of centred coordinates with public weights, and none is ever clipped. Reference:
+rows are the user's columns, each divided by its bound, and long ones are clipped.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+import scipy.linalg
 
-from dpglm.data.coding.geometry import SLACK, Group, require_lengths
-from dpglm.data.coding.layouts import centred, inverted, reference
-from dpglm.data.formula.model import Model
+from dpglm.data.coding.geometry import (
+    SLACK,
+    Group,
+    Part,
+    Product,
+    Space,
+    Subset,
+    kind_of,
+    prior_of,
+    require_lengths,
+    span,
+)
+from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term
+from dpglm.data.formula.syntax import formula_error
 from dpglm.errors import FormulaError, MethodError
 from dpglm.glm.term_columns import TermColumns
-from dpglm.typing import BoolVector, FloatMatrix
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 Kind: TypeAlias = Literal["centred", "reference"]
 
@@ -83,7 +100,7 @@ class Coding:
 
     @classmethod
     def of(cls, model: Model, *, kind: Kind = "centred") -> Coding:
-        """The public coding of a model: ``"centred"`` or ``"reference"`` (see `layouts`).
+        """The public coding of a model: ``"centred"`` or ``"reference"`` (see `centred` and `reference`).
 
         Raises
         ------
@@ -96,17 +113,23 @@ class Coding:
             raise MethodError(
                 f"coding of kind {kind!r}", expected="'centred' or 'reference'", remedy="Leave it out."
             )
-        layout = centred(model) if kind == "centred" else reference(model)
+        to_coded, norm, groups = centred(model) if kind == "centred" else reference(model)
         # Columns may be in any unit: invert directions, not lengths.
         with np.errstate(over="ignore", under="ignore"):
-            lengths = np.sqrt((layout.to_coded**2).sum(axis=0))
+            lengths = np.sqrt((to_coded**2).sum(axis=0))
         require_lengths(lengths, model.formula)
-        inverse = _inverse(layout.to_coded / lengths, model.formula) / lengths[:, None]
-        divisor = layout.norm * SLACK
+        inverse, condition = inverted(to_coded / lengths)
+        if not condition < 1.0 / np.finfo(np.float64).eps:  # rounding leaves no digit of the inverse
+            raise FormulaError(
+                f"columns that are combinations of others, to rounding, in {model.formula!r}",
+                expected="columns that can be told apart",
+                remedy="Leave a term out; for numbers far from 0 write center(x, at=...) instead of x.",
+            )
+        divisor = norm * SLACK
         penalised = np.ones(model.size, dtype=np.bool_)
         for term in model.terms:
             penalised[term.start : term.stop] = term.order > 0
-        maps = inverse / divisor, layout.to_coded * divisor
+        maps = inverse / lengths[:, None] / divisor, to_coded * divisor
         for array in (*maps, penalised):
             array.setflags(write=False)
         return cls(
@@ -114,20 +137,222 @@ class Coding:
             user_from_coded=maps[0],
             coded_from_user=maps[1],
             penalised=penalised,
-            row_norm=layout.norm,
+            row_norm=norm,
             kind=kind,
             terms=tuple((term.name, tuple(range(term.start, term.stop))) for term in model.terms),
-            groups=layout.groups,
+            groups=groups,
         )
 
 
-def _inverse(square: FloatMatrix, formula: str) -> FloatMatrix:
-    """The inverse, where rounding leaves a digit of it."""
-    inverse, condition = inverted(square)
-    if not condition < 1.0 / np.finfo(np.float64).eps:
-        raise FormulaError(
-            f"columns that are combinations of others, to rounding, in {formula!r}",
-            expected="columns that can be told apart",
-            remedy="Leave a term out; for numbers far from 0 write center(x, at=...) instead of x.",
+# The map from the user's coefficients to coded ones, the norm that rows are divided by, and the columns.
+Layout: TypeAlias = tuple[FloatMatrix, float, tuple[Group, ...]]
+_DEPENDENT = 1e-9  # sine of the angle below which a column counts as a combination of others
+
+
+def centred(model: Model) -> Layout:
+    """Rows made of the products of `Space`, divided by a bound of their norm that follows from the schema.
+
+    A formula with all lower-order terms spans all products, which are then the row. Otherwise the row is an
+    orthonormal basis of the formula's columns in the weights of the products.
+
+    Raises
+    ------
+    FormulaError
+        If a term's columns are combinations of the columns of others, or too large or small for a number.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # lengths tell
+        space = span(model)
+        lengths = np.sqrt((space.columns**2).sum(axis=0))
+    require_lengths(lengths, model.formula)
+    scaled = space.columns / lengths
+    if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / _DEPENDENT:
+        return _whole(model, space)
+    return _partial(model, space, *_orthonormal(model, space, scaled))
+
+
+def inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
+    """The inverse and the condition number in the 1-norm; both infinite where there is no inverse."""
+    try:
+        inverse = np.linalg.inv(square).astype(np.float64, copy=False)  # scipy's would warn
+    except np.linalg.LinAlgError:
+        inverse = np.full(square.shape, np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return inverse, float(np.linalg.norm(square, 1) * np.linalg.norm(inverse, 1))
+
+
+def _whole(model: Model, space: Space) -> Layout:
+    """The formula spans all products: the coded row is the products themselves."""
+    bound = math.fsum(space.bound(subset) for subset in space.subsets)
+    groups = tuple(
+        Group(
+            label=":".join(model.factors[index].name for index in subset) or "Intercept",
+            kind=kind_of(model, subset),
+            start=space.starts[position],
+            stop=space.starts[position + 1],
+            bound=space.bound(subset),
+            products=(_centred_product(model, space, subset, bound),),
         )
-    return inverse
+        for position, subset in enumerate(space.subsets)
+    )
+    return space.columns, math.sqrt(bound), groups
+
+
+def _partial(model: Model, space: Space, basis: FloatMatrix, blocks: list[tuple[Term, int, int]]) -> Layout:
+    """The formula spans part of the products: an orthonormal basis of its columns, block by block."""
+    supports, bounds = [], []
+    for _, start, stop in blocks:
+        support = [
+            position
+            for position in range(len(space.subsets))
+            if np.abs(basis[space.rows(position), start:stop]).max() > 0
+        ]
+        supports.append(support)
+        bounds.append(_block_bound(space, basis[:, start:stop], support))
+    bound = _joint_bound(space, supports, bounds)
+    groups = []
+    for (term, start, stop), support, own_bound in zip(blocks, supports, bounds, strict=True):
+        products = tuple(
+            _centred_product(
+                model, space, space.subsets[position], bound, basis[space.rows(position), start:stop]
+            )
+            for position in support
+        )
+        groups.append(Group(term.name, "other", start, stop, own_bound, products))
+    return basis.T @ space.columns, math.sqrt(bound), tuple(groups)
+
+
+def _orthonormal(
+    model: Model, space: Space, columns: FloatMatrix
+) -> tuple[FloatMatrix, list[tuple[Term, int, int]]]:
+    """An orthonormal basis of the columns, a block for each term, terms with few factors first."""
+    basis = np.zeros((columns.shape[0], 0))
+    blocks = []
+    for term in sorted(model.terms, key=lambda term: term.order):
+        block = columns[:, term.start : term.stop]
+        rest = block
+        for _ in range(2):  # twice is enough for orthogonality to rounding
+            rest = rest - basis @ (basis.T @ rest)
+        left, values, _ = scipy.linalg.svd(rest, full_matrices=False)
+        if len(values) < block.shape[1] or values[-1] < _DEPENDENT:
+            at = max(model.formula.find(term.name), 0)
+            raise formula_error(
+                f"The columns of {term.name} are combinations of the columns of other terms.",
+                model.formula,
+                (at, at + len(term.name)),
+                expected="columns that can be told apart",
+                remedy="Leave the term out; for numbers far from 0 write center(x, at=...) instead of x.",
+            )
+        left = _aligned(space, left)
+        left[np.abs(left) < 1e-14] = 0.0
+        blocks.append((term, basis.shape[1], basis.shape[1] + left.shape[1]))
+        basis = np.hstack([basis, left])
+    return basis, blocks
+
+
+def _aligned(space: Space, block: FloatMatrix) -> FloatMatrix:
+    """The block turned so that its highest products come one to a column: then few numbers mix the others."""
+    chosen: list[int] = []
+    for position in sorted(range(len(space.subsets)), key=lambda position: -len(space.subsets[position])):
+        rows = range(*space.rows(position).indices(len(block)))
+        if len(chosen) + len(rows) <= block.shape[1] and np.abs(block[rows]).max() > 1e-14:
+            chosen += rows
+    if len(chosen) < block.shape[1]:
+        return block
+    left, _, right = scipy.linalg.svd(block[chosen])
+    turned: FloatMatrix = block @ (left @ right).T
+    return turned
+
+
+def _block_bound(space: Space, block: FloatMatrix, support: list[int]) -> float:
+    """The largest squared norm of one block: by corners where they are few, else by Bessel's inequality."""
+    bessel = math.fsum(space.bound(space.subsets[position]) for position in support)
+    corners = space.at_corners(support)
+    if corners is None:
+        return bessel
+    inside = np.vstack([block[space.rows(position)] for position in support])
+    return min(bessel, float(((inside.T @ corners) ** 2).sum(axis=0).max()) * (1 + 1e-12))
+
+
+def _joint_bound(space: Space, supports: list[list[int]], bounds: list[float]) -> float:
+    """Blocks that share products are bounded together or one by one, whichever is less."""
+    waiting = [(set(support), bound) for support, bound in zip(supports, bounds, strict=True)]
+    total = 0.0
+    while waiting:
+        together, sum_of_bounds = waiting.pop()
+        grown = True
+        while grown:
+            near = [item for item in waiting if item[0] & together]
+            waiting = [item for item in waiting if not item[0] & together]
+            grown = bool(near)
+            for support, bound in near:
+                together, sum_of_bounds = together | support, sum_of_bounds + bound
+        total += min(sum_of_bounds, math.fsum(space.bound(space.subsets[position]) for position in together))
+    return total
+
+
+def _centred_product(
+    model: Model, space: Space, subset: Subset, bound: float, mixing: FloatMatrix | None = None
+) -> Product:
+    parts = []
+    for index in subset:
+        factor = model.factors[index]
+        if isinstance(factor, NumericFactor):
+            parts.append(Part(index, factor.middle, 1.0 / (factor.high - factor.low)))
+        else:
+            parts.append(Part(index, table=factor.corners))
+    scale = math.sqrt(space.share(subset)) / (math.sqrt(bound) * SLACK)
+    return Product(tuple(parts), scale, mixing, prior_of(model, subset))
+
+
+def reference(model: Model) -> Layout:
+    """Rows of the user's columns in [-1, 1], clipped at the norm of a typical row.
+
+    That is one whose numbers sit at the root mean square of their declared ranges.
+    """
+    lengths = np.empty(model.size)
+    pieces = []
+    for term in model.terms:
+        start = term.start
+        for subterm in term.subterms:
+            parts, largest, typical = _scaled_parts(model, subterm)
+            stop = start + subterm.size
+            lengths[start:stop] = largest
+            subset = tuple(usage.factor for usage in subterm.usages)
+            pieces.append((term.name, subset, start, stop, parts, typical))
+            start = stop
+    bound = math.fsum(typical for *_, typical in pieces)
+    scale = 1.0 / (math.sqrt(bound) * SLACK)
+    groups = tuple(
+        Group(
+            label=name,
+            kind=kind_of(model, subset),
+            start=start,
+            stop=stop,
+            bound=typical,
+            products=(Product(parts, scale, prior=prior_of(model, subset)),),
+        )
+        for name, subset, start, stop, parts, typical in pieces
+    )
+    return np.diag(lengths), math.sqrt(bound), groups
+
+
+def _scaled_parts(model: Model, subterm: Subterm) -> tuple[tuple[Part, ...], FloatVector, float]:
+    """Parts scaled into [-1, 1], the largest values of the columns, and a typical squared norm."""
+    parts, largest, typical = [], np.ones(1), 1.0
+    for usage in subterm.usages:
+        factor = model.factors[usage.factor]
+        if usage.table is None:
+            assert isinstance(factor, NumericFactor)
+            most = max(abs(factor.low), abs(factor.high))
+            low, high = factor.low / most, factor.high / most
+            parts.append(Part(usage.factor, 0.0, 1.0 / most))
+            with np.errstate(over="ignore", under="ignore"):  # the coding looks at the lengths
+                largest = largest * most
+            typical *= (low * low + low * high + high * high) / 3
+        else:
+            most_each = np.abs(usage.table).max(axis=0)
+            table = usage.table / most_each
+            parts.append(Part(usage.factor, table=table))
+            largest = np.kron(most_each, largest)
+            typical *= float((table**2).sum(axis=1).max())
+    return tuple(parts), largest, typical

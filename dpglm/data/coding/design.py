@@ -1,4 +1,4 @@
-"""Coded rows in chunks: what a release may read.
+"""Design: coded rows and responses in chunks, which is what a release may read.
 
 The chunks are float32, which *is* the design: the coding is row-wise and public, so rounding it changes no
 privacy argument. They stay in memory while they fit, and are coded again at each pass otherwise.
@@ -14,14 +14,129 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import Response
-from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.variables import Numeric
+from dpglm.data.schema.schema import Schema, require_columns
+from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.sources import Source
+from dpglm.errors import SchemaError
+from dpglm.glm.families.base import ResponseKind
 from dpglm.typing import BoolVector, FloatBlock, FloatVector
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
 _ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
+
+
+@dataclass(frozen=True)
+class Response:
+    """The response of a model: which of two levels is a success, a number between bounds, or a count.
+
+    A response y stands for ``shift + unit * coded``: fitted values go back to the user's scale that way.
+    Numbers outside the bounds become the bound before this, in silence; a row without a value counts for
+    nothing, or takes the value that the schema declares.
+
+    Parameters
+    ----------
+    name : str
+        Column of the response.
+    low, high : float
+        Declared bounds, in units of the response; 0 and 1 for two levels.
+    shift, unit : float
+        The coded response is ``(y - shift) / unit``.
+    coded_bounds : tuple of two float
+        Bounds of the coded response.
+    levels : tuple of two str, or None
+        Failure, success; None for a number.
+
+    Examples
+    --------
+    >>> schema = Schema.of({"affair": ["no", "yes"], "hours": (0, 80)})
+    >>> response = Response.of(schema, "affair", "binary")
+    >>> response.levels
+    ('no', 'yes')
+    >>> response.code(np.array([1, 0, -1]))
+    (array([1., 0., 0.]), array([ True,  True, False]))
+    >>> Response.of(schema, "hours", "number").code(np.array([0.0, 50.0, np.nan]))
+    (array([-1.  ,  0.25,  0.  ]), array([ True,  True, False]))
+    >>> Response.of(schema, "hours", "count").code(np.array([3.0, 90.0, np.nan]))
+    (array([ 3., 80.,  0.]), array([ True,  True, False]))
+    """
+
+    name: str
+    low: float
+    high: float
+    shift: float
+    unit: float
+    coded_bounds: tuple[float, float]
+    levels: tuple[str, str] | None = None
+
+    @classmethod
+    def of(cls, schema: Schema, name: str, kind: ResponseKind, *, centred: bool = True) -> Response:
+        """The response that the schema declares under ``name``, as a family of this kind needs it.
+
+        A ``"binary"`` response needs two levels, a ``"number"`` bounds, and a ``"count"``, which stays in its
+        own units, bounds from 0. ``centred`` subtracts the middle of a number's bounds, which a model with a
+        constant gives back; otherwise a number is only divided by its largest absolute value.
+
+        Raises
+        ------
+        SchemaError
+            If the column is not declared, or not as this kind needs it.
+        """
+        schema.require([name])
+        variable = schema.variables[name]
+        if isinstance(variable, Categorical):
+            if kind == "binary" and len(variable.levels) == 2:
+                failure, success = variable.labels
+                return cls(name, 0.0, 1.0, 0.0, 1.0, (0.0, 1.0), (failure, success))
+            declared = f"{len(variable.levels)} levels"
+        else:
+            low, high = variable.low, variable.high
+            if kind == "number" and centred:  # halved first: bounds may be as large as numbers get
+                unit = max(0.5 * high - 0.5 * low, _SMALLEST)
+                return cls(name, low, high, 0.5 * low + 0.5 * high, unit, (-1.0, 1.0))
+            if kind == "number":
+                return cls(name, low, high, 0.0, max(abs(low), abs(high), _SMALLEST), (-1.0, 1.0))
+            if kind == "count" and low == 0.0 and 1e-100 <= high <= 1e100:
+                return cls(name, 0.0, high, 0.0, 1.0, (0.0, high))
+            declared = f"bounds from {low:g} to {high:g}"
+        expected, form, otherwise = _NEEDED[kind]
+        raise SchemaError(
+            f"the response {name} declared with {declared}",
+            expected=expected,
+            remedy=f"Write in the schema:\n  {name}: {{{form}}}\n{otherwise}",
+        )
+
+    def code(self, column: NDArray[Any]) -> tuple[FloatVector, BoolVector]:
+        """Coded response and the mask of rows that have one, shapes (k,), from a cleaned column.
+
+        The response lies within ``coded_bounds`` and is 0 in rows that cannot be used.
+        """
+        if self.levels:
+            return (column == 1).astype(np.float64), column >= 0
+        usable: BoolVector = np.isfinite(column)
+        with np.errstate(all="ignore"):
+            coded = np.where(usable, (column - self.shift) / self.unit, 0.0)
+        return np.clip(coded, *self.coded_bounds), usable
+
+
+_SMALLEST: Final = float(np.finfo(np.float64).tiny)
+# What a response of each kind needs, how that is written, and what else can be done.
+_NEEDED: Final[dict[ResponseKind, tuple[str, str, str]]] = {
+    "binary": (
+        "two levels; the model gives the probability of the second one",
+        "levels: [FAILURE, SUCCESS]",
+        "with the two values as they stand in the data. If there is no such column, derive one first.",
+    ),
+    "number": (
+        "bounds, because this family has a numeric response",
+        "bounds: [LOW, HIGH]",
+        "or use family='binomial' for a response with two levels.",
+    ),
+    "count": (
+        "bounds from 0 to the largest count that is distinguished",
+        "bounds: [0, LARGEST]",
+        "or use another family for a response that is not a count.",
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +184,13 @@ class Design:
     >>> import pandas as pd
     >>> from dpglm.data.coding.coding import Coding
     >>> from dpglm.data.formula.parse import parse
-    >>> from dpglm.data.coding.response import BinaryResponse
     >>> from dpglm.data.coding.encoder import RowEncoder
     >>> from dpglm.data.tables.sources import open_source
     >>> schema = Schema.of({"age": (20, 80), "ill": ["no", "yes"]})
     >>> frame = pd.DataFrame({"age": [20, 50, None], "ill": ["no", "yes", "yes"]})
     >>> model = parse("ill ~ age", schema)
     >>> encoder = RowEncoder(model, Coding.of(model))
-    >>> design = Design(open_source(frame), schema, encoder, BinaryResponse.of(schema, "ill"))
+    >>> design = Design(open_source(frame), schema, encoder, Response.of(schema, "ill", "binary"))
     >>> [(chunk.X.shape, chunk.y) for chunk in design.chunks()]
     [((2, 3), array([0., 1., 0.]))]
     """
@@ -95,7 +209,7 @@ class Design:
         self._memory_limit = memory_limit
         self._columns = tuple(dict.fromkeys((*encoder.columns, response.name)))
         schema.require(self._columns)
-        source.require(self._columns)
+        require_columns(self._columns, source.column_names)
         self._in_memory: list[RowChunk] | None = None
         self._rows: int | None = None
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.geometry import Group, Part, Product
-from dpglm.data.formula.model import LevelFactor, Model
+from dpglm.data.formula.model import Model
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 _CHUNK_ROWS = 8192  # rows worked on at a time, so that what is in use stays in cache
@@ -58,11 +58,11 @@ class RowEncoder:
         norm at most 1 and is zero where it cannot be used. It depends on the same row of ``columns`` only.
         Nothing is raised or warned for any data.
         """
-        return self._rows(columns, self._single, np.dtype(np.float32), 0.0)
+        return self._rows(columns, np.dtype(np.float32), 0.0)
 
     def coded(self, columns: Columns) -> tuple[FloatMatrix, FloatVector | None]:
         """Coded rows in float64, row by row, shape (k, p), for prediction; NaN where a row cannot be used."""
-        rows, offset, _ = self._rows(columns, self._double, np.dtype(np.float64), np.nan)
+        rows, offset, _ = self._rows(columns, np.dtype(np.float64), np.nan)
         return np.ascontiguousarray(rows.T), offset
 
     def coded_chunks(self, chunks: Iterable[Columns]) -> tuple[FloatMatrix, FloatVector]:
@@ -75,7 +75,7 @@ class RowEncoder:
         return np.concatenate(rows), np.concatenate(offsets)
 
     def _rows(
-        self, columns: Columns, writers: tuple[_GroupWriter, ...], dtype: np.dtype[Any], blank: float
+        self, columns: Columns, dtype: np.dtype[Any], blank: float
     ) -> tuple[NDArray[Any], FloatVector | None, BoolVector]:
         needed = {name: np.ascontiguousarray(columns[name]) for name in self.columns}
         count = len(next(iter(needed.values() if needed else columns.values()), ()))
@@ -88,7 +88,7 @@ class RowEncoder:
                 chunk = {name: column[part] for name, column in needed.items()}
                 read = [factor.read(chunk) for factor in self.model.factors]
                 self._mark(chunk, usable[part])
-                for writer in writers:
+                for writer in self._writers[dtype]:
                     writer.write(read, rows[:, part])
                 if self.coding.clips:
                     self._clip(rows[:, part])
@@ -120,97 +120,77 @@ class RowEncoder:
         rows /= np.maximum(norms * (1.0 + 2.0**-20), 1.0).astype(rows.dtype)
 
     @cached_property
-    def _single(self) -> tuple[_GroupWriter, ...]:
-        return self._writers(np.dtype(np.float32))
-
-    @cached_property
-    def _double(self) -> tuple[_GroupWriter, ...]:
-        return self._writers(np.dtype(np.float64))
-
-    def _writers(self, dtype: np.dtype[Any]) -> tuple[_GroupWriter, ...]:
-        return tuple(_GroupWriter.of(self.model, group, dtype) for group in self.coding.groups)
-
-
-@dataclass(frozen=True, eq=False)
-class _FactorTable:
-    """One factor of a product in one precision: its table transposed and scaled."""
-
-    part: Part
-    scale: float
-    table: NDArray[Any] | None
-    of_codes: bool
-    dtype: np.dtype[Any]
-
-    def values(self, read: list[NDArray[Any]], out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Its rows, shape (m, k), in ``out`` where that is given."""
-        source = read[self.part.factor]
-        if out is None:
-            out = np.empty((self.part.size, source.shape[-1]), dtype=self.dtype)
-        if self.table is None:
-            # The difference in float64: a float32 value far from 0 has lost what the shift leaves.
-            np.multiply(source - self.part.shift, self.scale, out=out[0], casting="same_kind")
-        elif self.of_codes:
-            for row, levels in enumerate(self.table):
-                np.take(levels, source, out=out[row], mode="clip")
-        else:
-            out[...] = _combined(self.table, source)
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class _ProductTables:
-    """A product of factors in one precision, with its mixing; the scale is in the first factor's table."""
-
-    factors: tuple[_FactorTable, ...]
-    scale: float
-    mixing: NDArray[Any] | None
-
-    @classmethod
-    def of(cls, model: Model, product: Product, dtype: np.dtype[Any]) -> _ProductTables:
-        factors, scale = [], product.scale
-        for part in product.parts:
-            table = None if part.table is None else np.ascontiguousarray(part.table.T * scale, dtype=dtype)
-            of_codes = isinstance(model.factors[part.factor], LevelFactor)
-            factors.append(_FactorTable(part, part.scale * scale, table, of_codes, dtype))
-            scale = 1.0
-        mixing = None if product.mixing is None else np.ascontiguousarray(product.mixing.T)
-        return cls(tuple(factors), product.scale, mixing)
-
-    def values(self, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
-        """Its rows, shape (m, k)."""
-        values = self.factors[0].values(read) if self.factors else np.full((1, count), self.scale)
-        for factor in self.factors[1:]:
-            values = (factor.values(read)[:, None, :] * values[None, :, :]).reshape(-1, count)
-        return values if self.mixing is None else _combined(self.mixing, values)
+    def _writers(self) -> dict[np.dtype[Any], tuple[_GroupWriter, ...]]:
+        return {
+            dtype: tuple(_GroupWriter.of(group, dtype) for group in self.coding.groups)
+            for dtype in map(np.dtype, (np.float32, np.float64))
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class _GroupWriter:
-    """Writes one group of coded columns, the sum of its products."""
+    """Writes one group of coded columns, the sum of its products, in one precision.
 
-    start: int
-    stop: int
-    products: tuple[_ProductTables, ...]
+    The scale of a product is in its first part; tables and mixing are transposed.
+    """
+
+    columns: slice
+    products: tuple[Product, ...]
+    dtype: np.dtype[Any]
 
     @classmethod
-    def of(cls, model: Model, group: Group, dtype: np.dtype[Any]) -> _GroupWriter:
-        """Where products are added up that is done in float64 and rounded once."""
+    def of(cls, group: Group, dtype: np.dtype[Any]) -> _GroupWriter:
+        # Where products are added up that is done in float64 and rounded once.
         if len(group.products) > 1 or group.products[0].mixing is not None:
             dtype = np.dtype(np.float64)
-        products = tuple(_ProductTables.of(model, product, dtype) for product in group.products)
-        return cls(group.start, group.stop, products)
+        products = []
+        for product in group.products:
+            parts, scale = [], product.scale
+            for part in product.parts:
+                table = None if part.table is None else np.ascontiguousarray(part.table.T * scale, dtype)
+                parts.append(Part(part.factor, part.shift, part.scale * scale, table))
+                scale = 1.0
+            mixing = None if product.mixing is None else np.ascontiguousarray(product.mixing.T)
+            products.append(Product(tuple(parts), product.scale, mixing))
+        return cls(slice(group.start, group.stop), tuple(products), dtype)
 
     def write(self, read: list[NDArray[Any]], rows: NDArray[Any]) -> None:
-        """Fill ``rows[start:stop]`` from what the factors read, shapes (k,) or (m, k)."""
-        out = rows[self.start : self.stop]
+        """Fill its columns from what the factors read, shapes (k,) or (m, k)."""
+        out = rows[self.columns]
         first = self.products[0]
-        if len(self.products) == 1 and len(first.factors) == 1 and first.mixing is None:
-            first.factors[0].values(read, out)
+        if len(self.products) == 1 and len(first.parts) == 1 and first.mixing is None:
+            self._part(first.parts[0], read, out)
             return
-        values = first.values(read, out.shape[1])
+        values = self._product(first, read, out.shape[1])
         for product in self.products[1:]:
-            values += product.values(read, out.shape[1])
+            values += self._product(product, read, out.shape[1])
         out[...] = values
+
+    def _product(self, product: Product, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
+        """Rows of a product, shape (m, k)."""
+        if not product.parts:
+            values: NDArray[Any] = np.full((1, count), product.scale)
+        else:
+            values = self._part(product.parts[0], read)
+        for part in product.parts[1:]:
+            values = (self._part(part, read)[:, None, :] * values[None, :, :]).reshape(-1, count)
+        return values if product.mixing is None else _combined(product.mixing, values)
+
+    def _part(self, part: Part, read: list[NDArray[Any]], out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Rows of a part, shape (m, k), in ``out`` where that is given."""
+        source = read[part.factor]
+        if out is None:
+            size = 1 if part.table is None else len(part.table)
+            out = np.empty((size, source.shape[-1]), dtype=self.dtype)
+        if part.table is None:
+            # The difference in float64: a float32 value far from 0 has lost what the shift leaves.
+            np.multiply(source - part.shift, part.scale, out=out[0], casting="same_kind")
+        elif source.dtype.kind == "i":  # codes of levels
+            for row, levels in enumerate(part.table):
+                np.take(levels, source, out=out[row], mode="clip")
+        else:
+            out[...] = _combined(part.table, source)
+        return out
 
 
 def _combined(weights: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:

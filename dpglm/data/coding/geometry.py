@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpglm.data.formula.model import Factor, Model, Subterm
 from dpglm.errors import FormulaError
@@ -39,11 +40,6 @@ class Part:
     shift: float = 0.0
     scale: float = 1.0
     table: FloatMatrix | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of rows it makes."""
-        return 1 if self.table is None else int(self.table.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,18 +88,6 @@ class Group:
             mixed = 1.0 if product.mixing is None else (product.mixing**2).sum(axis=0)
             variance += (product.prior / product.scale) ** 2 * mixed
         return np.sqrt(variance)
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Coded columns in order, the norm that rows are divided by, and the map of coefficients before that.
-
-    ``to_coded``, shape (p, p), gives coded coefficients from the user's.
-    """
-
-    to_coded: FloatMatrix
-    norm: float
-    groups: tuple[Group, ...]
 
 
 def require_lengths(lengths: FloatVector, formula: str) -> None:
@@ -172,15 +156,14 @@ class Space:
         counts = [len(self.factors[index].corners) for index in used]
         if math.prod(counts) > most:
             return None
-        listed = list(itertools.product(*map(range, counts)))
-        choices = np.array(listed, dtype=np.intp).reshape(len(listed), len(used))
+        choices = np.indices(counts).reshape(len(used), math.prod(counts))
         blocks = []
         for position in positions:
             subset = self.subsets[position]
-            block = np.full((1, len(choices)), math.sqrt(self.share(subset)))
+            block = np.full((1, choices.shape[1]), math.sqrt(self.share(subset)))
             for index in subset:
-                corners = self.factors[index].corners[choices[:, used.index(index)]].T
-                block = (corners[:, None, :] * block[None, :, :]).reshape(-1, len(choices))
+                corners = self.factors[index].corners[choices[used.index(index)]].T
+                block = (corners[:, None, :] * block[None, :, :]).reshape(-1, choices.shape[1])
             blocks.append(block)
         return np.vstack(blocks)
 
@@ -233,15 +216,9 @@ def _expanded(model: Model, subterm: Subterm) -> list[tuple[Subset, FloatMatrix]
     return sorted(expanded, key=lambda item: len(item[0]))
 
 
-def _column_order(subterm: Subterm) -> list[int]:
+def _column_order(subterm: Subterm) -> NDArray[np.intp]:
     """Where each column of the subterm stands when its factors are sorted by place instead of by the user."""
-    usages = subterm.usages
-    ranked = sorted(range(len(usages)), key=lambda position: usages[position].factor)
-    stride, strides = 1, [0] * len(usages)
-    for position in ranked:
-        strides[position], stride = stride, stride * usages[position].size
-    counts = [range(usage.size) for usage in reversed(usages)]
-    return [
-        sum(i * strides[position] for position, i in enumerate(reversed(combination)))
-        for combination in itertools.product(*counts)
-    ]
+    by_place = np.argsort([usage.factor for usage in subterm.usages])
+    sizes = [subterm.usages[position].size for position in by_place]
+    columns = np.arange(subterm.size).reshape(sizes, order="F")  # the first factor varies fastest
+    return columns.transpose(np.argsort(by_place)).ravel(order="F")

@@ -11,8 +11,8 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dpglm.data.formula.errors import ALLOWED, FormulaText
 from dpglm.data.formula.expressions import FUNCTIONS, Expression, clipped
+from dpglm.data.formula.syntax import ALLOWED, FormulaText
 from dpglm.data.schema.variables import Categorical, Variable
 from dpglm.errors import FormulaError
 
@@ -47,25 +47,24 @@ _DEEPEST = 120  # nested operations in one factor
 
 
 @dataclass(frozen=True)
-class ExpressionReader:
+class ExpressionReader(FormulaText):
     """Reads columns and numbers in one formula against the declared variables.
 
     Parameters
     ----------
-    text : FormulaText
-        The whole formula.
+    formula : str
+        The whole formula, on one line.
     variables : mapping of str to Numeric or Categorical
         The declarations of the schema.
 
     Examples
     --------
     >>> from dpglm.data.schema.variables import Numeric
-    >>> reader = ExpressionReader(FormulaText("y ~ I(age - 50)"), {"age": Numeric(18, 95)})
-    >>> reader.number(reader.text.tree((4, 15))).op
+    >>> reader = ExpressionReader("y ~ I(age - 50)", {"age": Numeric(18, 95)})
+    >>> reader.number(reader.tree((4, 15))).op
     'subtract'
     """
 
-    text: FormulaText
     variables: Mapping[str, Variable]
 
     def column(self, node: ast.expr) -> str | None:
@@ -73,9 +72,9 @@ class ExpressionReader:
         if isinstance(node, ast.Name):
             name = node.id
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Q":
-            quoted = self.text.arguments(node, "Q", ("name",))["name"]
+            quoted = self.arguments(node, "Q", ("name",))["name"]
             if not isinstance(quoted, ast.Constant) or not isinstance(quoted.value, str):
-                raise self.text.error(
+                raise self.error(
                     node,
                     "Q() takes a column name in quotes.",
                     expected='Q("odd name")',
@@ -94,22 +93,22 @@ class ExpressionReader:
         if name in FUNCTIONS or name in _STANDARDISERS or name in ("I", "Q", *_TERMS):
             remedy = f"Call it with a column: {name}(x)."
         known = ", ".join(list(self.variables)[:20]) + (", ..." if len(self.variables) > 20 else "")
-        return self.text.error(
+        return self.error(
             node, f"There is no column {name!r} in the schema.", expected=f"one of {known}", remedy=remedy
         )
 
     def number(self, node: ast.expr, depth: int = 0) -> Expression:
         """A numeric or comparing expression."""
-        span = self.text.span(node)
+        span = self.span(node)
         if depth > _DEEPEST:
-            raise self.text.error(
+            raise self.error(
                 node,
                 "This is nested too deeply.",
                 expected=f"at most {_DEEPEST} nested operations",
                 remedy="Write it shorter, or add a column with the result to the data.",
             )
         if isinstance(node, ast.Constant):
-            return Expression("constant", value=self.text.constant(node), span=span)
+            return Expression("constant", value=self.constant(node), span=span)
         column = self.column(node)
         if column is not None:
             return self._numeric_column(column, node)
@@ -136,7 +135,7 @@ class ExpressionReader:
         """An operand; numpy has no arithmetic on truth values that a statistician would expect."""
         operand = self.number(node, depth + 1)
         if operand.boolean:
-            raise self.text.error(
+            raise self.error(
                 node,
                 "A comparison is not a number.",
                 expected="a number",
@@ -146,35 +145,35 @@ class ExpressionReader:
 
     def _numeric_column(self, column: str, node: ast.expr) -> Expression:
         if isinstance(self.variables[column], Categorical):
-            raise self.text.error(
+            raise self.error(
                 node,
                 f"{column!r} has levels, and levels are not numbers.",
                 expected="a numeric column",
                 remedy=f"Use it as a factor: {column} or C({column}), "
                 f"or declare it with bounds: {column!r}: (low, high).",
             )
-        return Expression("column", name=column, span=self.text.span(node))
+        return Expression("column", name=column, span=self.span(node))
 
     def _call(self, node: ast.Call, depth: int) -> Expression:
         name = self._function_name(node)
         if name == "I":
-            return self.number(self.text.arguments(node, "I", ("x",))["x"], depth + 1)
+            return self.number(self.arguments(node, "I", ("x",))["x"], depth + 1)
         if name == "clip":
             return self._clip(node, depth)
         if name in FUNCTIONS:
-            arguments = self.text.arguments(node, name, ("x", "y")[: FUNCTIONS[name][1]])
+            arguments = self.arguments(node, name, ("x", "y")[: FUNCTIONS[name]])
             return Expression(name, tuple(self.arithmetic(part, depth) for part in arguments.values()))
         if name in _STANDARDISERS:
             return self._standardised(node, name, depth)
         if name in _TERMS:
-            raise self.text.error(
+            raise self.error(
                 node,
                 f"{name}() cannot stand inside an expression.",
                 expected="a term of its own",
                 remedy=f"Write {name}(...) as a term, joined to others by +, : or *.",
             )
         if name in _COLUMN_WISE:
-            raise self.text.error(
+            raise self.error(
                 node,
                 f"{name}() reads the whole column, so every row would depend on every other "
                 "and no noise could be calibrated.",
@@ -199,49 +198,49 @@ class ExpressionReader:
     def _clip(self, node: ast.Call, depth: int) -> Expression:
         as_numpy = any(keyword.arg == "a_min" for keyword in node.keywords)
         names = ("x", "a_min", "a_max") if as_numpy else ("x", "min", "max")
-        parts = self.text.arguments(node, "clip", names)
-        ends = [self.text.constant(parts[name]) for name in names[1:]]
+        parts = self.arguments(node, "clip", names)
+        ends = [self.constant(parts[name]) for name in names[1:]]
         if ends[0] > ends[1]:
-            raise self.text.error(
+            raise self.error(
                 node,
                 "clip() has its bounds reversed.",
                 expected="clip(x, low, high) with low <= high",
                 remedy="Swap the two numbers.",
             )
-        return replace(clipped(self.arithmetic(parts["x"], depth), *ends), span=self.text.span(node))
+        return replace(clipped(self.arithmetic(parts["x"], depth), *ends), span=self.span(node))
 
     def _standardised(self, node: ast.Call, name: str, depth: int) -> Expression:
         """The value minus a fixed number, divided by another where the function scales."""
         learned, example = _STANDARDISERS[name]
-        parts = self.text.arguments(node, name, ("x", *example), optional=tuple(example))
+        parts = self.arguments(node, name, ("x", *example), optional=tuple(example))
         if not parts.keys() >= example.keys():
             fixed = ", ".join(f"{key}={value}" for key, value in example.items())
-            raise self.text.error(
+            raise self.error(
                 node,
                 f"{name}() learns {learned} of the whole column, so every row would depend on every other "
                 "and no noise could be calibrated.",
                 expected="a function of one row and fixed numbers",
-                remedy=f"Name the numbers: {name}({self.text.of(parts['x'])}, {fixed}), "
+                remedy=f"Name the numbers: {name}({self.of(parts['x'])}, {fixed}), "
                 "or leave it: columns are scaled by their declared bounds.",
             )
         shift, *divisor = (
-            Expression("constant", value=self.text.constant(parts[key]), span=self.text.span(parts[key]))
+            Expression("constant", value=self.constant(parts[key]), span=self.span(parts[key]))
             for key in example
         )
-        span = self.text.span(node)
+        span = self.span(node)
         shifted = Expression("subtract", (self.arithmetic(parts["x"], depth), shift), span=span)
         return Expression("divide", (shifted, *divisor), span=span) if divisor else shifted
 
     def _forbidden_error(self, node: ast.expr, what: str = "This") -> FormulaError:
         if isinstance(node, ast.Attribute):
-            return self.text.error(
+            return self.error(
                 node,
                 "Attributes and methods are not allowed in a formula: they could read the whole column "
                 "or run code.",
                 expected=ALLOWED,
                 remedy="Use a fixed number instead, as in I(age - 50).",
             )
-        return self.text.error(
+        return self.error(
             node,
             f"{what} is not allowed in a formula.",
             expected=ALLOWED,

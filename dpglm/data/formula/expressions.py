@@ -1,18 +1,39 @@
-"""Row-wise functions: expressions and B-splines, evaluated on whole columns, each row by itself."""
+"""Expressions: row-wise functions of declared columns, and intervals that hold their values.
+
+Interval arithmetic carries the declared bounds of columns to what a formula makes of them. The bounds hold
+for the numbers that are computed, not only for the real ones. Addition, subtraction, multiplication,
+division, square root and comparison are rounded correctly, hence monotone: the end points computed with the
+same operation already enclose every computed value. All other functions are widened outwards by more than
+the error of numpy's implementations.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.errors import Span
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.data.formula.syntax import Span, formula_error
 
 Values = NDArray[np.float64]
+
+_ULPS: Final = 16  # numpy documents errors below 4 units in the last place, at the end point and inside
+_TWO_PI: Final = 2 * math.pi
+
+
+class Interval(NamedTuple):
+    """All values from ``low`` to ``high``, both included."""
+
+    low: float
+    high: float
+
+
+_EVERYTHING: Final = Interval(-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -43,7 +64,7 @@ class Expression:
             return columns[self.name]
         if self.op == "constant":
             return self.value
-        return OPERATIONS[self.op](*(part.evaluate(columns) for part in self.args))
+        return OPERATIONS[self.op].function(*(part.evaluate(columns) for part in self.args))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -54,13 +75,62 @@ class Expression:
     @property
     def boolean(self) -> bool:
         """True for a comparison, which is a factor with the levels False and True."""
-        return self.op in COMPARISONS
+        return self.op in OPERATIONS and OPERATIONS[self.op].interval is _truth
 
 
 def clipped(expression: Expression, low: float, high: float) -> Expression:
     """The expression, with values outside the bounds moved to the nearer one."""
     ends = (Expression("constant", value=end) for end in (low, high))
     return Expression("clip", (expression, *ends), span=expression.span)
+
+
+def interval(expression: Expression, bounds: Mapping[str, Interval], *, formula: str = "") -> Interval:
+    """An interval that holds the value of ``expression`` for every row inside the declared bounds.
+
+    Exact for arithmetic in which no column appears twice, for integer powers, ``abs`` and monotone
+    functions; an enclosure otherwise. The formula is for the error text.
+
+    Raises
+    ------
+    FormulaError
+        Where some row inside the bounds has no finite value: logarithm of 0, division by 0, overflow.
+
+    Examples
+    --------
+    >>> x = Expression("column", name="x")
+    >>> interval(Expression("power", (x, Expression("constant", value=2.0))), {"x": Interval(-3, 2)})
+    Interval(low=0.0, high=9.0)
+    """
+    if expression.op == "column":
+        declared = bounds[expression.name]
+        return Interval(float(declared.low), float(declared.high))
+    arguments = [interval(part, bounds, formula=formula) for part in expression.args]
+    with np.errstate(all="ignore"):
+        try:
+            if expression.op == "constant":
+                result = Interval(expression.value, expression.value)
+            else:
+                result = OPERATIONS[expression.op].interval(expression.op, *arguments)
+        except _Undefined as error:
+            problem, expected, remedy, argument = error.args
+            culprit = expression if argument is None else expression.args[argument]
+            raise formula_error(problem, formula, culprit.span, expected=expected, remedy=remedy) from None
+    if math.isfinite(result.low) and math.isfinite(result.high):
+        return result
+    raise formula_error(
+        "This is too large for a number within the declared bounds.",
+        formula,
+        expression.span,
+        expected="finite values for every row that the schema allows",
+        remedy="Declare tighter bounds, or use a function that grows slower, such as log1p() or tanh().",
+    )
+
+
+# --- functions and rules of single operations: a rule gives the interval of the values ---
+
+
+class _Undefined(Exception):
+    """No value for some row: problem, expected, remedy, and position of the argument or None."""
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -70,106 +140,161 @@ def _power(base: Any, exponent: Any) -> Any:
     return np.power(base, exponent)
 
 
-def _compare(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def compare(left: Any, right: Any) -> Any:
-        return ufunc(left, right).astype(np.float64)
-
-    return compare
-
-
 def _clip(values: Any, low: Any, high: Any) -> Any:
     return np.minimum(np.maximum(values, low), high)
 
 
-COMPARISONS: dict[str, Callable[..., Any]] = {
-    "less": _compare(np.less),
-    "less_equal": _compare(np.less_equal),
-    "greater": _compare(np.greater),
-    "greater_equal": _compare(np.greater_equal),
-    "equal": _compare(np.equal),
-    "not_equal": _compare(np.not_equal),
+def _outward(low: float, high: float) -> Interval:
+    return Interval(low - _ULPS * math.ulp(low), high + _ULPS * math.ulp(high))
+
+
+def _at(op: str, *arguments: float) -> float:
+    return float(OPERATIONS[op].function(*map(np.float64, arguments)))
+
+
+def _truth(op: str, *arguments: Interval) -> Interval:
+    return Interval(0.0, 1.0)
+
+
+def _exact(op: str, *arguments: Interval) -> Interval:
+    """An operation that is monotone in each argument and rounded correctly: extremes lie at end points."""
+    values = [_at(op, *ends) for ends in itertools.product(*arguments)]
+    # min() and max() would pass over a NaN, which only overflow can make here.
+    finite = all(map(math.isfinite, values))
+    return Interval(min(values), max(values)) if finite else _EVERYTHING
+
+
+def _division_error(what: str, argument: int | None) -> _Undefined:
+    return _Undefined(
+        "Division by 0 can happen within the declared bounds.",
+        f"a {what} that stays away from 0",
+        f"Declare bounds without 0, or add a constant to the {what}.",
+        argument,
+    )
+
+
+def _quotient(op: str, dividend: Interval, divisor: Interval) -> Interval:
+    if divisor.low <= 0.0 <= divisor.high:
+        raise _division_error("divisor", 1)
+    return _exact(op, dividend, divisor)
+
+
+def _absolute(op: str, x: Interval) -> Interval:
+    return Interval(max(0.0, x.low, -x.high), max(-x.low, x.high))
+
+
+def _powers(op: str, base: Interval, exponent: Interval) -> Interval:
+    if exponent.low == exponent.high and exponent.low == round(exponent.low):
+        return _integer_powers(base, int(exponent.low))
+    if base.low < 0.0 or (base.low == 0.0 and exponent.low <= 0.0):
+        raise _Undefined(
+            "This power has no value for some rows within the declared bounds.",
+            "a base > 0, or an integer as exponent",
+            "Declare tighter bounds, or use an integer as exponent.",
+            None,
+        )
+    # Monotone in the base and in the exponent, each for a fixed value of the other.
+    values = [_at(op, a, b) for a in base for b in exponent]
+    low, high = _outward(min(values), max(values))
+    return Interval(max(0.0, low), high)
+
+
+def _integer_powers(base: Interval, exponent: int) -> Interval:
+    has_zero = base.low <= 0.0 <= base.high
+    if exponent < 0 and has_zero:
+        raise _division_error("base", None)
+    if exponent == 0:
+        return Interval(1.0, 1.0)
+    ends = [_at("power", end, float(exponent)) for end in base]
+    low, high = min(ends), max(ends)
+    if exponent not in (1, 2):
+        low, high = _outward(low, high)
+    if exponent % 2 == 0 and has_zero:
+        low = 0.0
+    elif exponent % 2 == 0 or base.low >= 0.0:
+        low = max(low, 0.0)
+    return Interval(low, high)
+
+
+def _increasing(
+    above: float = -math.inf, *, strict: bool = True, remedy: str = "", within: Interval = _EVERYTHING
+) -> Callable[..., Interval]:
+    """A rule for an increasing function that is defined above a number (not ``strict``: at it, too)."""
+
+    def rule(op: str, x: Interval) -> Interval:
+        if x.low < above or (strict and x.low == above):
+            problem = f"{op}() has no value for some rows within the declared bounds."
+            raise _Undefined(problem, f"an argument {'>' if strict else '>='} {above:g}", remedy, None)
+        ends = Interval(_at(op, x.low), _at(op, x.high))
+        low, high = ends if op == "sqrt" else _outward(*ends)
+        return Interval(max(low, within.low), min(high, within.high))
+
+    return rule
+
+
+def _wave(peak: float) -> Callable[..., Interval]:
+    """A rule for sin or cos, which is 1 at ``peak`` and -1 half a turn later."""
+
+    def hits(x: Interval, point: float) -> bool:
+        # Whether the point plus a whole number of turns may lie in the interval.
+        return math.floor((x.high - point + 1e-9) / _TWO_PI) >= math.ceil((x.low - point - 1e-9) / _TWO_PI)
+
+    def rule(op: str, x: Interval) -> Interval:
+        if x.high - x.low >= _TWO_PI or max(abs(x.low), abs(x.high)) > 1e6:
+            return Interval(-1.0, 1.0)
+        ends = _at(op, x.low), _at(op, x.high)
+        slack = 2.0**-50  # absolute: values are at most 1
+        low = -1.0 if hits(x, peak + math.pi) else min(ends) - slack
+        high = 1.0 if hits(x, peak) else max(ends) + slack
+        return Interval(max(-1.0, low), min(1.0, high))
+
+    return rule
+
+
+class Operation(NamedTuple):
+    """What computes an operation, its rule, and how many arguments a call takes; 0 for an operator."""
+
+    function: Callable[..., Any]
+    interval: Callable[..., Interval]
+    arguments: int = 0
+
+
+def _comparison(ufunc: np.ufunc) -> Operation:
+    return Operation(lambda left, right: ufunc(left, right).astype(np.float64), _truth)
+
+
+_logarithm = _increasing(0.0, remedy="Use log1p(x), which is defined at 0, or declare a lower bound > 0.")
+# A formula may call those with arguments by name, with or without np. in front.
+OPERATIONS: Final = {
+    "add": Operation(np.add, _exact),
+    "subtract": Operation(np.subtract, _exact),
+    "multiply": Operation(np.multiply, _exact),
+    "divide": Operation(np.divide, _quotient),
+    "negative": Operation(np.negative, _exact),
+    "power": Operation(_power, _powers),
+    "less": _comparison(np.less),
+    "less_equal": _comparison(np.less_equal),
+    "greater": _comparison(np.greater),
+    "greater_equal": _comparison(np.greater_equal),
+    "equal": _comparison(np.equal),
+    "not_equal": _comparison(np.not_equal),
+    "log": Operation(np.log, _logarithm, 1),
+    "log1p": Operation(np.log1p, _increasing(-1.0, remedy="Declare a lower bound > -1."), 1),
+    "log2": Operation(np.log2, _logarithm, 1),
+    "log10": Operation(np.log10, _logarithm, 1),
+    "exp": Operation(np.exp, _increasing(within=Interval(0.0, math.inf)), 1),
+    "expm1": Operation(np.expm1, _increasing(within=Interval(-1.0, math.inf)), 1),
+    "sqrt": Operation(
+        np.sqrt,
+        _increasing(0.0, strict=False, remedy="Declare a lower bound >= 0, or use abs()."),
+        1,
+    ),
+    "abs": Operation(np.abs, _absolute, 1),
+    "sin": Operation(np.sin, _wave(math.pi / 2), 1),
+    "cos": Operation(np.cos, _wave(0.0), 1),
+    "tanh": Operation(np.tanh, _increasing(within=Interval(-1.0, 1.0)), 1),
+    "minimum": Operation(np.minimum, _exact, 2),
+    "maximum": Operation(np.maximum, _exact, 2),
+    "clip": Operation(_clip, _exact, 3),
 }
-
-# What a formula may call by name, with or without np. in front, and how many arguments each takes.
-FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
-    "log": (np.log, 1),
-    "log1p": (np.log1p, 1),
-    "log2": (np.log2, 1),
-    "log10": (np.log10, 1),
-    "exp": (np.exp, 1),
-    "expm1": (np.expm1, 1),
-    "sqrt": (np.sqrt, 1),
-    "abs": (np.abs, 1),
-    "sin": (np.sin, 1),
-    "cos": (np.cos, 1),
-    "tanh": (np.tanh, 1),
-    "minimum": (np.minimum, 2),
-    "maximum": (np.maximum, 2),
-    "clip": (_clip, 3),
-}
-
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "negative": np.negative,
-    "power": _power,
-    **COMPARISONS,
-    **{name: function for name, (function, _) in FUNCTIONS.items()},
-}
-
-
-@dataclass(frozen=True)
-class Spline:
-    """A B-spline basis on ``[low, high]`` whose knots are public.
-
-    All columns together are >= 0 and add up to 1 in every row. A formula uses all but the first, as
-    patsy and R do. The inner knots increase strictly between the boundary knots ``low`` and ``high``; values
-    outside count as the nearer one. Degree 3 gives cubic pieces.
-
-    Examples
-    --------
-    >>> Spline(0.0, 2.0, (1.0,), 1).basis(np.array([0.0, 0.5, 2.0]))
-    array([[1. , 0.5, 0. ],
-           [0. , 0.5, 0. ],
-           [0. , 0. , 1. ]])
-    """
-
-    low: float
-    high: float
-    knots: tuple[float, ...]
-    degree: int
-
-    @property
-    def size(self) -> int:
-        """Number of columns of the whole basis."""
-        return len(self.knots) + self.degree + 1
-
-    def basis(self, values: FloatVector) -> FloatMatrix:
-        """The whole basis, shape (size, k), for values of shape (k,); NaN where the value is NaN.
-
-        References
-        ----------
-        .. [1] de Boor (2001), "A Practical Guide to Splines", chapter X, algorithm BSPLVB.
-        """
-        degree = self.degree
-        t = np.concatenate([np.full(degree + 1, self.low), self.knots, np.full(degree + 1, self.high)])
-        x = np.clip(values, self.low, self.high)
-        # The last piece is closed on the right: the upper bound belongs to it. NaN falls there too.
-        piece = degree + np.searchsorted(np.asarray(self.knots), x, side="right")
-        local = np.zeros((degree + 1, x.size))
-        local[0] = np.where(np.isnan(x), np.nan, 1.0)
-        for order in range(1, degree + 1):
-            carried = np.zeros(x.size)
-            for j in range(order):
-                right, left = t[piece + j + 1], t[piece + j + 1 - order]
-                share = local[j] / (right - left)
-                local[j] = carried + (right - x) * share
-                carried = (x - left) * share
-            local[order] = carried
-        out = np.zeros((self.size, x.size))
-        rows = np.arange(x.size)
-        for j in range(degree + 1):
-            out[piece - degree + j, rows] = local[j]
-        return out
+FUNCTIONS: Final = {name: item.arguments for name, item in OPERATIONS.items() if item.arguments}

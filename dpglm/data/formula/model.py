@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.expressions import Expression, Spline
+from dpglm.data.formula.expressions import Expression
 from dpglm.glm.term_columns import Kind
-from dpglm.typing import FloatMatrix
+from dpglm.typing import FloatMatrix, FloatVector
 
 
 @lru_cache(maxsize=256)
@@ -59,25 +59,25 @@ class Factor(ABC):
         As patsy writes it.
     expression : Expression
         What it reads of a row.
-    effect : float, optional
-        Declared prior scale of its coefficients: the largest that the schema declares of its columns.
+    prior : float
+        Prior standard deviation of a coefficient per unit of a coordinate: the largest of its columns.
 
     Attributes
     ----------
     share : float
         Public weight of its squared coordinates in the squared norm of a row.
-    usual_effect : float
-        The prior scale where nothing is declared.
+    usual_prior : float
+        The prior scale of a column for which the schema declares none.
     kind : Kind
         What its coded columns are to inference, where they stand alone in a term.
     """
 
     name: str
     expression: Expression
-    effect: float | None = field(default=None, kw_only=True)
+    prior: float
 
     share: ClassVar[float]
-    usual_effect: ClassVar[float]
+    usual_prior: ClassVar[float]
     kind: ClassVar[Kind]
 
     @property
@@ -107,11 +107,6 @@ class Factor(ABC):
         """What a row says about the factor: values (k,), codes (k,) or a spline basis (m, k)."""
 
     @property
-    def prior(self) -> float:
-        """Prior standard deviation of a coefficient per unit of a coordinate."""
-        return self.usual_effect if self.effect is None else self.effect
-
-    @property
     def size(self) -> int:
         """Number of coordinates."""
         return int(self.corners.shape[1])
@@ -130,12 +125,12 @@ class NumericFactor(Factor):
     high: float
 
     share = 2.0
-    usual_effect = 3.0
+    usual_prior = 3.0
     kind = "slope"
 
     @property
     def middle(self) -> float:
-        """The middle of the bounds, where the coordinate is 0."""
+        """Where the coordinate is 0."""
         return self.low + (self.high - self.low) / 2
 
     @property
@@ -147,10 +142,8 @@ class NumericFactor(Factor):
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         values: NDArray[Any] = self.expression.evaluate(columns)
-        if self.expression.op == "column":
-            return values  # within these bounds already: the schema has cleaned it
-        clipped: NDArray[Any] = np.clip(values, self.low, self.high)
-        return clipped
+        # The schema has cleaned a plain column: it is within these bounds already.
+        return values if self.expression.op == "column" else np.clip(values, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -158,7 +151,7 @@ class SimplexFactor(Factor):
     """A factor whose rows are weights on levels."""
 
     share = 1.0
-    usual_effect = 1.0
+    usual_prior = 1.0
 
     @property
     @abstractmethod
@@ -191,6 +184,61 @@ class LevelFactor(SimplexFactor):
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         codes: NDArray[Any] = self.expression.evaluate(columns)
         return codes.astype(np.intp)
+
+
+@dataclass(frozen=True)
+class Spline:
+    """A B-spline basis on ``[low, high]`` whose knots are public.
+
+    All columns together are >= 0 and add up to 1 in every row. A formula uses all but the first, as
+    patsy and R do. The inner knots increase strictly between the boundary knots ``low`` and ``high``; values
+    outside count as the nearer one. Degree 3 gives cubic pieces.
+
+    Examples
+    --------
+    >>> Spline(0.0, 2.0, (1.0,), 1).basis(np.array([0.0, 0.5, 2.0]))
+    array([[1. , 0.5, 0. ],
+           [0. , 0.5, 0. ],
+           [0. , 0. , 1. ]])
+    """
+
+    low: float
+    high: float
+    knots: tuple[float, ...]
+    degree: int
+
+    @property
+    def size(self) -> int:
+        """Number of columns of the whole basis."""
+        return len(self.knots) + self.degree + 1
+
+    def basis(self, values: FloatVector) -> FloatMatrix:
+        """The whole basis, shape (size, k), for values of shape (k,); NaN where the value is NaN.
+
+        References
+        ----------
+        .. [1] de Boor (2001), "A Practical Guide to Splines", chapter X, algorithm BSPLVB.
+        """
+        degree = self.degree
+        t = np.concatenate([np.full(degree + 1, self.low), self.knots, np.full(degree + 1, self.high)])
+        x = np.clip(values, self.low, self.high)
+        # The last piece is closed on the right: the upper bound belongs to it. NaN falls there too.
+        piece = degree + np.searchsorted(np.asarray(self.knots), x, side="right")
+        local = np.zeros((degree + 1, x.size))
+        local[0] = np.where(np.isnan(x), np.nan, 1.0)
+        for order in range(1, degree + 1):
+            carried = np.zeros(x.size)
+            for j in range(order):
+                right, left = t[piece + j + 1], t[piece + j + 1 - order]
+                share = local[j] / (right - left)
+                local[j] = carried + (right - x) * share
+                carried = (x - left) * share
+            local[order] = carried
+        out = np.zeros((self.size, x.size))
+        rows = np.arange(x.size)
+        for j in range(degree + 1):
+            out[piece - degree + j, rows] = local[j]
+        return out
 
 
 @dataclass(frozen=True)
@@ -282,10 +330,6 @@ class Model:
         Each function of a row that the terms use, once.
     offsets : tuple of Expression
         What is added to the linear predictor with coefficient 1, each clipped to its bounds.
-
-    Examples
-    --------
-    See `dpglm.data.formula.parse.parse`.
     """
 
     formula: str

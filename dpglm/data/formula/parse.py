@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpglm.data.formula.errors import FormulaText, Span, formula_error
 from dpglm.data.formula.expressions import Expression
 from dpglm.data.formula.model import Factor, LevelFactor, Model, SimplexFactor, Subterm, Term, Usage
-from dpglm.data.formula.patsy_tree import MOST_COLUMNS, StandIn, balanced, check_growth, leaves
 from dpglm.data.formula.reader import Reader, Reading
+from dpglm.data.formula.syntax import (
+    MOST_COLUMNS,
+    balanced,
+    check_growth,
+    leaves,
+    span_of,
+)
 from dpglm.errors import FormulaError
 
 if TYPE_CHECKING:
@@ -50,16 +55,14 @@ def parse(formula: str, schema: Schema) -> Model:
     >>> parse("y ~ np.log(age) + C(sex, Sum)", schema).names
     ('Intercept', 'C(sex, Sum)[S.F]', 'np.log(age)')
     """
-    text = _one_line(formula)
-    reader = Reader(FormulaText(text), schema.variables)
+    reader = Reader(_one_line(formula), schema.variables)
     try:
-        return _parse(text, reader)
+        return _parse(reader)
     except RecursionError:
         # Public: the depth of the text. Python's limit, not ours, so the place is unknown.
-        raise formula_error(
+        raise reader.error(
+            None,
             "This is nested too deeply.",
-            text,
-            (0, len(text)),
             expected=_SYNTAX,
             remedy="Write it with fewer parentheses and fewer minus signs.",
         ) from None
@@ -87,19 +90,19 @@ def _one_line(formula: str) -> str:
     return "".join(" " if letter in "\n\r\f\v\t" else letter for letter in formula).rstrip()
 
 
-def _parse(text: str, reader: Reader) -> Model:
-    left, right = _sides(text)
-    response = reader.response(_span(left))
-    terms, offsets, readings = _read_terms(text, right, reader)
-    _check_response(text, response, readings)
-    _check_terms(text, terms, readings)
+def _parse(reader: Reader) -> Model:
+    left, right = _sides(reader)
+    response = reader.response(span_of(left))
+    terms, offsets, readings = _read_terms(reader, right)
+    _check_response(reader, response, readings)
+    _check_terms(reader, terms, readings)
     factors: dict[Any, Factor] = {}
     for reading in readings.values():
         if reading.factor is not None:
             factors.setdefault(reading.factor.key, reading.factor)
     position = {key: index for index, key in enumerate(factors)}
-    names, designed = _designed(text, terms, readings, position)
-    return Model(text, response, names, designed, tuple(factors.values()), offsets)
+    names, designed = _designed(reader, terms, readings, position)
+    return Model(reader.formula, response, names, designed, tuple(factors.values()), offsets)
 
 
 # --- the formula language: patsy's parser, and limits on what it may unfold ---
@@ -118,46 +121,43 @@ def _import_patsy() -> None:
 
 
 @contextmanager
-def _patsy_errors(text: str) -> Iterator[None]:
+def _patsy_errors(reader: Reader) -> Iterator[None]:
     """Errors of patsy's parser as errors that point into the formula."""
     from patsy import PatsyError
 
     try:
         yield
     except PatsyError as error:
-        raise _patsy_error(error, text) from None
+        raise _patsy_error(error, reader) from None
     except (FormulaError, RecursionError):
         raise
-    except (
-        Exception
-    ):  # the tokenizer's errors differ by Python version, and patsy asserts on odd blanks: y ~ %
-        raise formula_error(
+    except Exception:
+        # The tokenizer's errors differ by Python version, and patsy asserts on odd blanks: y ~ %.
+        raise reader.error(
+            None,
             "This cannot be split into terms.",
-            text,
-            (0, len(text)),
             expected=_SYNTAX,
             remedy="Look for an open quote, an open bracket or an odd character.",
         ) from None
 
 
-def _patsy_error(error: Any, text: str) -> FormulaError:
-    span = (0, len(text)) if error.origin is None else _span(error)
+def _patsy_error(error: Any, reader: Reader) -> FormulaError:
+    where = None if error.origin is None else span_of(error)
     problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    return formula_error(problem, text, span, expected=_SYNTAX, remedy="Correct the formula at the caret.")
+    return reader.error(where, problem, expected=_SYNTAX, remedy="Correct the formula at the caret.")
 
 
-def _sides(text: str) -> tuple[Any, Any]:
+def _sides(reader: Reader) -> tuple[Any, Any]:
     """Parse trees left and right of ``~``."""
     _import_patsy()
     from patsy.parse_formula import parse_formula
 
-    with _patsy_errors(text):
-        tree = parse_formula(text)
+    with _patsy_errors(reader):
+        tree = parse_formula(reader.formula)
     if tree.type != "~" or len(tree.args) != 2:
-        raise formula_error(
+        raise reader.error(
+            (0, max(1, reader.formula.find("~") + 1)),
             "There is no response.",
-            text,
-            (0, max(1, text.find("~") + 1)),
             expected="one declared column left of ~",
             remedy="Write y ~ x1 + x2.",
         )
@@ -165,104 +165,91 @@ def _sides(text: str) -> tuple[Any, Any]:
     return left, right
 
 
-def _read_terms(
-    text: str, tree: Any, reader: Reader
-) -> tuple[list[Any], tuple[Expression, ...], dict[str, Reading]]:
+def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression, ...], dict[str, Reading]]:
     """Terms of the right-hand side without offsets, the offsets, and a reading of each factor by its code."""
     from patsy import ModelDesc
     from patsy.infix_parser import ParseNode
 
-    check_growth(text, tree)
-    with _patsy_errors(text):
+    check_growth(reader, tree)
+    with _patsy_errors(reader):
         root = ParseNode("~", None, [balanced(tree)], tree.origin)
         terms = ModelDesc.from_formula(root).rhs_termlist
     readings: dict[str, Reading] = {}
     with_coefficients: list[Any] = []
     offsets: list[Expression] = []
     for term in terms:
+        read = []
         for factor in term.factors:
             if factor.code not in readings:
-                readings[factor.code] = reader.read(_span(factor), factor.code)
-            offset = readings[factor.code].offset
-            if offset is not None and len(term.factors) > 1:
-                raise formula_error(
+                readings[factor.code] = reader.read(span_of(factor), factor.code)
+            read.append(readings[factor.code].offset)
+            if read[-1] is not None and len(term.factors) > 1:
+                raise reader.error(
+                    span_of(factor),
                     "An offset has no coefficient, so it cannot interact.",
-                    text,
-                    _span(factor),
                     expected="offset(...) as a term of its own",
                     remedy="Join it by +.",
                 )
-            if offset is not None:
-                offsets.append(offset)
-        if all(readings[factor.code].offset is None for factor in term.factors):
+        offsets += [offset for offset in read if offset is not None]
+        if not any(read):
             with_coefficients.append(term)
-    read = {_span(factor) for term in terms for factor in term.factors}
+    spans = {span_of(factor) for term in terms for factor in term.factors}
     for leaf in leaves(tree):
-        if _span(leaf) not in read:
-            reader.read(_span(leaf), leaf.token.extra)  # what a minus takes out must be allowed, too
+        if span_of(leaf) not in spans:
+            reader.read(span_of(leaf), leaf.token.extra)  # what a minus takes out must be allowed, too
     return with_coefficients, tuple(offsets), readings
-
-
-def _span(item: Any) -> Span:
-    """Where a node, a factor or an error of patsy points."""
-    return item.origin.start, item.origin.end
 
 
 # --- limits: a response on one side only, no variable twice in a term, no more columns than can be fitted ---
 
 
-def _check_response(text: str, response: str, readings: Mapping[str, Reading]) -> None:
+def _check_response(reader: Reader, response: str, readings: Mapping[str, Reading]) -> None:
     for code, reading in readings.items():
         if response in reading.columns:
-            at = max(text.find(code, text.find("~")), 0)
-            raise formula_error(
-                f"The response {response!r} stands on both sides.",
-                text,
+            at = max(reader.formula.find(code, reader.formula.find("~")), 0)
+            raise reader.error(
                 (at, at + len(code)),
+                f"The response {response!r} stands on both sides.",
                 expected="other columns right of ~",
                 remedy="Leave it out on the right.",
             )
 
 
-def _check_terms(text: str, terms: list[Any], readings: Mapping[str, Reading]) -> None:
+def _check_terms(reader: Reader, terms: list[Any], readings: Mapping[str, Reading]) -> None:
     if not terms:
-        raise formula_error(
+        raise reader.error(
+            None,
             "There is nothing to estimate.",
-            text,
-            (0, len(text)),
             expected="at least one column",
             remedy="Add a term, or leave the intercept in: y ~ 1.",
         )
     columns = 0
     for term in terms:
         factors = [factor for item in term.factors if (factor := readings[item.code].factor) is not None]
-        span = _span(term.factors[-1]) if term.factors else (0, len(text))
+        where = span_of(term.factors[-1]) if term.factors else None
         if len({factor.key for factor in factors}) < len(factors):
-            raise formula_error(
+            raise reader.error(
+                where,
                 "One variable stands twice in an interaction.",
-                text,
-                span,
                 expected="different variables",
                 remedy="For a square write I(x ** 2).",
             )
         if len(factors) > _MOST_FACTORS:
-            raise formula_error(
+            raise reader.error(
+                where,
                 "This interaction has too many factors.",
-                text,
-                span,
                 expected=f"at most {_MOST_FACTORS}",
                 remedy="Name the interactions wanted.",
             )
         columns += math.prod(factor.level_count for factor in factors if isinstance(factor, SimplexFactor))
         if columns > 2 * MOST_COLUMNS:
-            raise _size_error(text, columns)
+            raise _size_error(reader, columns)
 
 
-def _size_error(text: str, columns: int) -> FormulaError:
-    return formula_error(
+def _size_error(reader: Reader, columns: int) -> FormulaError:
+    return reader.error(
+        None,
         f"The design would have {columns:,} columns.",
-        text,
-        (0, len(text)),
         expected=f"at most {MOST_COLUMNS:,}",
         remedy="Merge levels in the schema, or use fewer interactions.",
     )
@@ -272,28 +259,24 @@ def _size_error(text: str, columns: int) -> FormulaError:
 
 
 def _designed(
-    text: str, terms: list[Any], readings: Mapping[str, Reading], position: Mapping[Any, int]
+    reader: Reader, terms: list[Any], readings: Mapping[str, Reading], position: Mapping[Any, int]
 ) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Column names, and terms with the contrasts that patsy chooses for the template rows."""
     import patsy
 
-    stand_ins = {
-        factor.code: StandIn(factor.code, factor.origin, _template(readings[factor.code]))
+    # Looked up by its text in the template rows, which no text is evaluated for.
+    known = [
+        patsy.Term([patsy.LookupFactor(factor.code, origin=factor.origin) for factor in term.factors])
         for term in terms
-        for factor in term.factors
-    }
-    known = [patsy.Term([stand_ins[factor.code] for factor in term.factors]) for term in terms]
-
-    def templates() -> Iterator[dict[str, Any]]:
-        return iter([{}])
-
+    ]
+    rows = {factor.code: _template(readings[factor.code]) for term in terms for factor in term.factors}
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # Poly of many levels; the coding refuses it
-            (info,) = patsy.design_matrix_builders([known], templates, patsy.EvalEnvironment([]))
+            (info,) = patsy.design_matrix_builders([known], lambda: iter([rows]), patsy.EvalEnvironment([]))
     except patsy.PatsyError as error:
-        raise _patsy_error(error, text) from None
+        raise _patsy_error(error, reader) from None
     if len(info.column_names) > MOST_COLUMNS:
-        raise _size_error(text, len(info.column_names))
+        raise _size_error(reader, len(info.column_names))
     designed, start = [], 0
     for term, subterms in info.term_codings.items():
         read = tuple(_subterm(subterm, readings, position) for subterm in subterms)
@@ -307,21 +290,20 @@ def _template(reading: Reading) -> Any:
     import patsy
     from patsy.builtins import C
 
-    factor, contrast = reading.factor, reading.contrast
+    factor = reading.factor
     if isinstance(factor, LevelFactor):
         levels = list(factor.levels)
-        if contrast is None:
+        if not reading.contrast:
             return C(levels, levels=levels)
-        coding = getattr(patsy, contrast.name)
-        chosen = coding() if contrast.option is None else coding(contrast.option)
-        return C(levels, chosen, levels=levels)
+        name, *option = reading.contrast
+        return C(levels, getattr(patsy, name)(*option), levels=levels)
     return np.zeros((1, factor.level_count - 1 if isinstance(factor, SimplexFactor) else 1))
 
 
 def _subterm(subterm: Any, readings: Mapping[str, Reading], position: Mapping[Any, int]) -> Subterm:
     usages = []
     for stand_in in subterm.factors:
-        factor = readings[stand_in.code].factor
+        factor = readings[stand_in.name()].factor
         assert factor is not None
         table = None
         if stand_in in subterm.contrast_matrices:

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.schema import text as schema_text
-from dpglm.data.schema.levels import shown
+from dpglm.data.schema.declarations import shown
 from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable_from_dict
-from dpglm.data.tables.sources import require_columns
 from dpglm.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -273,6 +272,24 @@ class Schema:
         self.require(names)
         require_columns(names, frame.columns)
         return {name: self.variables[name].clean(frame[name]) for name in names}
+
+
+def require_columns(names: Iterable[str], present: Iterable[str]) -> None:
+    """Check that a table has columns, by name.
+
+    Raises
+    ------
+    SchemaError
+        With the names that are lacking.
+    """
+    here = set(present)
+    absent = [name for name in dict.fromkeys(names) if name not in here]
+    if absent:
+        raise SchemaError(
+            f"no column {', '.join(absent)} in the data",
+            expected="every declared column that is used",
+            remedy="Check the spelling in data, formula and schema; upper and lower case matter.",
+        )
 
 
 def _require_mapping(declarations: object) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dpglm.data.schema.levels import shown
+from dpglm.data.schema.declarations import shown
 from dpglm.errors import SchemaError
 
 SIZE_LIMIT: Final = 2**20

@@ -10,15 +10,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dpglm.data.schema.expectations import (
+from dpglm.data.schema.declarations import (
+    Codes,
+    Level,
+    LevelIndex,
     as_float,
     checked_effect,
+    checked_levels,
     checked_mean,
     checked_sd,
     checked_shares,
     is_number,
+    label_of,
+    shown,
 )
-from dpglm.data.schema.levels import Codes, Level, LevelIndex, checked_levels, label_of, shown
 from dpglm.data.tables.cells import cells_of_column, numbers_of_cells, numbers_of_column
 from dpglm.errors import SchemaError
 from dpglm.typing import FloatVector

@@ -1,99 +1,53 @@
-"""Data sets: tables with their public schema, which a frame carries, a file has beside it, or dpglm ships."""
+"""Data sets that dpglm ships, each with its public schema.
+
+Tables from statsmodels, a simulated one in a file, and a simulated diabetes cohort of a main hospital and 16
+branches, drawn in memory from a fixed seed. The cohort's sizes are those of Table 4 of the STACK paper (Yao
+et al., "Privacy-preserving stacking with application to cross-organizational diabetes prediction"), whose own
+cohort is not public; they add up to 92,007, where the paper's text says 105,763. Everything else is made up
+here: no one's data.
+
+The rows of the cohort hold 226 bits each, so no file of them is smaller than 2.4 MiB. The package ships what
+draws them instead: this module and ``cohort_features.csv``, which gives each feature's group, mean, standard
+deviation (0 for a yes-or-no feature, whose mean is its share of ones), recorded decimal digits, importance
+and sign.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from importlib.resources import as_file, files
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy.special import ndtri
 
-from dpglm.data.schema.schema import Declarations, Schema
-from dpglm.data.tables import cohort
-from dpglm.data.tables.sources import open_source
+from dpglm.data.tables.sources import declare
 from dpglm.errors import SchemaError
+from dpglm.typing import FloatMatrix
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_Frame = TypeVar("_Frame")
-
-_ATTRIBUTE: Final = "dpglm.schema"  # of a frame that carries its schema
-_FILE_ENDS: Final = (".csv.gz", ".csv", ".parquet", ".pq")
-
-
-def declare(frame: _Frame, schema: Declarations) -> _Frame:
-    """The frame with a public schema attached, so that ``dpglm.fit(formula, frame, ...)`` finds it.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Not changed: a shallow copy is returned, and copies of that one keep the schema.
-    schema : Schema, dict or path
-        As :meth:`Schema.of` takes it.
-
-    Raises
-    ------
-    SchemaError
-        If the declaration contradicts itself, or the frame is not a pandas DataFrame.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = declare(pd.DataFrame({"y": ["no", "yes"]}), {"y": ["no", "yes"]})
-    >>> declared(frame).variables["y"].labels
-    ('no', 'yes')
-    """
-    import pandas as pd
-
-    if not isinstance(frame, pd.DataFrame):
-        raise SchemaError(
-            f"a frame of type {type(frame).__name__}",
-            expected="a pandas DataFrame, which can carry a schema",
-            remedy="Pass schema= to the fit instead.",
-        )
-    marked = frame.copy(deep=False)
-    marked.attrs = {**frame.attrs, _ATTRIBUTE: Schema.of(schema).to_dict()}
-    return marked
-
-
-def declared(frame: object) -> Schema | None:
-    """The schema that :func:`declare` attached, or None."""
-    attached = getattr(frame, "attrs", None)
-    declarations = attached.get(_ATTRIBUTE) if isinstance(attached, Mapping) else None
-    return None if declarations is None else Schema.from_dict(declarations)
-
-
-def find_schema(data: object, schema: Declarations | None = None) -> Schema:
-    """The schema of a table: the argument, what the frame carries, or ``name.schema.yaml`` beside the file.
-
-    Raises
-    ------
-    SchemaError
-        If there is none; the text is a template with the column names of the table.
-    """
-    if schema is not None:
-        return Schema.of(schema)
-    attached = declared(data)
-    if attached is not None:
-        return attached
-    if isinstance(data, str | os.PathLike):
-        file = Path(data)
-        stem = next((file.name.removesuffix(end) for end in _FILE_ENDS if file.name.endswith(end)), file.stem)
-        sidecar = file.parent / f"{stem}.schema.yaml"  # the name may be empty, which with_name refuses
-        if file.name and os.path.isfile(sidecar):  # unlike Path.is_file it takes names that are too long
-            return Schema.from_yaml(sidecar)
-        action = f"save it as {sidecar.name} beside the file"
-    else:
-        action = "attach it by dpglm.declare(frame, schema) or pass it as schema="
-    raise SchemaError(
-        "no schema for this table",
-        expected="public bounds or levels of the columns, declared by you; none is ever read off the data",
-        remedy=f"Fill in this template for the columns you use, and {action}:\n"
-        + Schema.template(open_source(data).column_names),
-    )
+_FOLDER: Final = files("dpglm.data") / "tables"
+_SEED: Final = 20_261_121
+# Standard deviations at which numbers are cut: the declared bounds.
+_REACH: Final = 3.0
+# Shares of a feature's variance that its group, and one constitution behind all groups, explain.
+_GROUP_SHARE, _COMMON_SHARE = 0.35, 0.1
+# Log-odds: their level, how much an importance of 1 moves them, how far doctors' weights are off.
+_LEVEL, _EFFECT, _MISJUDGED = -2.1, 4.2, 0.4
+# How branches differ: intercepts, means of groups, coefficients relative to their root mean square.
+_INTERCEPTS, _MEANS, _SLOPES = 0.35, 0.25, 0.25
+_BRANCHES: Final = (
+    *(4_334, 4_739, 6_121, 2_327, 5_619, 6_360, 4_966, 5_793),
+    *(6_215, 3_659, 5_579, 2_316, 4_285, 6_017, 6_482, 4_493),
+)
+# Rows of each hospital.
+COHORT_SITES: Final = {
+    "main": 12_702,
+    **{f"branch_{number:02d}": size for number, size in enumerate(_BRANCHES, 1)},
+}
 
 
 def load_table(name: str) -> pd.DataFrame:
@@ -103,8 +57,8 @@ def load_table(name: str) -> pd.DataFrame:
     ``"randhie"``: 20,190 person-years of the RAND health insurance experiment, from statsmodels; response
     ``visit``, any outpatient visit. ``"simulated"``: 2,000 rows of a known logistic model; response
     ``y``. ``"cohort"``: 92,007 simulated people of a main hospital and 16 branches (column ``site``), with 50
-    features; response ``diabetes``; drawn at each call, in about a second. ``dpglm.data.tables.cohort`` gives
-    the features' public importance. The schema says where each bound comes from.
+    features; response ``diabetes``; drawn at each call, in about a second. `cohort_importance` gives the
+    features' public importance. The schema says where each bound comes from.
 
     Raises
     ------
@@ -123,34 +77,106 @@ def load_table(name: str) -> pd.DataFrame:
             expected=f"one of {', '.join(repr(known) for known in _TABLES)}",
             remedy="Choose one of these, or read your own table and dpglm.declare() its schema.",
         )
-    with as_file(files("dpglm.data") / "tables" / f"{name}.schema.yaml") as schema:
+    with as_file(_FOLDER / f"{name}.schema.yaml") as schema:
         return declare(_TABLES[name](), schema)
 
 
-def _fair() -> pd.DataFrame:
-    from statsmodels.datasets import fair
+def cohort_features() -> pd.DataFrame:
+    """The features by name. Nine of the importances are those of the STACK paper's Table 3.
 
-    frame: pd.DataFrame = fair.load_pandas().data
-    return frame.assign(affair=np.where(frame["affairs"] > 0, "yes", "no"))
+    Examples
+    --------
+    >>> print(cohort_features().loc["hdl", "group"])
+    lipids
+    """
+    import pandas as pd
+
+    with (_FOLDER / "cohort_features.csv").open(encoding="utf-8") as file:
+        # Python's float rounds correctly, which pandas' own parser of old does not.
+        exact = dict.fromkeys(("mean", "deviation", "importance"), float)
+        return pd.read_csv(file, index_col="name", converters=exact)
 
 
-def _randhie() -> pd.DataFrame:
-    from statsmodels.datasets import randhie
+def cohort_importance() -> dict[str, float]:
+    """What doctors would say of each feature before anyone looked at the table; shares of about 1."""
+    return {str(name): float(share) for name, share in cohort_features()["importance"].items()}
 
-    frame: pd.DataFrame = randhie.load_pandas().data
-    return frame.assign(visit=np.where(frame["mdvis"] > 0, "yes", "no"))
+
+def cohort_groups() -> dict[str, tuple[str, ...]]:
+    """Names of the features in each group."""
+    return {
+        str(group): tuple(members.index) for group, members in cohort_features().groupby("group", sort=False)
+    }
+
+
+def _cohort() -> pd.DataFrame:
+    """All 92,007 rows, site after site; every call draws the same ones."""
+    import pandas as pd
+
+    table = cohort_features()
+    random = np.random.Generator(np.random.PCG64(_SEED))
+    believed = (table["importance"] * table["sign"]).to_numpy()
+    slopes = believed * np.exp(_MISJUDGED * random.normal(size=len(table)))
+    drawn = [_site(table, size, name != "main", slopes, random) for name, size in COHORT_SITES.items()]
+    latent, answers = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+    ones = latent > -ndtri(_shares(table))
+    columns = {
+        name: ones[:, place].astype(np.int64)
+        if deviation == 0.0
+        else np.round(mean + deviation * latent[:, place], digits)
+        for place, (name, mean, deviation, digits) in enumerate(
+            zip(table.index, table["mean"], table["deviation"], table["digits"], strict=True)
+        )
+    }
+    site = np.repeat(list(COHORT_SITES), list(COHORT_SITES.values()))
+    return pd.DataFrame({"site": site, **columns, "diabetes": np.where(answers, "yes", "no")})
+
+
+def _site(
+    table: pd.DataFrame, size: int, branch: bool, slopes: np.ndarray, random: np.random.Generator
+) -> tuple[FloatMatrix, np.ndarray]:
+    """Standard normal scores behind the features, shape (size, 50), and answers, shape (size,)."""
+    group_of, names = table["group"].factorize()
+    shifts = random.normal(size=1 + len(names) + len(slopes)) * branch
+    intercept, means = _INTERCEPTS * shifts[0], _MEANS * shifts[1 : 1 + len(names)]
+    slopes = slopes + _SLOPES * math.sqrt(float(np.mean(slopes**2))) * shifts[1 + len(names) :]
+    constitution = random.normal(size=(size, 1))
+    behind = math.sqrt(1.0 - _COMMON_SHARE) * random.normal(size=(size, len(names)))
+    behind += math.sqrt(_COMMON_SHARE) * constitution
+    latent = math.sqrt(1.0 - _GROUP_SHARE) * random.normal(size=(size, len(slopes)))
+    # Groups lean to the side of higher odds together: a feature that lowers them goes the other way.
+    latent += math.sqrt(_GROUP_SHARE) * table["sign"].to_numpy() * (behind + means)[:, group_of]
+    latent = np.clip(latent, -_REACH, _REACH)
+    share, binary = _shares(table), table["deviation"].to_numpy() == 0.0
+    ones = ((latent > -ndtri(share)) - share) / np.sqrt(share * (1.0 - share))
+    standard = np.where(binary, ones, latent)
+    odds = _LEVEL + intercept + _EFFECT * np.sum(standard * slopes, axis=1)
+    return latent, random.random(size) < 1.0 / (1.0 + np.exp(-odds))
+
+
+def _shares(table: pd.DataFrame) -> np.ndarray:
+    """Shares of ones; one half for numbers, which have none."""
+    return np.asarray(np.where(table["deviation"] == 0.0, table["mean"], 0.5))
+
+
+def _of_statsmodels(name: str, count: str, response: str) -> pd.DataFrame:
+    """The table with a response: whether there was any of ``count``."""
+    from statsmodels import datasets
+
+    frame: pd.DataFrame = getattr(datasets, name).load_pandas().data
+    return frame.assign(**{response: np.where(frame[count] > 0, "yes", "no")})
 
 
 def _simulated() -> pd.DataFrame:
     import pandas as pd
 
-    with as_file(files("dpglm.data") / "tables" / "simulated.csv") as path:
+    with as_file(_FOLDER / "simulated.csv") as path:
         return pd.read_csv(path)
 
 
-_TABLES: dict[str, Callable[[], pd.DataFrame]] = {
-    "cohort": cohort.cohort,
-    "fair": _fair,
-    "randhie": _randhie,
+_TABLES: Final[dict[str, Callable[[], pd.DataFrame]]] = {
+    "cohort": _cohort,
+    "fair": lambda: _of_statsmodels("fair", "affairs", "affair"),
+    "randhie": lambda: _of_statsmodels("randhie", "mdvis", "visit"),
     "simulated": _simulated,
 }

@@ -1,4 +1,4 @@
-"""Sources of rows: frames in memory, Arrow tables, CSV and Parquet files, all in chunks of rows.
+"""Sources of rows: frames in memory, Arrow tables, CSV and Parquet files, with their schemas.
 
 A source knows its column names, which are public, and hands out the rows as often as asked, in the same
 order and in chunks of the same size, whatever they came from.
@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from dpglm.data.schema.levels import shown
+from dpglm.data.schema.declarations import shown
+from dpglm.data.schema.schema import Declarations, Schema
 from dpglm.data.tables.cells import looks_numeric
 from dpglm.data.tables.csv_rows import line_chunks, parse_lines, read_header
 from dpglm.errors import SchemaError
@@ -23,24 +24,10 @@ if TYPE_CHECKING:
 
 
 CHUNK_ROWS: Final = 32_000
-
-
-def require_columns(names: Iterable[str], present: Iterable[str]) -> None:
-    """Check that a table has columns, by name.
-
-    Raises
-    ------
-    SchemaError
-        With the names that are lacking.
-    """
-    here = set(present)
-    absent = [name for name in dict.fromkeys(names) if name not in here]
-    if absent:
-        raise SchemaError(
-            f"no column {', '.join(absent)} in the data",
-            expected="every declared column that is used",
-            remedy="Check the spelling in data, formula and schema; upper and lower case matter.",
-        )
+_Frame = TypeVar("_Frame")
+_CSV_ENDS: Final = (".csv.gz", ".csv")
+_PARQUET_ENDS: Final = (".parquet", ".pq")
+_ATTRIBUTE: Final = "dpglm.schema"  # of a frame that carries its schema
 
 
 class Source(ABC):
@@ -54,16 +41,6 @@ class Source(ABC):
 
         ``numeric`` names the columns declared as numbers: a hint on how to read a text file fast.
         """
-
-    def require(self, names: Iterable[str]) -> None:
-        """Check that the table has columns, before any row is read.
-
-        Raises
-        ------
-        SchemaError
-            With the names that are lacking.
-        """
-        require_columns(names, self.column_names)
 
 
 class FrameSource(Source):
@@ -185,11 +162,7 @@ def open_source(data: object) -> Source:
 def _require_distinct(names: Sequence[str]) -> None:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
-        raise SchemaError(
-            f"more than one column named {', '.join(twice)}",
-            expected="columns with different names",
-            remedy="Rename or drop the repeated column.",
-        )
+        raise _repeated_error(f"more than one column named {', '.join(twice)}")
 
 
 def _require_distinct_header(header: Sequence[str]) -> None:
@@ -197,11 +170,95 @@ def _require_distinct_header(header: Sequence[str]) -> None:
     count = Counter(name for name in header if name)
     positions = [str(position) for position, name in enumerate(header, 1) if count[name] > 1]
     if positions:
-        raise SchemaError(
-            f"more than one column of the same name, among columns {', '.join(positions[:20])}",
-            expected="a first line of column names, all different",
-            remedy="Rename or drop the repeated column; a file without column names needs such a line.",
+        raise _repeated_error(
+            f"more than one column of the same name, among columns {', '.join(positions[:20])}"
         )
+
+
+def _repeated_error(found: str) -> SchemaError:
+    return SchemaError(
+        found,
+        expected="columns with different names",
+        remedy="Rename or drop the repeated column; a file without column names needs such a first line.",
+    )
+
+
+def declare(frame: _Frame, schema: Declarations) -> _Frame:
+    """The frame with a public schema attached, so that ``dpglm.fit(formula, frame, ...)`` finds it.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Not changed: a shallow copy is returned, and copies of that one keep the schema.
+    schema : Schema, dict or path
+        As :meth:`Schema.of` takes it.
+
+    Raises
+    ------
+    SchemaError
+        If the declaration contradicts itself, or the frame is not a pandas DataFrame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = declare(pd.DataFrame({"y": ["no", "yes"]}), {"y": ["no", "yes"]})
+    >>> declared(frame).variables["y"].labels
+    ('no', 'yes')
+    """
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise SchemaError(
+            f"a frame of type {type(frame).__name__}",
+            expected="a pandas DataFrame, which can carry a schema",
+            remedy="Pass schema= to the fit instead.",
+        )
+    marked = frame.copy(deep=False)
+    marked.attrs = {**frame.attrs, _ATTRIBUTE: Schema.of(schema).to_dict()}
+    return marked
+
+
+def declared(frame: object) -> Schema | None:
+    """The schema that :func:`declare` attached, or None."""
+    attached = getattr(frame, "attrs", None)
+    declarations = attached.get(_ATTRIBUTE) if isinstance(attached, Mapping) else None
+    return None if declarations is None else Schema.from_dict(declarations)
+
+
+def is_data_file(path: object) -> bool:
+    """Whether a path names a table by its ending."""
+    return isinstance(path, str | os.PathLike) and str(path).endswith((*_CSV_ENDS, *_PARQUET_ENDS))
+
+
+def find_schema(data: object, schema: Declarations | None = None) -> Schema:
+    """The schema of a table: the argument, what the frame carries, or ``name.schema.yaml`` beside the file.
+
+    Raises
+    ------
+    SchemaError
+        If there is none; the text is a template with the column names of the table.
+    """
+    if schema is not None:
+        return Schema.of(schema)
+    attached = declared(data)
+    if attached is not None:
+        return attached
+    if isinstance(data, str | os.PathLike):
+        file = Path(data)
+        ends = [end for end in (*_CSV_ENDS, *_PARQUET_ENDS) if file.name.endswith(end)]
+        stem = file.name.removesuffix(ends[0]) if ends else file.stem
+        sidecar = file.parent / f"{stem}.schema.yaml"  # the name may be empty, which with_name refuses
+        if file.name and os.path.isfile(sidecar):  # unlike Path.is_file it takes names that are too long
+            return Schema.from_yaml(sidecar)
+        action = f"save it as {sidecar.name} beside the file"
+    else:
+        action = "attach it by dpglm.declare(frame, schema) or pass it as schema="
+    raise SchemaError(
+        "no schema for this table",
+        expected="public bounds or levels of the columns, declared by you; none is ever read off the data",
+        remedy=f"Fill in this template for the columns you use, and {action}:\n"
+        + Schema.template(open_source(data).column_names),
+    )
 
 
 def _source_of(data: object) -> Source:
@@ -246,9 +303,9 @@ def _file_source(path: Path) -> Source:
             expected="a path to a CSV or Parquet file",
             remedy="Correct the path.",
         )
-    if path.name.endswith((".csv", ".csv.gz")):
+    if path.name.endswith(_CSV_ENDS):
         return CsvSource(path)
-    if path.name.endswith((".parquet", ".pq")):
+    if path.name.endswith(_PARQUET_ENDS):
         return ParquetSource(path)
     raise SchemaError(
         f"the file {path.name!r}",

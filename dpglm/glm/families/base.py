@@ -24,7 +24,6 @@ class Family(ABC):
 
     Examples
     --------
-    >>> import numpy as np
     >>> family = families["binomial"]()
     >>> family.mean(np.array([0.0, 2.0])).round(3)
     array([0.5  , 0.881])

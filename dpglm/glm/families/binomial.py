@@ -22,7 +22,6 @@ class Binomial(Family):
 
     Examples
     --------
-    >>> import numpy as np
     >>> Binomial().slope(np.zeros(2), np.array([0.0, 1.0]))
     array([ 0.5, -0.5])
     """

@@ -21,7 +21,6 @@ class Gaussian(Family):
 
     Examples
     --------
-    >>> import numpy as np
     >>> Gaussian().slope(np.array([0.5, 0.5]), np.array([0.0, 1.0]))
     array([ 0.5, -0.5])
     """

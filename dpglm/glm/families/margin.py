@@ -59,16 +59,13 @@ class MarginLoss(Family):
         return float(weights @ self._curvature(1.0 - margins) / weights.sum()) * (1.0 - explained)
 
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
-        """Smoothed hinge of each row, shape (k,)."""
         return self._loss(1.0 - _sign(y) * eta)
 
     def slope(self, eta: FloatVector, y: FloatVector) -> FloatVector:
-        """-(2y - 1) a with a in [0, 1], shape (k,)."""
         sign = _sign(y)
         return -sign * self._share(1.0 - sign * eta)
 
     def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
-        """Second derivative, shape (k,); 0 or the largest one at a corner of the slope."""
         return self._curvature(1.0 - _sign(y) * eta)
 
     def mean(self, eta: FloatVector) -> NoReturn:
@@ -115,7 +112,6 @@ class HuberSvm(MarginLoss):
 
     Examples
     --------
-    >>> import numpy as np
     >>> eta, y = np.array([0.0, 1.0, 2.0, 2.0]), np.array([1.0, 1.0, 1.0, 0.0])
     >>> HuberSvm().loss(eta, y)
     array([1.   , 0.125, 0.   , 3.   ])
@@ -162,7 +158,6 @@ class SoftplusHinge(MarginLoss):
 
     Examples
     --------
-    >>> import numpy as np
     >>> eta, y = np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0])
     >>> SoftplusHinge().loss(eta, y).round(4)
     array([1.0635, 0.3466, 2.0091])

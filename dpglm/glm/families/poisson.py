@@ -21,9 +21,9 @@ class Poisson(Family):
     The loss is the integral of (m - y)/Y in eta: the Poisson one divided by Y where the mean is below Y, and
     a straight line beyond. It is convex, its slope (m - y)/Y stays in [-y/Y, 1 - y/Y], of length 1, and its
     curvature m/Y (0 beyond) in [0, 1]: ``mechanisms/objective_perturbation.md`` uses nothing else. Rows
-    fitted to a mean at
-    the bound are treated otherwise than by the likelihood: a bound well above the largest mean has none.
-    Penalty strengths are in units of this loss, so Y times smaller than those of the likelihood.
+    fitted to a mean at the bound are treated otherwise than by the likelihood: a bound well above the largest
+    mean has none. Penalty strengths are in units of this loss, so Y times smaller than those of the
+    likelihood.
 
     Parameters
     ----------
@@ -42,7 +42,6 @@ class Poisson(Family):
 
     Examples
     --------
-    >>> import numpy as np
     >>> family = Poisson(bound=20.0)
     >>> family.slope(np.log([2.0, 50.0]), np.array([6.0, 6.0]))
     array([-0.2,  0.7])

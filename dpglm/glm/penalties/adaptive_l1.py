@@ -39,11 +39,10 @@ class AdaptiveL1(Separable):
 
     name: ClassVar[str] = "adaptive_l1"
     convex: ClassVar[bool] = True
+    ridge_weight: ClassVar[float] = 0.0
 
     @classmethod
-    def from_estimates(
-        cls, estimates: FloatVector, *, power: float = 1.0, floor: float = 1e-6, strength: float | None = None
-    ) -> Self:
+    def from_estimates(cls, estimates: FloatVector, *, power: float = 1.0, floor: float = 1e-6) -> Self:
         """Weights ``|estimate|^-power``, divided by the least of them.
 
         Parameters
@@ -54,8 +53,6 @@ class AdaptiveL1(Separable):
             Zou's gamma, > 0.
         floor : float
             Estimates below this part of the largest count as this part: weights stay finite.
-        strength : float or None
-            As in the class.
 
         Examples
         --------
@@ -65,9 +62,9 @@ class AdaptiveL1(Separable):
         size = np.abs(np.asarray(estimates, dtype=np.float64))
         largest = float(size.max(initial=0.0))
         if largest == 0.0:
-            return cls(strength, weights=(1.0,) * size.size)
+            return cls(weights=(1.0,) * size.size)
         ratio = np.maximum(size / largest, floor) ** -power
-        return cls(strength, weights=tuple(ratio.tolist()))
+        return cls(weights=tuple(ratio.tolist()))
 
     def terms(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return strength * size
@@ -91,8 +88,3 @@ class AdaptiveL1(Separable):
     def l1_weight(self) -> float | None:
         """The strength where there are no weights, else None."""
         return self.weight if self.weights is None else None
-
-    @property
-    def ridge_weight(self) -> float:
-        """None of it is a ridge."""
-        return 0.0

@@ -33,7 +33,6 @@ class Penalty(ABC):
 
     Examples
     --------
-    >>> import numpy as np
     >>> penalties["l1"](strength=1.0).prox(np.array([-3.0, 0.5]), step=1.0)
     array([-2.,  0.])
     """
@@ -46,11 +45,18 @@ class Penalty(ABC):
     def __post_init__(self) -> None:
         strength = self.strength
         if strength is not None and not (within(strength, 0.0, math.inf) and strength < math.inf):
-            raise MethodError(
-                f"strength={strength!r} for the {self.name} penalty",
-                expected="a finite number >= 0, or None for the method's default",
-                remedy="Use strength=0.01, say, or leave it out.",
+            raise self.option_error(
+                "strength",
+                "a finite number >= 0, or None for the method's default",
+                "Use strength=0.01, say, or leave it out.",
             )
+
+    def option_error(self, option: str, expected: str, remedy: str) -> MethodError:
+        """The refusal of an option's value."""
+        value = getattr(self, option)
+        return MethodError(
+            f"{option}={value!r} for the {self.name} penalty", expected=expected, remedy=remedy
+        )
 
     @property
     def weight(self) -> float:
@@ -84,8 +90,8 @@ class Penalty(ABC):
             Weights, scales or groups for another number of them.
         """
         try:
-            found = self.with_strength(1.0).with_scale(np.ones(size)).prox(np.zeros(size), 1.0)
-            fits = found.shape == (size,)
+            mapped = self.with_strength(1.0).with_scale(np.ones(size)).prox(np.zeros(size), 1.0)
+            fits = mapped.shape == (size,)
         except MethodError:
             raise
         except ValueError:
@@ -189,8 +195,8 @@ def penalised_terms(
     ((0, 1),)
     """
     places = np.cumsum(penalised) - 1
-    found = [tuple(int(places[at]) for at in positions if penalised[at]) for _, positions in terms]
-    return tuple(places_of for places_of in found if places_of)
+    groups = [tuple(int(places[at]) for at in positions if penalised[at]) for _, positions in terms]
+    return tuple(group for group in groups if group)
 
 
 penalties: Registry[Penalty] = Registry("penalty", "dpglm.glm.penalties")

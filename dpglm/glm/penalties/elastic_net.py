@@ -1,4 +1,4 @@
-"""The elastic net, and what every penalty made of an L1 part and a ridge has in common."""
+"""The elastic net and its ends: the lasso, the ridge, and no penalty at all."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.errors import MethodError
-from dpglm.glm.penalties.base import Penalty, penalties, within
+from dpglm.glm.penalties.base import Penalty, not_below, penalties, within
 from dpglm.typing import FloatMatrix, FloatVector
 
 
 @dataclass(frozen=True)
 class LassoRidge(Penalty):
-    """``strength * (share * sum |b_j| + (1 - share) / 2 * sum b_j^2)``, shared out by subclasses."""
+    """``strength * (s_1 * sum |b_j| + s_2 / 2 * sum b_j^2)``, with shares s of each subclass."""
 
     convex: ClassVar[bool] = True
 
     @property
     @abstractmethod
-    def l1_weight(self) -> float: ...
+    def shares(self) -> tuple[float, float]:
+        """Share of the L1 part and of the ridge."""
 
     @property
-    @abstractmethod
-    def ridge_weight(self) -> float: ...
+    def l1_weight(self) -> float:
+        return self.weight * self.shares[0]
+
+    @property
+    def ridge_weight(self) -> float:
+        return self.weight * self.shares[1]
 
     def value(self, beta: FloatVector) -> float:
         return float(self.l1_weight * np.sum(np.abs(beta)) + 0.5 * self.ridge_weight * np.sum(beta * beta))
@@ -38,16 +42,12 @@ class LassoRidge(Penalty):
 
     def strength_max(self, gradient_at_zero: FloatVector, step: float = 1.0) -> float:
         largest = float(np.max(np.abs(gradient_at_zero), initial=0.0))
-        share = self.with_strength(1.0).l1_weight
+        share = self.shares[0]
         if largest == 0.0:
             return 0.0
         if share == 0.0:
             return math.inf
-        strength = largest / share
-        # The quotient may round down; zero must be a solution at the value returned.
-        while strength * share < largest:
-            strength = math.nextafter(strength, math.inf)
-        return strength
+        return not_below(self, largest / share, gradient_at_zero, 1.0)
 
     def derivatives(self, beta: FloatVector) -> tuple[FloatVector, FloatMatrix]:
         slope = self.l1_weight * np.sign(beta) + self.ridge_weight * beta
@@ -91,16 +91,78 @@ class ElasticNet(LassoRidge):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not within(self.l1_ratio, 0.0, 1.0):
-            raise MethodError(
-                f"l1_ratio={self.l1_ratio!r} for the elastic_net penalty",
-                expected="a number between 0 (ridge) and 1 (lasso)",
-                remedy="Use l1_ratio=0.5.",
-            )
+            expected = "a number between 0 (ridge) and 1 (lasso)"
+            raise self.option_error("l1_ratio", expected, "Use l1_ratio=0.5.")
 
     @property
-    def l1_weight(self) -> float:
-        return self.weight * self.l1_ratio
+    def shares(self) -> tuple[float, float]:
+        return self.l1_ratio, 1.0 - self.l1_ratio
 
-    @property
-    def ridge_weight(self) -> float:
-        return self.weight * (1.0 - self.l1_ratio)
+
+@penalties.register("l1", "lasso")
+@dataclass(frozen=True)
+class L1(LassoRidge):
+    """The lasso penalty, ``strength * sum |b_j|``: sets coefficients to exactly zero and shrinks the others.
+
+    Parameters
+    ----------
+    strength : float or None
+        Weight, >= 0, per row, on the scaled coefficients: scikit-learn's ``C`` is ``1 / (n * strength)``.
+
+    References
+    ----------
+    .. [1] Tibshirani (1996), "Regression shrinkage and selection via the lasso", JRSS B 58(1).
+
+    Examples
+    --------
+    >>> L1(strength=1.0).prox(np.array([-3.0, 0.5, 2.0]), step=0.5)
+    array([-2.5,  0. ,  1.5])
+    """
+
+    name: ClassVar[str] = "l1"
+    shares: ClassVar[tuple[float, float]] = (1.0, 0.0)
+
+
+@penalties.register("l2", "ridge")
+@dataclass(frozen=True)
+class L2(LassoRidge):
+    """The ridge penalty, ``strength / 2 * sum b_j^2``: shrinks every coefficient, sets none to zero.
+
+    Parameters
+    ----------
+    strength : float or None
+        Weight, >= 0, per row, on the scaled coefficients; mind the factor 1/2.
+
+    References
+    ----------
+    .. [1] Hoerl and Kennard (1970), "Ridge regression: biased estimation for nonorthogonal problems",
+       Technometrics 12(1). Their k has no factor 1/2.
+
+    Examples
+    --------
+    >>> L2(strength=1.0).prox(np.array([-3.0, 0.5]), step=1.0)
+    array([-1.5 ,  0.25])
+    """
+
+    name: ClassVar[str] = "l2"
+    shares: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+
+@penalties.register("none")
+@dataclass(frozen=True)
+class NoPenalty(LassoRidge):
+    """The penalty that is zero everywhere: plain maximum likelihood.
+
+    Parameters
+    ----------
+    strength : float or None
+        Kept for the common interface; any strength times nothing is nothing.
+
+    Examples
+    --------
+    >>> NoPenalty().prox(np.array([-3.0, 0.5]), step=1.0)
+    array([-3. ,  0.5])
+    """
+
+    name: ClassVar[str] = "none"
+    shares: ClassVar[tuple[float, float]] = (0.0, 0.0)

@@ -8,7 +8,6 @@ from typing import ClassVar, Self, cast
 
 import numpy as np
 
-from dpglm.errors import MethodError
 from dpglm.glm.penalties.base import penalties, within
 from dpglm.glm.penalties.separable import Separable, plain_tuple
 from dpglm.typing import FloatVector
@@ -25,14 +24,10 @@ class FoldedConcave(Separable):
 
     Parameters
     ----------
-    strength : float or None
-        Slope of the penalty at zero, >= 0, per row, on the scaled coefficients.
     scale : float, sequence of float, or None
         Second derivative of the loss that the knots suppose, > 0: one number or one for each penalised
         coefficient. None leaves it to the method, which takes the released information; the penalty
         alone then counts it as 1.
-    weights : sequence of float, or None
-        Adaptive weights, one for each penalised coefficient.
     """
 
     scale: float | tuple[float, ...] | None = field(default=None, kw_only=True)
@@ -45,10 +40,10 @@ class FoldedConcave(Separable):
             return
         scales = plain_tuple(self.scale)
         if not all(within(one, 0.0, math.inf) and 0.0 < one < math.inf for one in scales):
-            raise MethodError(
-                f"scale={self.scale!r} for the {self.name} penalty",
-                expected="a finite number > 0, one for each penalised coefficient, or None",
-                remedy="Leave scale= out: the method takes the released information.",
+            raise self.option_error(
+                "scale",
+                "a finite number > 0, one for each penalised coefficient, or None",
+                "Leave scale= out: the method takes the released information.",
             )
         if not within(self.scale, 0.0, math.inf):
             object.__setattr__(self, "scale", scales)
@@ -115,11 +110,7 @@ class SCAD(FoldedConcave):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (within(self.a, 2.0, math.inf) and 2.0 < self.a < math.inf):
-            raise MethodError(
-                f"a={self.a!r} for the scad penalty",
-                expected="a finite number > 2",
-                remedy="Use a=3.7, or leave it out.",
-            )
+            raise self.option_error("a", "a finite number > 2", "Use a=3.7, or leave it out.")
 
     def terms(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         scale = self.scales()
@@ -203,11 +194,7 @@ class MCP(FoldedConcave):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (within(self.gamma, 1.0, math.inf) and 1.0 < self.gamma < math.inf):
-            raise MethodError(
-                f"gamma={self.gamma!r} for the mcp penalty",
-                expected="a finite number > 1",
-                remedy="Use gamma=3.0, or leave it out.",
-            )
+            raise self.option_error("gamma", "a finite number > 1", "Use gamma=3.0, or leave it out.")
 
     def terms(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         scale = self.scales()

@@ -58,21 +58,15 @@ class GroupL1(Penalty):
             groups = ((-1,),)
         places = [place for group in groups for place in group]
         if min(places, default=0) < 0 or len(set(places)) != len(places):
-            raise MethodError(
-                f"groups={self.groups!r} for the group penalty",
-                expected="disjoint tuples of places among the penalised coefficients, counted from 0",
-                remedy="Use groups=((0, 1), (2, 3, 4)), say.",
+            raise self.option_error(
+                "groups",
+                "disjoint tuples of places among the penalised coefficients, counted from 0",
+                "Use groups=((0, 1), (2, 3, 4)), say.",
             )
         object.__setattr__(self, "groups", groups)
 
     def for_terms(self, terms: Sequence[Sequence[int]]) -> Self:
-        """The penalty with these groups, if it has none of its own.
-
-        Examples
-        --------
-        >>> GroupL1().for_terms([[0, 1], [2]]).groups
-        ((0, 1), (2,))
-        """
+        """The penalty with these groups, if it has none of its own."""
         return self if self.groups else replace(self, groups=tuple(map(tuple, terms)))
 
     @property
@@ -81,7 +75,7 @@ class GroupL1(Penalty):
 
     def labels(self, size: int) -> IntVector:
         """Which group each of ``size`` coefficients is in, shape (size,)."""
-        found = np.full(size, -1, dtype=np.int64)
+        labels = np.full(size, -1, dtype=np.int64)
         for label, group in enumerate(self.groups):
             if max(group, default=-1) >= size:
                 raise MethodError(
@@ -89,10 +83,10 @@ class GroupL1(Penalty):
                     expected=f"places from 0 to {size - 1}",
                     remedy="Count places among the penalised coefficients only, without the intercept.",
                 )
-            found[list(group)] = label
-        alone = found < 0
-        found[alone] = len(self.groups) + np.arange(int(alone.sum()))
-        return found
+            labels[list(group)] = label
+        alone = labels < 0
+        labels[alone] = len(self.groups) + np.arange(int(alone.sum()))
+        return labels
 
     def _norms(self, rows: FloatMatrix) -> tuple[FloatMatrix, FloatVector]:
         """Of each row the norm of its group, at each coefficient, and the root of the size of that group."""

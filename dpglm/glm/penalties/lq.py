@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.errors import MethodError
 from dpglm.glm.penalties.base import penalties, within
 from dpglm.glm.penalties.separable import Separable
 from dpglm.typing import FloatVector
@@ -127,11 +126,8 @@ class Lq(Separable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (within(self.q, 0.0, 1.0) and 0.0 < self.q < 1.0):
-            raise MethodError(
-                f"q={self.q!r} for the lq penalty",
-                expected="a number above 0 and below 1",
-                remedy="Use q=0.5; for q=1 use penalty='l1', for q=2 penalty='l2'.",
-            )
+            remedy = "Use q=0.5; for q=1 use penalty='l1', for q=2 penalty='l2'."
+            raise self.option_error("q", "a number above 0 and below 1", remedy)
 
     def terms(self, size: FloatVector, strength: FloatVector) -> FloatVector:
         return strength * size**self.q

@@ -24,8 +24,6 @@ class Separable(Penalty):
 
     Parameters
     ----------
-    strength : float or None
-        Weight of the whole, >= 0, per row, on the scaled coefficients.
     weights : sequence of float, or None
         Adaptive weights, >= 0, one for each penalised coefficient; each multiplies ``strength``.
         None is one everywhere.
@@ -42,10 +40,10 @@ class Separable(Penalty):
         if self.weights is not None:
             weights = plain_tuple(self.weights)
             if not all(within(one, 0.0, math.inf) and one < math.inf for one in weights):
-                raise MethodError(
-                    f"weights={self.weights!r} for the {self.name} penalty",
-                    expected="one finite number >= 0 for each penalised coefficient, or None",
-                    remedy="Use weights=(1.0, 2.0), say, or leave them out.",
+                raise self.option_error(
+                    "weights",
+                    "one finite number >= 0 for each penalised coefficient, or None",
+                    "Use weights=(1.0, 2.0), say, or leave them out.",
                 )
             object.__setattr__(self, "weights", weights)
 
@@ -69,10 +67,9 @@ class Separable(Penalty):
     def least_strength(self, gradient: FloatVector, step: FloatVector) -> FloatVector:
         """Least strength at which ``shrink(step * gradient, strength, step)`` is zero; ``gradient`` >= 0."""
 
-    def strengths_of(self, size: int, strength: float | None = None) -> FloatVector:
-        """``strength`` (the penalty's own if None) times the weights, shape (size,)."""
-        one = self.weight if strength is None else strength
-        return one * self.weights_of(size)
+    def strengths_of(self, size: int) -> FloatVector:
+        """The strength times the weights, shape (size,)."""
+        return self.weight * self.weights_of(size)
 
     def weights_of(self, size: int) -> FloatVector:
         """The weights, shape (size,)."""

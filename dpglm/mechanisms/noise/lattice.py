@@ -8,12 +8,17 @@ number of steps, and their sum is one of integers.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.typing import FloatVector
+from dpglm.privacy.events import Event, GaussianEvent, PureEvent
+from dpglm.typing import FloatMatrix, FloatVector
+
+Law: TypeAlias = Literal["gaussian", "gamma"]
 
 # Steps of the grid to the standard deviation of a whole normal draw, or the scale of a Laplace draw.
 STEPS = 2.0**40
@@ -91,3 +96,64 @@ def laplace_price(distance: float, scale: float, count: int) -> float:
     0.10001
     """
     return distance / scale * (1.0 + SLACK) + count / STEPS
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """Gaussian noise N(0, scale^2 I), or that of the K-norm mechanism, of density exp(-norm / scale).
+
+    Examples
+    --------
+    >>> NoiseLaw("gamma", 2.0, 3).deviation, NoiseLaw("gaussian", 2.0, 3).event(1.0)
+    (4.0, GaussianEvent(mu=0.5))
+    """
+
+    law: Law
+    scale: float
+    dimension: int
+
+    @property
+    def words(self) -> str:
+        """The law for a reader."""
+        if self.law == "gaussian":
+            return "Gaussian, N(0, scale^2 I)"
+        return "density proportional to exp(-|b| / scale)"
+
+    @property
+    def mechanism(self) -> str:
+        """What the literature calls a release with this noise."""
+        return "Gaussian mechanism" if self.law == "gaussian" else "K-norm mechanism"
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of each coordinate."""
+        return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(self.dimension + 1.0))
+
+    def event(self, sensitivity: float) -> Event:
+        """The price of hiding a change of this Euclidean norm."""
+        price = sensitivity / self.scale
+        return GaussianEvent(price) if self.law == "gaussian" else PureEvent(price)
+
+    def require_grid(self, sensitivity: float, count: int) -> None:
+        """Refuse Gaussian noise so large that no grid serves ``count`` values."""
+        if self.law == "gaussian":
+            grid_step(self.scale, sensitivity, count)
+
+    def draw(self, noise: NoiseSource) -> FloatVector:
+        """Noise in double precision, shape (dimension,)."""
+        if self.law == "gaussian":
+            return noise.normal(self.dimension, scale=self.scale)
+        return noise.gamma_norm(self.dimension, rate=1.0 / self.scale)
+
+    def add(self, values: FloatVector, sensitivity: float, noise: NoiseSource) -> FloatVector:
+        """Values plus noise, shape (dimension,): Gaussian noise on a grid, the other in double precision."""
+        if self.law == "gaussian":
+            return add_normal(values, scale=self.scale, sensitivity=sensitivity, noise=noise)
+        return np.asarray(values + self.draw(noise), dtype=np.float64)
+
+    def log_ratio(self, first: FloatMatrix, second: FloatMatrix) -> FloatVector:
+        """Log density of the first noise less that of the second, row by row."""
+        norms = np.linalg.norm(first, axis=1), np.linalg.norm(second, axis=1)
+        if self.law == "gaussian":
+            return np.asarray((norms[1] ** 2 - norms[0] ** 2) / (2.0 * self.scale**2))
+        return np.asarray((norms[1] - norms[0]) / self.scale)

@@ -11,12 +11,11 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l2 import NoPenalty
+from dpglm.glm.penalties.elastic_net import NoPenalty
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import (
     bound_penalty,
     declared_rows,
@@ -130,11 +129,13 @@ class DPSC(Method):
             mu = gaussian_total(privacy, self.name)
             ridge, scales = gdp_ridge(Target(privacy.relation, mu=mu), ridge, times=rounds)
         smooth = replace(problem, strength=None)
-        one = perturbed_objective(smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=max_leverage)
-        if one.tolerance < TOLERANCE * ridge:
-            one = replace(one, tolerance=TOLERANCE * ridge)
-            one = replace(one, residual_noise_scale=one.residual_noise_for(scales.residual_price))
-        releases = tuple(replace(one) for _ in range(rounds))
+        release = perturbed_objective(
+            smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=max_leverage
+        )
+        if release.tolerance < TOLERANCE * ridge:
+            release = replace(release, tolerance=TOLERANCE * ridge)
+            release = replace(release, residual_noise_scale=release.residual_noise_for(scales.residual_price))
+        releases = tuple(replace(release) for _ in range(rounds))
         return budgeted_plan(releases, privacy, mu=mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
@@ -156,9 +157,11 @@ class DPSC(Method):
             V = V + ridge * (Z - w)
             if number >= rounds // 2:
                 mean = mean + (w - V / ridge) / averaged
-        found = nearest(penalty, mean, ridge, scaling)
+        nearest_coded = nearest(penalty, mean, ridge, scaling)
         known = problem.public_size()
-        return estimate(scaling, found, penalty.weight / public_rows(problem, self.name) if known else None)
+        return estimate(
+            scaling, nearest_coded, penalty.weight / public_rows(problem, self.name) if known else None
+        )
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise | None:
         """The mean over the last half of the iterations has their noise once, and no ridge's pull."""
@@ -187,10 +190,10 @@ def nearest(penalty: Penalty, coded: FloatVector, ridge: float, scaling: Scaling
     mixing = scaling.mixing
     if np.array_equal(mixing, np.eye(len(mixing))):
         return prox(penalty, coded, ridge, scaling)
-    found = minimise_quadratic(
+    minimum = minimise_quadratic(
         ridge * (mixing.T @ mixing), ridge * (mixing.T @ coded), penalty, penalised=scaling.penalised
     )
-    return np.asarray(found.coefficients[0], dtype=np.float64)
+    return np.asarray(minimum.coefficients[0], dtype=np.float64)
 
 
 def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> tuple[float, Calibration]:

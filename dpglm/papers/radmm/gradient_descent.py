@@ -12,11 +12,10 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_information, noise_of_minimiser
-from dpglm.inference.scaling import Scaling
 from dpglm.mechanisms.gradient import Gradient
-from dpglm.methods.base import Ask, Estimate, Method, Problem
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan
 from dpglm.methods.iterated import (
     bound_penalty,
     estimate,
@@ -109,16 +108,16 @@ class DescentState:
         mixing = self.scaling.mixing
         coded = points.reshape(self.parts, self.size) @ mixing.T
         answer = self._ask(self._releases[number], coded.ravel()).reshape(self.parts, self.size)
-        found = answer @ mixing
+        scaled = answer @ mixing
         if self._given is None:  # too large a step: what was released shows it
-            self.eta *= 0.5 if self._reversed(found, self.scaling.penalised) else 1.0
-            self._free *= 0.5 if self._reversed(found, ~self.scaling.penalised) else 1.0
-        self._last = found
-        return np.asarray((found / self.divisor).ravel(), dtype=np.float64)
+            self.eta *= 0.5 if self._reversed(scaled, self.scaling.penalised) else 1.0
+            self._free *= 0.5 if self._reversed(scaled, ~self.scaling.penalised) else 1.0
+        self._last = scaled
+        return np.asarray((scaled / self.divisor).ravel(), dtype=np.float64)
 
-    def _reversed(self, found: FloatMatrix, mask: BoolVector) -> bool:
+    def _reversed(self, gradient: FloatMatrix, mask: BoolVector) -> bool:
         """Whether a gradient points against the one before by more than noise makes it: a step too far."""
-        now, before = found[:, mask], self._last[:, mask]
+        now, before = gradient[:, mask], self._last[:, mask]
         lengths = float(np.linalg.norm(now)) * float(np.linalg.norm(before))
         noise = 4.0 * self.deviation**2 * math.sqrt(now.size)
         return float((now * before).sum()) < -REVERSED * lengths - noise
@@ -164,10 +163,10 @@ def _step_sizes(eta: float | None, problem: Problem, scaling: Scaling) -> tuple[
         return eta, eta
     most = problem.family.curvature_max
     expected = expected_information(problem.geometry.term_columns, 1.0 if most is None else most)
-    found = scaling.mixing.T @ expected @ scaling.mixing
+    information = scaling.mixing.T @ expected @ scaling.mixing
     sizes = []
     for mask in (scaling.penalised, ~scaling.penalised):
-        largest = float(np.linalg.eigvalsh(found[np.ix_(mask, mask)])[-1]) if mask.any() else 1.0
+        largest = float(np.linalg.eigvalsh(information[np.ix_(mask, mask)])[-1]) if mask.any() else 1.0
         sizes.append(1.0 / max(largest, LEAST_CURVATURE))
     return sizes[0], sizes[1]
 
@@ -228,8 +227,8 @@ class GradientMethod(Method):
         rate = self._rate(problem)
         steps = self._steps(rate)
         clip = self._clip(problem)
-        one = Gradient(problem.family, clip, clip, self.drawn, rate, self.shares)
-        sensitivity = one.sensitivity(privacy.relation)
+        gradient = Gradient(problem.family, clip, clip, self.drawn, rate, self.shares)
+        sensitivity = gradient.sensitivity(privacy.relation)
         if rate < 1.0 and privacy.mu is not None:
             raise MethodError(
                 f"a budget in {privacy.definition} with sampling={self.drawn!r}",
@@ -245,7 +244,7 @@ class GradientMethod(Method):
         sums = NoisySums(sensitivity, steps, rate, "fixed" if self.drawn == "fixed" else "poisson")
         target = Target(privacy.relation, mu=mu) if rate == 1.0 else Target.of(privacy)
         scale = calibrate(sums, target).score_scale
-        replace(one, scale=scale).require_grid(
+        replace(gradient, scale=scale).require_grid(
             len(problem.geometry.names)
         )  # refused here, not after the charge
         releases = tuple(

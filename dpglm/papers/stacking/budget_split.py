@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.l2 import L2, NoPenalty
+from dpglm.glm.penalties.elastic_net import L2, NoPenalty
 from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
 from dpglm.methods.base import Problem
 from dpglm.methods.iterated import gaussian_total, require_budget
@@ -123,7 +123,7 @@ def _minimiser(
     penalty: Penalty = NoPenalty()
     if problem.strength is not None:
         penalty = problem.penalty.with_strength(float(problem.strength))
-    found = PerturbedMinimiser(
+    minimiser = PerturbedMinimiser(
         family=problem.family,
         ridge=ridge,
         law=scales.law,
@@ -135,13 +135,13 @@ def _minimiser(
         mixing=np.eye(size),
         penalised=penalised,
     )
-    if not found.within_double_precision(np.array([far])):
+    if not minimiser.within_double_precision(np.array([far])):
         raise MethodError(
             f"a ridge of {ridge:g} times the source's coefficients, larger than double precision follows",
             expected="a smaller ridge: this one leaves the source as it is",
             remedy="Leave ridge out.",
         )
-    return replace(found, residual_noise_scale=found.residual_noise_for(scales.residual_price))
+    return replace(minimiser, residual_noise_scale=minimiser.residual_noise_for(scales.residual_price))
 
 
 def own_ridge(penalty: Penalty, strength: object) -> Penalty:

@@ -107,17 +107,17 @@ def terms_of(geometry: Geometry) -> dict[str, IntVector]:
     MethodError
         A formula without a term.
     """
-    found: dict[str, list[int]] = {}
+    columns: dict[str, list[int]] = {}
     for block in geometry.term_columns:
         if block.kind != "intercept":
-            found.setdefault(block.label, []).extend(range(block.start, block.stop))
-    if not found:
+            columns.setdefault(block.label, []).extend(range(block.start, block.stop))
+    if not columns:
         raise MethodError(
             "a stack of models of the intercept alone",
             expected="a formula with at least one term",
             remedy="Use method='auto', or add a term.",
         )
-    return {label: np.array(places, dtype=np.intp) for label, places in found.items()}
+    return {label: np.array(places, dtype=np.intp) for label, places in columns.items()}
 
 
 def loadings_of(

@@ -11,11 +11,10 @@ import numpy as np
 from scipy.special import expit
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.audit_statistics import worst_case_rows
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.row_views import finite, predictor
+from dpglm.mechanisms.rows import finite, predictor
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -45,8 +44,8 @@ class _Answers:
         for block in self._rows.chunks():
             wide = block.X.astype(np.float64)
             # Row by row: neighbours differ in the answers to one row and in no other.
-            found = np.array([predictor(one, wide) for one in self._coefficients])
-            answers = 2.0 / math.sqrt(count) * (expit(found) - 0.5)
+            log_odds = np.array([predictor(coefficients, wide) for coefficients in self._coefficients])
+            answers = 2.0 / math.sqrt(count) * (expit(log_odds) - 0.5)
             usable = np.any(block.X != 0.0, axis=0)
             made = np.concatenate([np.full((1, len(block.y)), INTERCEPT), LEFT * answers])  # proof: norm
             made = np.where(usable & np.isfinite(made).all(axis=0), made, 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.row_views import RowSubset
+from dpglm.mechanisms.rows import RowSubset
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpglm.postprocessing.record import FitRecord
 from dpglm.report.figure import Rows, shortened
 from dpglm.report.section import Section, fact_words, shown
-from dpglm.report.svg import Drawing, Illustration
+from dpglm.report.svg import Drawing
 from dpglm.tables.number import coefficient
 
 if TYPE_CHECKING:
@@ -36,13 +36,7 @@ HELD_OUT = (
 
 
 def counted(number: int, what: str) -> str:
-    """How many, in words.
-
-    Examples
-    --------
-    >>> counted(1, "model"), counted(2, "column")
-    ('1 model', '2 columns')
-    """
+    """How many, in words: ``"1 model"``, ``"2 columns"``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
@@ -71,7 +65,7 @@ def _models(stack: Stack, record: FitRecord) -> Rows:
             coefficient(weight),
         )
         for name, terms, weight in zip(
-            stack.names[:MOST_ROWS], stack.terms(record), stack.model_weights.tolist(), strict=False
+            stack.names[:MOST_ROWS], stack.terms(record), stack.model_weights, strict=False
         )
     ]
     return Rows("Models of the stack", ("model", "reads", stack.weight_label), tuple(rows), numeric=(2,))
@@ -85,7 +79,7 @@ def _parallel(stack: Stack, record: FitRecord) -> list[str]:
     return [GROUPS if by_columns else PARTS, *([HELD_OUT] if stack.combine == "model" else [])]
 
 
-def _figure(stack: Stack, record: FitRecord) -> Illustration:
+def _figure(stack: Stack, record: FitRecord) -> Drawing:
     """Boxes and arrows from left to right, a box a model; of many models the first ones."""
     count = len(stack.names)
     sizes, weights = stack.sizes(record), stack.model_weights
@@ -97,6 +91,22 @@ def _figure(stack: Stack, record: FitRecord) -> Illustration:
     middle = (TOP + bottom) / 2
     meta = stack.combine == "model"
     joint = "meta model" if meta else "votes"
+    gives = "its probability" if meta else "its vote"
+    rows = [
+        (shown(stack.names[k], 120), counted(sizes[k], "column"), gives, coefficient(float(weights[k])))
+        for k in range(drawn)
+    ]
+    if drawn < count:
+        rows.append((f"{count - drawn} more models", "see the table above", gives, "-"))
+    rows.append((joint, "what the models give", "log odds", "-"))
+    headings = ("box", "reads", "gives", "weight" if meta else "vote")
+    caption = (
+        "How a row is predicted. Each model reads its columns only; the meta model weighs their centred "
+        "probabilities."
+        if meta
+        else "How a row is predicted. Each model reads its columns only and casts its vote; the log odds are "
+        "those of the share of votes."
+    )
     drawing = Drawing(
         "stack",
         426,
@@ -105,6 +115,8 @@ def _figure(stack: Stack, record: FitRecord) -> Illustration:
         description=f"From left to right: a row; {count} models, one below the other, each of which reads "
         f"its columns of the row; {'a meta model of their answers' if meta else 'a count of their votes'}; "
         "the log odds. Arrows lead from each box to the next.",
+        caption=caption,
+        twin=Rows("Steps of the figure", headings, tuple(rows), numeric=(3,)),
     )
     for k, (name, words) in enumerate(lines):
         top = TOP + k * (HEIGHT + GAP)
@@ -119,28 +131,7 @@ def _figure(stack: Stack, record: FitRecord) -> Illustration:
     for column, role, words in ((0, "hollow", "a row"), (2, "area", joint), (3, "hollow", "log odds")):
         _box(drawing, COLUMNS[column], middle - HEIGHT / 2, role)
         drawing.text(sum(COLUMNS[column]) / 2, middle + 4, words, "label middle")
-    gives = "its probability" if meta else "its vote"
-    rows = [
-        (shown(stack.names[k], 120), counted(sizes[k], "column"), gives, coefficient(float(weights[k])))
-        for k in range(drawn)
-    ]
-    if drawn < count:
-        rows.append((f"{count - drawn} more models", "see the table above", gives, "-"))
-    rows.append((joint, "what the models give", "log odds", "-"))
-    twin = Rows(
-        "Steps of the figure",
-        ("box", "reads", "gives", "weight" if meta else "vote"),
-        tuple(rows),
-        numeric=(3,),
-    )
-    caption = (
-        "How a row is predicted. Each model reads its columns only; the meta model weighs their centred "
-        "probabilities."
-        if meta
-        else "How a row is predicted. Each model reads its columns only and casts its vote; the log odds are "
-        "those of the share of votes."
-    )
-    return Illustration(drawing, caption, twin)
+    return drawing
 
 
 def _box(drawing: Drawing, ends: tuple[float, float], top: float, role: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,13 @@ from scipy.special import expit, logit
 
 from dpglm.errors import MethodError
 from dpglm.papers.stacking.section import counted, stack_section
-from dpglm.postprocessing.json_values import store_error
+from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import marked
-from dpglm.report.section import Section
+from dpglm.report.section import Section, shown
 from dpglm.tables.number import coefficient
-from dpglm.tables.table import Fact, one_line
+from dpglm.tables.table import Fact
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -77,16 +77,9 @@ class Stack(ResultPart):
     predicts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name in ("coefficients", "weights"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "names", tuple(self.names))
-        object.__setattr__(self, "groups", tuple(tuple(group) for group in self.groups))
         count = len(self.names)
         good = (
-            self.combine in get_args(Combine)
-            and 1 <= count <= MOST_MODELS
+            1 <= count <= MOST_MODELS
             and len(self.groups) == count
             and self.coefficients.ndim == 2
             and len(self.coefficients) == count
@@ -108,11 +101,10 @@ class Stack(ResultPart):
         answers = expit(coded @ self.coefficients.T)
         if self.combine == "model":
             return np.asarray(self.weights[0] + self.meta(answers) @ self.weights[1:], dtype=np.float64)
-        total = float(self.weights.sum())
-        share = (answers > 0.5) @ self.weights / total
+        share = (answers > 0.5) @ self.weights / self.weights.sum()
         least = 0.5 / (len(self.names) + 1.0)
-        found = logit(least + (1.0 - 2.0 * least) * share)
-        return np.where(np.isnan(answers).any(axis=1), np.nan, found)
+        log_odds = logit(least + (1.0 - 2.0 * least) * share)
+        return np.where(np.isnan(answers).any(axis=1), np.nan, log_odds)
 
     @staticmethod
     def meta(answers: FloatMatrix) -> FloatMatrix:
@@ -147,17 +139,17 @@ class Stack(ResultPart):
 
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
         """Each model with its number of columns and its weight, as label and text."""
+        models = zip(self.names, self.sizes(record), self.model_weights, strict=True)
         lines = [
-            f"{_short(name)}: {counted(size, 'column')}, {self.weight_label} {coefficient(weight)}"
-            for name, size, weight in zip(
-                self.names, self.sizes(record), self.model_weights.tolist(), strict=True
-            )
+            f"{shown(name, LONGEST_NAME)}: {counted(size, 'column')}, "
+            f"{self.weight_label} {coefficient(weight)}"
+            for name, size, weight in models
         ]
-        shown = lines if len(lines) <= MOST_MODELS_SHOWN else lines[: MOST_MODELS_SHOWN - 1]
+        listed = lines if len(lines) <= MOST_MODELS_SHOWN else lines[: MOST_MODELS_SHOWN - 1]
         facts = [("Stack", f"{counted(len(lines), 'model')}, combined by {self.combined_by}")]
-        facts += [(f"Model {k}", line) for k, line in enumerate(shown, start=1)]
-        if len(shown) < len(lines):
-            facts.append(("More", f"{len(lines) - len(shown)} more models, which submodels() lists"))
+        facts += [(f"Model {k}", line) for k, line in enumerate(listed, start=1)]
+        if len(listed) < len(lines):
+            facts.append(("More", f"{len(lines) - len(listed)} more models, which submodels() lists"))
         return tuple(facts)
 
     def no_intervals(self) -> str:
@@ -200,13 +192,7 @@ class Stack(ResultPart):
 
     @property
     def combined_by(self) -> str:
-        """What puts the answers together.
-
-        Examples
-        --------
-        >>> Stack(("a",), ((),), np.ones((1, 2)), "model", np.array([0.5, 2.0])).combined_by
-        'meta model, intercept 0.5000'
-        """
+        """What puts the answers together."""
         if self.combine == "model":
             return f"meta model, intercept {coefficient(float(self.weights[0]))}"
         return "votes, equal" if self.combine == "majority" else "votes, publicly weighted"
@@ -218,8 +204,7 @@ class Stack(ResultPart):
     def sizes(self, record: FitRecord) -> tuple[int, ...]:
         """How many of the user's coefficients each model reads, the intercept left out."""
         slopes = np.array([name != INTERCEPT for name in record.names], dtype=np.bool_)
-        sizes: list[int] = (self.reads(record) & slopes).sum(axis=1).tolist()
-        return tuple(sizes)
+        return tuple((self.reads(record) & slopes).sum(axis=1).tolist())
 
     def reads(self, record: FitRecord) -> BoolMatrix:
         """Which of the user's coefficients each model reads, shape (K, p).
@@ -248,8 +233,3 @@ def _terms(record: FitRecord, read: BoolVector) -> tuple[str, ...]:
         if term != INTERCEPT and used:
             texts += [term] if len(used) == len(positions) else [record.names[position] for position in used]
     return tuple(texts)
-
-
-def _short(name: str) -> str:
-    words = one_line(name)
-    return words if len(words) <= LONGEST_NAME else words[: LONGEST_NAME - 1] + "…"

@@ -145,12 +145,12 @@ def _linear(problem: Problem, coded: FloatVector, constant: float, stack: Stack 
 
 def pull(grouping: Grouping, coefficients: FloatMatrix) -> FloatVector:
     """Where ridges pull to: models of coded columns, shape (K, p), in the coordinates of loaded ones."""
-    found = [
+    centres = [
         coefficients[place, columns] / grouping.loadings[place, columns]
         for place in range(len(grouping.names))
         for columns in [grouping.columns(place)]
     ]
-    return np.concatenate(found)
+    return np.concatenate(centres)
 
 
 def answers_of(
@@ -175,17 +175,17 @@ def distances(grouping: Grouping, source: FloatMatrix | None) -> list[float]:
     MethodError
         So far, or nowhere: rounding in a solver's certificate grows with it.
     """
-    found = [0.0] * len(grouping.names)
-    for place in range(len(found) if source is not None else 0):
+    norms = [0.0] * len(grouping.names)
+    for place in range(len(norms) if source is not None else 0):
         columns = grouping.columns(place)
-        found[place] = math.hypot(*(source[place, columns] / grouping.loadings[place, columns]))  # type: ignore[index]
-        if not found[place] <= FARTHEST:  # or no number
+        norms[place] = math.hypot(*(source[place, columns] / grouping.loadings[place, columns]))  # type: ignore[index]
+        if not norms[place] <= FARTHEST:  # or no number
             raise MethodError(
                 "a source with coefficients that are too large to start from",
                 expected=f"a norm of at most {FARTHEST:g} in coded columns",
                 remedy="Fit the source with more ridge, or with bounds nearer to its values.",
             )
-    return found
+    return norms
 
 
 def joined(minimisers: tuple[PerturbedMinimiser, ...], grouping: Grouping) -> tuple[Release, ...]:

@@ -13,11 +13,10 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
-from dpglm.mechanisms.audit_statistics import worst_case_rows
-from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, LAWS, TAIL, Release, Rows, WorstCase
+from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
-from dpglm.mechanisms.row_views import squares
+from dpglm.mechanisms.rows import squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -133,7 +132,7 @@ class SubmodelMinimisers(Release):
 
     @cached_property
     def _ends(self) -> list[int]:
-        return list(accumulate(len(one.mixing) for one in self.minimisers))
+        return list(accumulate(len(each.mixing) for each in self.minimisers))
 
     @property
     def size(self) -> int:
@@ -145,13 +144,13 @@ class SubmodelMinimisers(Release):
         return NEIGHBOURS[relation]  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        alone = [one.events(relation) for one in self.minimisers]  # refuses what one of them refuses
+        alone = [each.events(relation) for each in self.minimisers]  # refuses what one of them refuses
         if len(alone) == 1:
             return alone[0]
-        (scale,) = {one.scale for one in self.minimisers}
+        (scale,) = {each.scale for each in self.minimisers}
         joint = GaussianEvent(self.sensitivity(relation) / scale)  # proof: price
         residuals = math.hypot(
-            *(one.moved / one.residual_noise_scale for one in self.minimisers)
+            *(each.moved / each.residual_noise_scale for each in self.minimisers)
         )  # proof: residual
         return (self.name, joint), ("solver residual", GaussianEvent(residuals))
 
@@ -168,14 +167,15 @@ class SubmodelMinimisers(Release):
             described,
             name=self.name,
             released=f"{len(self.minimisers)} perturbed minimisers, each on its own columns, once",
-            noise=f"{LAWS[first.law]}, fresh for every model",
+            noise=f"{first.noise_law.words}, fresh for every model",
             theorem="objective perturbation on groups of columns, Gaussian differential privacy "
             "(Theorem A2, submodel_minimisers.md)",
             facts=(
-                Fact("Ridge, sum units", tuple(dict.fromkeys(one.least_ridge for one in self.minimisers))),
-                Fact("Certified solver residual", max(one.tolerance for one in self.minimisers)),
+                Fact("Ridge, sum units", tuple(dict.fromkeys(each.least_ridge for each in self.minimisers))),
+                Fact("Certified solver residual", max(each.tolerance for each in self.minimisers)),
                 Fact(
-                    "Noise that hides the residual", max(one.residual_noise_scale for one in self.minimisers)
+                    "Noise that hides the residual",
+                    max(m.residual_noise_scale for m in self.minimisers),
                 ),
             ),
         )

@@ -15,15 +15,15 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
-from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, methods
-from dpglm.methods.budgeted_plan import budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import require_positive
 from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
-from dpglm.papers.stacking.pst_f import PSTF
+from dpglm.papers.stacking.pst import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.papers.stacking.stacked import distances, pull, stacked, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.store import fingerprint
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.registry import with_options
@@ -38,9 +38,12 @@ class _Transfer(Method):
     ----------
     source : path
         Of a result that ``save`` wrote, wherever it was fitted.
+    digest : str
+        The fingerprint of that result, read from it; another file of the same name is refused.
     """
 
     source: str | PathLike[str] = ""
+    digest: str = ""
     _saved: FitRecord | None = field(default=None, repr=False, compare=False)
 
     coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
@@ -54,8 +57,16 @@ class _Transfer(Method):
                 expected="the path of a saved result",
                 remedy=f"Use dpglm.methods.{type(self).__name__}(source='main.json').",
             )
+        saved = load(self.source)
+        digest = fingerprint(saved)
+        if self.digest not in ("", digest):
+            raise MethodError(
+                "a source that is not the result which the specification names",
+                expected="the saved result of that fingerprint",
+                remedy="Find the file that the fit started from, or make the method anew from this one.",
+            )
         # The name alone: results keep options, and no path of this machine.
-        return replace(self, source=Path(self.source).name, _saved=load(self.source))
+        return replace(self, source=Path(self.source).name, digest=digest, _saved=saved)
 
     def inside(self, penalty: Penalty, strength: object) -> Penalty:
         return own_ridge(penalty, strength)
@@ -99,8 +110,8 @@ class _Transfer(Method):
         """Refuse a source whose bounds are not these, by which group models are scaled."""
         here = np.asarray(geometry.user_from_coded, dtype=np.float64)
         there = np.asarray(self.saved.user_from_coded, dtype=np.float64)
-        for name, one, other in zip(geometry.names, here, there, strict=True):
-            if not np.allclose(one, other, rtol=1e-9, atol=1e-12 * float(np.abs(one).max())):
+        for name, ours, theirs in zip(geometry.names, here, there, strict=True):
+            if not np.allclose(ours, theirs, rtol=1e-9, atol=1e-12 * float(np.abs(ours).max())):
                 raise MethodError(
                     f"other bounds of {name!r}, or of what weighs beside it, than the source's",
                     expected="the same schema for source and target",
@@ -191,8 +202,8 @@ class PSTH(_Transfer):
                 remedy="Save the source again from the fit itself.",
             )
         plan = chosen.plan_at(problem, privacy, stack.coefficients)
-        found = replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, self._premise()))
-        return replace(plan, guarantee=found)
+        with_premise = replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, self._premise()))
+        return replace(plan, guarantee=with_premise)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         assert plan.privacy is not None

@@ -11,12 +11,8 @@ import pytest
 
 import dpglm
 from dpglm.methods.base import Method
-from dpglm.methods.output import Output
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.papers.radmm.dp_admm import DPADMM
-from dpglm.papers.radmm.dpsgd import DPSGD
-from dpglm.papers.radmm.mpadmm import MPADMM
-from dpglm.papers.radmm.ssadmm import SSADMM
+from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from tests.audits.harness import Case, check, of_method
 
 METHODS: list[Method] = [
@@ -25,7 +21,6 @@ METHODS: list[Method] = [
     MPADMM(steps=2),
     DPSGD(steps=2),
     DPADMM(steps=2, parties=2),
-    Output(),
 ]
 
 

@@ -24,7 +24,7 @@ from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.methods.base import Method, Problem
 from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.papers.radmm.mpadmm import MPADMM
+from dpglm.papers.radmm.admm import MPADMM
 from tests.audits.harness import FAILURE, claimed
 
 

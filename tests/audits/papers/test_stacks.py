@@ -27,8 +27,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart, Part
-from dpglm.papers.stacking.pst_f import PSTF
-from dpglm.papers.stacking.pst_s import PSTS
+from dpglm.papers.stacking.pst import PSTF, PSTS
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.privacy.budget import Relation

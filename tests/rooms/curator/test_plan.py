@@ -7,14 +7,16 @@ from typing import ClassVar, Literal
 
 import pytest
 
+import dpglm
 from dpglm.curator.curator import Permit
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.priced_releases import PricedReleases, releases_profile
 from dpglm.errors import PermitError, PrivacyError
 from dpglm.mechanisms.base import Release, Rows, WorstCase
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
+from dpglm.privacy.gdp import gdp_delta, pure_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 
@@ -158,3 +160,28 @@ def test_samples_are_priced_in_epsilon_and_delta_only(privacy: Privacy) -> None:
     whole = Priced(SampledGaussianEvent(0.2, 1.0, "poisson", "replace-one"))
     if privacy.mu is not None:
         assert PricedReleases((whole,), promised(privacy), privacy).releases == (whole,)
+
+
+def test_a_curve_is_stated_only_where_the_releases_keep_it() -> None:
+    pair = Privacy(1.0, 1e-6)
+    mu = 0.2
+    for event, keeps, breaks in (
+        (GaussianEvent(mu), gdp_delta(0.5, mu), 0.999 * gdp_delta(0.5, mu)),
+        (PureEvent(0.9), pure_delta(0.5, 0.9), 0.999 * pure_delta(0.5, 0.9)),
+    ):
+        release = Priced(event)
+        kept = replace(promised(pair), curve=((0.5, keeps), (1.0, 1e-6)))
+        assert PricedReleases((release,), kept, pair).guarantee is kept
+        with pytest.raises(PrivacyError, match="a curve that its releases do not keep"):
+            PricedReleases((release,), replace(kept, curve=((0.5, breaks), (1.0, 1e-6))), pair)
+
+
+def test_a_minimiser_says_more_of_other_epsilons_than_its_event() -> None:
+    schema = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 9)})
+    releases = dpglm.plan("y ~ x", schema, n=500, privacy=(1.0, 1e-6), goal="predict").releases
+    (release,), guarantee, privacy = releases.releases, releases.guarantee, releases.privacy
+    epsilons, deltas = zip(*guarantee.curve, strict=True)
+    assert releases_profile((release,), "replace-one", epsilons).tolist() == pytest.approx(list(deltas))
+    smaller = tuple((epsilon, 0.99 * delta) for epsilon, delta in guarantee.curve)
+    with pytest.raises(PrivacyError, match="a curve"):
+        PricedReleases((release,), replace(guarantee, curve=smaller), privacy)

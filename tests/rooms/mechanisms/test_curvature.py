@@ -137,11 +137,11 @@ def test_gamma_noise_has_the_radius_of_the_span_and_any_direction(span: Span) ->
 
 
 def test_prices_follow_the_sensitivities() -> None:
-    assert release(0.5).events("add-remove") == (("curvature", GaussianEvent(0.5)),)
-    assert release(0.5, "gamma").events("add-remove") == (("curvature", PureEvent(0.5)),)
+    assert release(0.5).events("add-remove") == (("information matrix", GaussianEvent(0.5)),)
+    assert release(0.5, "gamma").events("add-remove") == (("information matrix", PureEvent(0.5)),)
     ((_, event),) = release(0.5).events("replace-one")
     assert event == GaussianEvent(math.sqrt(2) / 2)
-    assert release(0.5, family=COUNTS).events("add-remove") == (("curvature", GaussianEvent(2.0)),)
+    assert release(0.5, family=COUNTS).events("add-remove") == (("information matrix", GaussianEvent(2.0)),)
     ((label, event),) = release(2.0, what="score").events("replace-one")
     assert (label, event) == ("score covariance", GaussianEvent(math.sqrt(2) / 2))
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dpglm.mechanisms.exact_table import Kept, fold
-from dpglm.mechanisms.row_views import RowSubset
+from dpglm.mechanisms.exact import Kept, fold
+from dpglm.mechanisms.rows import RowSubset
 from dpglm.optim.rows import ArrayChunk, RowChunk
 
 

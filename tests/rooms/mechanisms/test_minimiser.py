@@ -14,7 +14,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.row_views import WithinLeverage
+from dpglm.mechanisms.rows import WithinLeverage
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.events import BoundedSlopeEvent, GaussianEvent, PerturbedEvent, PureEvent, gamma_epsilon
 

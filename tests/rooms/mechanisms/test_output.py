@@ -15,7 +15,7 @@ from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.mechanisms.noise.source import SeededNoise
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
-from dpglm.mechanisms.row_views import predictor
+from dpglm.mechanisms.rows import predictor
 from dpglm.optim.rows import ArrayChunk
 
 

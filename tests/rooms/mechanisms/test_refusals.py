@@ -16,7 +16,7 @@ from dpglm.glm.term_columns import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.row_views import WithinLeverage
+from dpglm.mechanisms.rows import WithinLeverage
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 

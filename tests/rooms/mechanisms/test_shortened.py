@@ -226,7 +226,7 @@ def test_rows_that_are_read_have_norm_at_most_one_exactly(size: int, factor: flo
 
 
 def test_with_an_array_of_ridges_rows_are_within_the_reach_too() -> None:
-    from dpglm.mechanisms.row_views import _within
+    from dpglm.mechanisms.rows import _within
 
     ridge, max_leverage = np.array([0.5, 1.0, 4.0]), 0.8
     X = hostile_rows(3)

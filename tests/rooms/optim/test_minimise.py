@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.base import Penalty
-from dpglm.glm.penalties.elastic_net import ElasticNet
-from dpglm.glm.penalties.l1 import L1
+from dpglm.glm.penalties.elastic_net import L1, ElasticNet
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.glm.penalties.elastic_net import ElasticNet
-from dpglm.optim.active_set import minimise_with_l1, solve
-from dpglm.optim.quadratic_admm import minimise_with_prox
+from dpglm.optim.quadratic_solvers import minimise_with_l1, minimise_with_prox, solve
 
 
 def quadratic(seed, m, condition):

@@ -15,10 +15,7 @@ from dpglm.errors import MethodError, PrivacyError
 from dpglm.methods.base import Method
 from dpglm.methods.output import Output
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.papers.radmm.dp_admm import DPADMM
-from dpglm.papers.radmm.dpsgd import DPSGD
-from dpglm.papers.radmm.mpadmm import MPADMM
-from dpglm.papers.radmm.ssadmm import SSADMM
+from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from tests.described import facts, noise_scale
 
 FORMULA = "y ~ x1 + x2"

@@ -20,7 +20,7 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.inference.scaling import Scaling
+from dpglm.inference.coefficients import Scaling
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -30,10 +30,7 @@ from dpglm.methods.output import Output
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.papers.radmm.dp_admm import DPADMM
-from dpglm.papers.radmm.dpsgd import DPSGD
-from dpglm.papers.radmm.mpadmm import MPADMM
-from dpglm.papers.radmm.ssadmm import SSADMM
+from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from dpglm.typing import FloatVector
 from tests.effort import quick
 

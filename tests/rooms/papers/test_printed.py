@@ -10,7 +10,7 @@ import dpglm
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.methods.base import Method
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.papers.radmm.mpadmm import MPADMM
+from dpglm.papers.radmm.admm import MPADMM
 
 CASES: list[tuple[Method, object]] = [
     (DPSC(paper_exact=True, iterations=5, inner=3), 1.0),

@@ -8,7 +8,7 @@ import pytest
 
 from dpglm.papers.stacking.section import MOST_BOXES
 from dpglm.papers.stacking.stack import Stack
-from dpglm.postprocessing.spending import SpendLine
+from dpglm.postprocessing.record import SpendLine
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.results.fit_result import FitResult
 from dpglm.tables.number import coefficient

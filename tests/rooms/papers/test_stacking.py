@@ -18,9 +18,8 @@ from scipy.special import expit
 
 import dpglm
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import Design, Response
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
@@ -33,8 +32,7 @@ from dpglm.methods.base import Method, Problem
 from dpglm.methods.objective import Objective
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart, Part
-from dpglm.papers.stacking.pst_f import PSTF
-from dpglm.papers.stacking.pst_s import PSTS
+from dpglm.papers.stacking.pst import PSTF, PSTS
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.typing import FloatMatrix, FloatVector
@@ -75,7 +73,7 @@ def problem_and_rows(frame: pd.DataFrame) -> tuple[Problem, Design, FloatMatrix,
     model = parse(FORMULA, SCHEMA)
     coding = Coding.of(model)
     encoder = RowEncoder(model, coding)
-    design = Design(open_source(frame), SCHEMA, encoder, BinaryResponse.of(SCHEMA, "y"))
+    design = Design(open_source(frame), SCHEMA, encoder, Response.of(SCHEMA, "y", "binary"))
     asked = Problem(coding, families["binomial"](), penalties["l2"](), count_rows=design.row_count)
     X = np.concatenate([block.X.T.astype(float) for block in design.chunks()])
     return asked, design, X, np.concatenate([block.y for block in design.chunks()])

@@ -13,11 +13,8 @@ from hypothesis import strategies as st
 
 from dpglm.errors import StoreError
 from dpglm.postprocessing import store
-from dpglm.postprocessing.codec import encode
-from dpglm.postprocessing.json_values import MAX_COEFFICIENTS, NOT_FINITE
-from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.specification import Choice
-from dpglm.postprocessing.spending import SpendLine
+from dpglm.postprocessing.codec import MAX_COEFFICIENTS, NOT_FINITE, encode
+from dpglm.postprocessing.record import Choice, FitRecord, SpendLine
 from dpglm.postprocessing.store import fingerprint, from_json, read, save, to_json, writable, write_atomically
 from dpglm.results.fit_result import FitResult
 from tests.golden.examples import RESULTS, interval_fit, private_fit

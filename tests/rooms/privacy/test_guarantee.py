@@ -94,25 +94,15 @@ def test_no_promise_is_never_dressed_as_one() -> None:
         assert promise.group(3) == (math.inf, 1.0)
 
 
-@pytest.mark.parametrize("promise", [pure(), gaussian(0.3), approximate(), approximate().seeded()])
-def test_round_trip_through_json_is_exact(promise: Guarantee) -> None:
-    text = json.dumps(promise.to_dict(), allow_nan=False)
-    assert Guarantee.from_dict(json.loads(text)) == promise
-
-
-def test_round_trip_of_no_promise_needs_no_infinity_in_json() -> None:
-    none = Guarantee.none("no privacy was asked for")
-    assert Guarantee.from_dict(json.loads(json.dumps(none.to_dict(), allow_nan=False))) == none
-
-
-def test_saved_fields_are_checked_when_read() -> None:
-    values = pure().to_dict()
-    with pytest.raises(PrivacyError, match="extra"):
-        Guarantee.from_dict({**values, "extra": 1})
-    with pytest.raises(PrivacyError, match="unit"):
-        Guarantee.from_dict({name: value for name, value in values.items() if name != "unit"})
-    with pytest.raises(PrivacyError, match="delta"):
-        Guarantee.from_dict({**values, "delta": 2.0})
+def test_plain_values_need_no_infinity_in_json() -> None:
+    for promise in (pure(), gaussian(0.3), approximate().seeded(), Guarantee.none("not asked for")):
+        values = json.loads(json.dumps(promise.to_dict(), allow_nan=False))
+        assert (values["epsilon"] is None) == (promise.epsilon == math.inf)
+        assert (values["delta"], values["private"], values["unit"]) == (
+            promise.delta,
+            promise.private,
+            promise.unit,
+        )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpglm import Privacy
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import PrivacyError
-from dpglm.postprocessing.spending import spend_lines
+from dpglm.postprocessing.record import spend_lines
 from dpglm.privacy.accountant import basic_composition, compose, composed_profile
 from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.privacy.events import SampledGaussianEvent as Sampled
@@ -26,7 +26,7 @@ SCHEMES: tuple[Any, ...] = (("poisson", "add-remove"), ("poisson", "replace-one"
 # Losses lie on a grid of 1/40 of a release's: epsilon is overstated by less than this, a little more or less.
 GRID = 1e-3
 # Some ten times what the most expensive plan below takes.
-CALLS, MEGABYTES = 3e6, 300.0
+CALLS = 3e6
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def test_a_calibrated_plan_keeps_its_budget_and_wastes_nothing(
     scheme: tuple[Any, Any], epsilon: float, rate: float, steps: int
 ) -> None:
     sampling, relation = scheme
-    with counted_work(calls=CALLS, megabytes=MEGABYTES):
+    with counted_work(calls=CALLS):
         scale = sampled_scale(
             epsilon, 1e-6, rate=rate, steps=steps, sampling=sampling, relation=relation, sensitivity=2.0
         )
@@ -155,7 +155,7 @@ def test_a_calibrated_plan_keeps_its_budget_and_wastes_nothing(
 
 def test_thousands_of_releases_are_counted_and_have_one_line() -> None:
     events: list[Event] = [Sampled(0.5, 0.004, "fixed", "replace-one")] * 5000
-    with counted_work(calls=CALLS, megabytes=MEGABYTES):
+    with counted_work(calls=CALLS):
         plan = plan_of([*events, GaussianEvent(0.1)], Privacy(2.0, 1e-6))
         lines = spend_lines(plan.costs(), plan.guarantee)
     assert [line.release for line in lines] == ["gradient, 5000 times on 0.004 of the rows", "gradient"]

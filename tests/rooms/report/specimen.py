@@ -11,9 +11,7 @@ import numpy as np
 
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.record import ResponseFacts
-from dpglm.postprocessing.specification import Choice
-from dpglm.postprocessing.spending import LedgerLine, LedgerState, SpendLine
+from dpglm.postprocessing.record import Choice, LedgerLine, LedgerState, ResponseFacts, SpendLine
 from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.postprocessing.spending import LedgerLine, SpendLine
+from dpglm.postprocessing.record import LedgerLine, SpendLine
 from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.results.fit_result import FitResult
 from tests.rooms.report.reading import Element, Page

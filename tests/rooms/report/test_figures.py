@@ -89,7 +89,7 @@ def test_every_marked_point_has_a_row_in_its_table(name: str) -> None:
 
 
 def test_icons_count_what_the_words_say() -> None:
-    svg = icon_array(0.5, 0.731).drawing.__html__()
+    svg = icon_array(0.5, 0.731).__html__()
     assert svg.count("person base") == 100
     assert svg.count("person extra") == 23
     assert svg.count("person empty") == 50 + 27
@@ -98,7 +98,7 @@ def test_icons_count_what_the_words_say() -> None:
 @given(largest=st.floats(0.5, 1.0))
 @settings(derandomize=True, deadline=None, max_examples=30)
 def test_icons_are_always_two_hundred(largest: float) -> None:
-    assert icon_array(0.5, largest).drawing.__html__().count('class="person') == 200
+    assert icon_array(0.5, largest).__html__().count('class="person') == 200
 
 
 @given(

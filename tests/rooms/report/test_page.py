@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpglm.postprocessing.spending import LedgerLine
+from dpglm.postprocessing.record import LedgerLine
 from dpglm.postprocessing.store import fingerprint, from_json, to_json
 from tests.golden.report_pages.regenerate import pages
 from tests.rooms.report.reading import URL_ATTRIBUTES, Element, Page

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpglm.postprocessing.spending import LedgerLine
+from dpglm.postprocessing.record import LedgerLine
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee

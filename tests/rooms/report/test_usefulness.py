@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from dpglm.postprocessing.missing_intervals import RULE
-from dpglm.postprocessing.usefulness import detectable, halving, widths
+from dpglm.postprocessing.uncertainty import RULE, detectable, halving, widths
 from dpglm.tables.number import coefficient, factor, plain_number
 from tests.rooms.report.reading import Page
 from tests.rooms.report.specimen import PAGES, approximate, fit, interval, plain, render

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from dpglm.errors import MethodError, StoreError
 from dpglm.postprocessing import store
-from dpglm.postprocessing.specification import Choice
-from dpglm.postprocessing.spending import SpendLine
+from dpglm.postprocessing.record import Choice, SpendLine
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult
 from tests.golden.examples import (
@@ -190,7 +189,7 @@ def test_a_result_without_guarantee_claims_no_epsilon(make):
     assert not row["private"]
     facts = dict(result.summary().right)
     assert all(facts[label].endswith(("-", "(not kept)")) for label in ("epsilon", "delta", "mu"))
-    assert {facts[label] for label in ("relation", "unit", "theorem")} == {"-"}
+    assert {facts[label] for label in ("relation", "unit")} == {"-"}
 
 
 @pytest.mark.parametrize("make", [private_fit, pure_fit])

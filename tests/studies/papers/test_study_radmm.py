@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpglm
-from dpglm.papers.radmm.mpadmm import MPADMM
+from dpglm.papers.radmm.admm import MPADMM
 from studies import __main__ as command
 from studies import real_tables
 from studies.jobs import Result, key_of

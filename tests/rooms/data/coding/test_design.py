@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design, RowChunk
+from dpglm.data.coding.design import Design, Response, RowChunk
 from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.coding.response import BinaryResponse
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
@@ -50,7 +49,7 @@ def table(rows, seed=0):
 
 def design_of(data, encoder=None, **options):
     return Design(
-        open_source(data), SCHEMA, encoder or TinyEncoder(), BinaryResponse.of(SCHEMA, "y"), **options
+        open_source(data), SCHEMA, encoder or TinyEncoder(), Response.of(SCHEMA, "y", "binary"), **options
     )
 
 
@@ -144,13 +143,10 @@ def test_undeclared_and_absent_columns_are_told_before_any_row_is_read():
     class Unreadable:
         column_names = ("x", "w", "y")
 
-        def require(self, names):
-            open_source(pd.DataFrame(columns=list(self.column_names))).require(names)
-
         def chunks(self, columns, *, numeric=()):
             raise AssertionError("read")
 
-    response = BinaryResponse.of(SCHEMA, "y")
+    response = Response.of(SCHEMA, "y", "binary")
     Design(Unreadable(), SCHEMA, TinyEncoder(), response)
     with pytest.raises(SchemaError, match="no column g"):
         Design(Unreadable(), SCHEMA, real_encoder(), response)
@@ -172,7 +168,7 @@ PEAK = """
 import resource, sys
 import numpy as np
 from dpglm.data.coding.design import Design
-from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.coding.design import Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 
@@ -182,7 +178,7 @@ class Wide:
         return np.repeat(columns["x"][None, :] / 40, 200, 0).astype(np.float32), None, columns["x"] > -9
 
 schema = Schema.of({"x": (-2, 2), "y": ["no", "yes"]})
-response = BinaryResponse.of(schema, "y")
+response = Response.of(schema, "y", "binary")
 design = Design(open_source(sys.argv[1]), schema, Wide(), response, memory_limit=2**24)
 for _ in range(2):
     for block in design.chunks():
@@ -216,7 +212,7 @@ def test_a_row_that_is_not_bounded_never_reaches_a_release() -> None:
 
     frame = pd.DataFrame({"x": [0.5, 2.0, np.nan, 1.0], "y": ["no", "yes", "yes", "yes"]})
     schema = Schema.of({"x": (0.0, 3.0), "y": ["no", "yes"]})
-    (block,) = Design(open_source(frame), schema, Broken(), BinaryResponse.of(schema, "y")).chunks()
+    (block,) = Design(open_source(frame), schema, Broken(), Response.of(schema, "y", "binary")).chunks()
     assert block.X[:, 1].tolist() == block.X[:, 2].tolist() == [0.0, 0.0]
     assert block.X[0, [0, 3]].tolist() == [0.5, 1.0]
     assert block.y.tolist() == [0.0, 0.0, 0.0, 1.0]

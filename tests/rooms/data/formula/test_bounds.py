@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.formula.bounds import Interval, interval
-from dpglm.data.formula.expressions import Expression
+from dpglm.data.formula.expressions import Expression, Interval, interval
 from dpglm.data.formula.model import NumericFactor
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.coding.response import BinaryResponse
+from dpglm.data.coding.design import Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.text import SIZE_LIMIT
 from dpglm.data.schema.variables import Categorical, Numeric
-from dpglm.data.tables.datasets import declare, declared, find_schema
+from dpglm.data.tables.sources import declare, declared, find_schema
 from dpglm.errors import SchemaError
 
 law = settings(derandomize=True, deadline=None, max_examples=60)
@@ -307,11 +307,11 @@ def test_smartnoise_metadata_give_bounds_and_leave_texts_out():
 
 def test_a_response_is_a_declaration_of_two_levels_and_the_second_is_the_success():
     schema = Schema.of({"y": ["no", "yes"], "z": [0, 1], "three": ["a", "b", "c"], "x": (0, 1)})
-    assert BinaryResponse.of(schema, "y").levels == ("no", "yes")
-    assert BinaryResponse.of(schema, "z").levels == ("0", "1")
+    assert Response.of(schema, "y", "binary").levels == ("no", "yes")
+    assert Response.of(schema, "z", "binary").levels == ("0", "1")
     for name, line in (("three", "three: {levels:"), ("x", "x: {levels:"), ("age", "age: {bounds:")):
         with pytest.raises(SchemaError) as caught:
-            BinaryResponse.of(schema, name)
+            Response.of(schema, name, "binary")
         assert line in caught.value.remedy
 
 

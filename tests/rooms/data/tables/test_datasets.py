@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from dpglm.data.schema.variables import Numeric
-from dpglm.data.tables import cohort
-from dpglm.data.tables.datasets import declared, load_table
+from dpglm.data.tables import datasets
+from dpglm.data.tables.datasets import load_table
+from dpglm.data.tables.sources import declared
 from dpglm.errors import SchemaError
 
 SIZES = {"cohort": 92007, "fair": 6366, "randhie": 20190, "simulated": 2000}
@@ -85,7 +86,7 @@ def test_the_script_makes_the_simulated_table_again(tmp_path):
 def test_the_cohort_has_the_paper_s_sites_and_draws_the_same_rows_again():
     frame = load_table("cohort")
     sizes = frame["site"].value_counts(sort=False).to_dict()
-    assert sizes == cohort.SITES
+    assert sizes == datasets.COHORT_SITES
     assert (sizes["main"], min(sizes.values()), max(sizes.values())) == (12702, 2316, 12702)
     values = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
     assert hashlib.sha256(values).hexdigest().startswith("61df907e935eee15")
@@ -94,9 +95,9 @@ def test_the_cohort_has_the_paper_s_sites_and_draws_the_same_rows_again():
 def test_the_cohort_s_weights_and_groups_cover_its_features():
     columns = [name for name in load_table("cohort").columns if name not in ("site", "diabetes")]
     assert len(columns) == 50
-    importance = cohort.importance()
+    importance = datasets.cohort_importance()
     assert list(importance) == columns
-    assert sorted(name for group in cohort.groups().values() for name in group) == sorted(columns)
+    assert sorted(name for group in datasets.cohort_groups().values() for name in group) == sorted(columns)
     assert min(importance.values()) > 0.0
     assert sum(importance.values()) == pytest.approx(1.0, abs=0.05)
 
@@ -114,7 +115,7 @@ def test_sites_of_the_cohort_differ_in_prevalence_and_means():
 def test_weights_of_the_cohort_say_what_matters():
     """Differences in mean of people with and without diabetes follow the weights, signs included."""
     frame = load_table("cohort")
-    table = cohort.features()
+    table = datasets.cohort_features()
     features = frame[table.index].astype(float)
     ill = (frame["diabetes"] == "yes").to_numpy()
     gaps = (features[ill].mean() - features[~ill].mean()) / features.std()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.sources import (
     CHUNK_ROWS,
     CsvSource,
@@ -250,7 +250,7 @@ def test_a_file_damaged_in_its_middle_is_told_by_its_name_only(tmp_path):
 def test_a_lacking_column_is_told_by_its_name_only(tmp_path):
     source = open_source(write(tmp_path / "t.csv", b"secret,b\n1,2\n"))
     with pytest.raises(SchemaError) as caught:
-        source.require(["b", "age"])
+        require_columns(["b", "age"], source.column_names)
     assert caught.value.found == "no column age in the data"
     assert "secret" not in str(caught.value)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpglm.mechanisms.noise import exact
+from dpglm.mechanisms.noise import source as exact
 from dpglm.mechanisms.noise.source import SeededNoise
 
 LEVEL = 1e-6

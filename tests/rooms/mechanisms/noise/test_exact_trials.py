@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpglm.mechanisms.noise import exact, lattice
+from dpglm.mechanisms.noise import lattice
+from dpglm.mechanisms.noise import source as exact
 from dpglm.mechanisms.noise.source import NoiseSource
 
 

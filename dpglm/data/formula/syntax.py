@@ -1,10 +1,13 @@
-"""Errors that point into a formula, and the syntax trees whose places they need."""
+"""Syntax of a formula: errors that point into it, trees of its factors (Python) and of its terms (patsy)."""
 
 from __future__ import annotations
 
 import ast
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from dpglm.errors import FormulaError
 
@@ -67,18 +70,16 @@ class FormulaText:
         except SyntaxError as error:
             at = (error.offset or 2) - 2 - (len(blanks) - len(before))
             at = min(max(at, span[0]), max(span[0], span[1] - 1))
-            raise formula_error(
-                "This is not an expression.",
-                self.formula,
+            raise self.error(
                 (at, span[1]),
+                "This is not an expression.",
                 expected=ALLOWED,
                 remedy="Correct the syntax at the caret, and list columns by name.",
             ) from None
         except (ValueError, RecursionError, MemoryError):
-            raise formula_error(
-                "This cannot be parsed.",
-                self.formula,
+            raise self.error(
                 span,
+                "This cannot be parsed.",
                 expected=ALLOWED,
                 remedy="Write it shorter, with fewer parentheses.",
             ) from None
@@ -112,10 +113,13 @@ class FormulaText:
         return self.formula[slice(*self.span(node))]
 
     def error(
-        self, node: ast.expr | ast.keyword, problem: str, *, expected: str, remedy: str
+        self, where: ast.expr | ast.keyword | Span | None, problem: str, *, expected: str, remedy: str
     ) -> FormulaError:
-        """The error that points at a node."""
-        return formula_error(problem, self.formula, self.span(node), expected=expected, remedy=remedy)
+        """The error that points at a node or a span; at the whole formula if None."""
+        if where is None:
+            where = 0, len(self.formula)
+        span = where if isinstance(where, tuple) else self.span(where)
+        return formula_error(problem, self.formula, span, expected=expected, remedy=remedy)
 
     def constant(self, node: ast.expr) -> float:
         """A number written out, with its sign."""
@@ -154,3 +158,86 @@ class FormulaText:
         if missing:
             raise self.error(call, f"{name}() lacks {missing[0]}.", expected=form, remedy="Add it.")
         return by_name
+
+
+MOST_COLUMNS: Final = 5_000
+_MOST_NESTED_FACTORS = 64  # in one term, before repeated ones are merged
+
+
+def check_growth(text: FormulaText, tree: Any) -> None:
+    """Bound the number of terms and of factors in one before patsy multiplies anything out."""
+    nodes = [tree]
+    for node in nodes:
+        nodes += node.args
+    sizes: dict[int, tuple[int, int]] = {}  # node -> (terms, factors in the largest)
+    for node in reversed(nodes):
+        below = [sizes[id(child)] for child in node.args]
+        count, order = 1, 1
+        if node.type == "**":
+            (terms, factors), power = below[0], _exponent(node.args[1])
+            power = min(power, terms)
+            count = sum(math.comb(terms, k) for k in range(1, min(power, 16) + 1))
+            order = factors * power
+        elif len(below) == 2 and node.type in "*:/":
+            (a, m), (b, n) = below
+            count = {"*": a + b + a * b, ":": a * b, "/": a + b}[node.type]
+            order = m + n if node.type != "/" else a * m + n
+        elif below:
+            count, order = sum(terms for terms, _ in below), max(factors for _, factors in below)
+        if count > MOST_COLUMNS or order > _MOST_NESTED_FACTORS:
+            raise text.error(
+                span_of(node),
+                "This multiplies out to too many terms.",
+                expected=f"at most {MOST_COLUMNS:,} columns",
+                remedy="Name the interactions wanted.",
+            )
+        sizes[id(node)] = count, order
+
+
+def _exponent(node: Any) -> int:
+    text = node.token.extra if node.type in ("ONE", "NUMBER") else "1"
+    try:
+        return max(1, int(text))
+    except (TypeError, ValueError):
+        return 1  # patsy says what is wrong with it
+
+
+def balanced(tree: Any) -> Any:
+    """The same sum as a shallow tree: patsy's evaluator is recursive, and 800 columns are not unusual."""
+    node_of = type(tree)  # patsy's, whose only door is the formula file
+    steps = []
+    while tree.type in ("+", "-") and len(tree.args) == 2:
+        steps.append(tree)
+        tree = tree.args[0]
+
+    def added(left: Any, right: Any) -> Any:
+        return node_of("+", None, [left, right], left.origin)
+
+    def adds_terms(step: Any) -> bool:
+        return step.type == "+" and step.args[1].type not in ("ZERO", "ONE")
+
+    for terms_alone, run in itertools.groupby(reversed(steps), adds_terms):
+        if terms_alone:
+            nodes = [step.args[1] for step in run]
+            while len(nodes) > 1:
+                nodes = [*map(added, nodes[::2], nodes[1::2]), *nodes[len(nodes) // 2 * 2 :]]
+            tree = added(tree, nodes[0])
+        else:
+            for step in run:
+                tree = node_of(step.type, step.token, [tree, step.args[1]], step.origin)
+    return tree
+
+
+def span_of(item: Any) -> Span:
+    """Where a node, a factor or an error of patsy points."""
+    return item.origin.start, item.origin.end
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """The factors of a formula from left to right, whether patsy keeps them or a minus takes them out."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += reversed(node.args)
+        if node.type == "PYTHON_EXPR":
+            yield node

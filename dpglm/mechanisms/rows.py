@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Rows
+from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
+# Entries widened to float64 at a time: their working copy stays in cache.
+_ENTRIES = 2**18
 # No released point is longer than this in any coordinate, or so little of it is left as makes no difference.
 FARTHEST = 2.0**100
 
@@ -32,13 +36,7 @@ def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
 
 
 def squares(weights: FloatVector, X: FloatBlock) -> FloatVector:
-    """Weighted sum of squares of each row, coordinate by coordinate; shape (k,), as in `predictor`.
-
-    Examples
-    --------
-    >>> squares(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
-    array([2.25, 9.  ])
-    """
+    """Weighted sum of squares of each row, coordinate by coordinate like `predictor`; shape (k,)."""
     total = np.zeros(X.shape[1])
     for weight, entries in zip(weights.tolist(), X, strict=True):
         total += weight * np.square(entries, dtype=np.float64)
@@ -56,14 +54,26 @@ def finite(at: FloatVector) -> FloatVector:
     return np.asarray(np.clip(np.nan_to_num(at), -FARTHEST, FARTHEST), dtype=np.float64)
 
 
-class RowView:
-    """The same rows, read otherwise; a subclass says how by `chunks`.
+def widened(chunk: RowChunk, at: FloatVector) -> Iterator[tuple[FloatMatrix, FloatVector, FloatVector]]:
+    """Rows in double precision, linear predictors at a released point, and responses, piece by piece."""
+    width = max(64, _ENTRIES // len(at))
+    for first in range(0, len(chunk.y), width):
+        piece = slice(first, first + width)
+        wide = chunk.X[:, piece].astype(np.float64)
+        eta = predictor(at, wide)
+        if chunk.offset is not None:
+            eta += chunk.offset[piece]
+        yield wide, eta, chunk.y[piece]
 
-    Parameters
-    ----------
-    rows : Rows
-        Coded rows.
-    """
+
+def chosen_rows(chunk: RowChunk, chosen: BoolVector) -> ArrayChunk:
+    """The rows of a chunk that a mask chooses, shape (k,)."""
+    offset = None if chunk.offset is None else chunk.offset[chosen]
+    return ArrayChunk(np.ascontiguousarray(chunk.X[:, chosen]), chunk.y[chosen], offset)
+
+
+class RowView:
+    """The same rows, read otherwise; a subclass says how by `chunks`."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -82,15 +92,7 @@ class WithinLeverage(RowView):
     """The same rows, but for those with ``x' P^-1 x`` above ``max_leverage``: these are read as zeros.
 
     The coding keeps every row within the bounds of its terms. The price of a release leans on that, so every
-    row is looked at, once, when it is first read.
-
-    Parameters
-    ----------
-    rows : Rows
-    ridge : ndarray, shape (p,)
-        Diagonal of P, > 0.
-    max_leverage : float
-        Public bound on ``x' P^-1 x``.
+    row is looked at, once, when it is first read. ``ridge`` is the diagonal of P, shape (p,).
     """
 
     def __init__(self, rows: Rows, ridge: FloatVector, max_leverage: float) -> None:
@@ -104,19 +106,18 @@ class WithinLeverage(RowView):
             if index == len(self._outside):
                 self._outside.append(np.flatnonzero(~_within(chunk.X, self._weights)))
             outside = self._outside[index]
-            yield _blanked(chunk, outside) if outside.size else chunk
+            if outside.size:
+                X = chunk.X.copy()
+                X[:, outside] = 0.0
+                yield ArrayChunk(X, chunk.y, chunk.offset)
+            else:
+                yield chunk
 
 
 def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:
     """Which columns have a weighted sum of squares of at most 1; NaN has not."""
     within: BoolVector = squares(weights, X) <= 1.0 - len(X) * 2.0**-50
     return within
-
-
-def _blanked(chunk: RowChunk, outside: IntVector) -> RowChunk:
-    X = chunk.X.copy()
-    X[:, outside] = 0.0
-    return ArrayChunk(X, chunk.y, chunk.offset)
 
 
 class FirstRows(RowView):
@@ -168,5 +169,65 @@ class RowSubset:
         for chunk in self.rows.chunks():
             held = self.holds(first, len(chunk.y))
             first += len(chunk.y)
-            offset = None if chunk.offset is None else chunk.offset[held]
-            yield ArrayChunk(np.ascontiguousarray(chunk.X[:, held]), chunk.y[held], offset)
+            yield chosen_rows(chunk, held)
+
+
+# Up to this many columns the Jacobian is worth its cost.
+MOST_JACOBIAN = 12
+
+
+def perturbation_log_ratio(
+    family: Family,
+    ridge: FloatVector,
+    noise: NoiseLaw,
+    theta: FloatMatrix,
+    tables: tuple[Rows, Rows],
+    factor: FloatVector | None,
+) -> FloatVector:
+    """How much likelier minimisers theta, shape (k, p), are on the first table, shape (k,)."""
+    (first, one), (second, other) = (
+        _perturbation_and_jacobian(family, theta, one_piece(table), ridge, factor) for table in tables
+    )
+    return noise.log_ratio(first, second) + one - other
+
+
+def _perturbation_and_jacobian(
+    family: Family,
+    theta: FloatMatrix,
+    rows: ArrayChunk,
+    ridge: FloatVector,
+    factor: FloatVector | None,
+) -> tuple[FloatMatrix, FloatVector]:
+    """-b at each theta, shape (k, p), and the log of its Jacobian, shape (k,).
+
+    Rows are taken times ``factor``, clipped to norm 1.
+    """
+    X = rows.X.astype(np.float64)
+    eta = theta @ X
+    clipped: FloatMatrix | float = 1.0
+    if factor is not None:
+        with np.errstate(divide="ignore"):
+            clipped = np.minimum(factor[:, None], 1.0 / np.linalg.norm(X, axis=0)[None, :])
+        eta = eta * clipped
+    eta = eta if rows.offset is None else eta + rows.offset
+    score = (family.slope(eta, rows.y) * clipped) @ X.T + ridge * theta
+    if len(ridge) > MOST_JACOBIAN:
+        return score, np.zeros(len(theta))
+    hessians = (family.curvature(eta, rows.y) * clipped**2) @ outer_products(X).T
+    return score, np.linalg.slogdet(hessians.reshape(-1, len(X), len(X)) + np.diag(ridge))[1]
+
+
+def outer_products(X: FloatMatrix) -> FloatMatrix:
+    """x x' of each row, flattened, shape (p * p, n)."""
+    return np.asarray((X[:, None, :] * X[None, :, :]).reshape(len(X) ** 2, -1 if X.size else 0))
+
+
+def one_piece(table: Rows) -> ArrayChunk:
+    """All rows of a small table."""
+    chunks = list(table.chunks())
+    offsets = [np.zeros(len(chunk.y)) if chunk.offset is None else chunk.offset for chunk in chunks]
+    return ArrayChunk(
+        np.concatenate([chunk.X for chunk in chunks], axis=1),
+        np.concatenate([chunk.y for chunk in chunks]),
+        np.concatenate(offsets),
+    )

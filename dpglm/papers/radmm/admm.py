@@ -1,0 +1,288 @@
+"""Gradient methods of the RADMM paper and their rivals: ssADMM, mpADMM, consensus DP-ADMM and DP-SGD."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.errors import MethodError
+from dpglm.inference.coefficients import Scaling
+from dpglm.methods.base import Ask, Estimate, Problem, methods
+from dpglm.methods.iterated import declared_rows, estimate, require_budget, require_positive, require_steps
+from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod, Sampling
+from dpglm.papers.radmm.printed import printed_mpadmm
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.typing import FloatVector
+
+
+@methods.register("ssadmm")
+@dataclass(frozen=True)
+class SSADMM(GradientMethod):
+    r"""Linearised ADMM, a noisy gradient a step, the sparse copy z released.
+
+    With f the average loss, step size eta_k, penalty weight rho and multiplier y,
+
+    .. math::
+
+        x^+ &= (x/\eta_k - \tilde g(x) - y + \rho z) / (\rho + 1/\eta_k), \\
+        z^+ &= \mathrm{prox}_{h/\rho}(x^+ + y/\rho), \qquad y^+ = y + \rho (x^+ - z^+).
+
+    The gradient is all that is read; x, y, z are post-processing of it. The answer is the proximal step at
+    the mean of ``x + y / rho`` over the last three quarters of the steps: exactly sparse.
+
+    Parameters
+    ----------
+    steps, eta, schedule, clip, coding
+        As in `GradientMethod`.
+    sampling : {"all", "poisson", "fixed"}
+        All rows a step: never less private at equal noise, and accounted for exactly. Each row with
+        probability ``rate``, by privacy loss distributions. Or a uniform subset of ``rate * n`` rows without
+        replacement (replace-one only).
+    rate : float or None
+        Of samples; None is one over the root of the declared number of rows.
+    rho : float or None
+        None is 1 / eta.
+
+    References
+    ----------
+    The RADMM paper, equations (5) to (7) and Theorem 1, for samples without replacement;
+    ``mechanisms/gradient.md`` for the theorems used.
+
+    Examples
+    --------
+    >>> SSADMM(steps=50).name
+    'ssadmm'
+    """
+
+    sampling: Sampling = "all"
+    rate: float | None = None
+    rho: float | None = None
+
+    name: ClassVar[str] = "ssadmm"
+    algorithm: ClassVar[str] = "linearised ADMM with noisy gradients"
+
+    @property
+    def drawn(self) -> Sampling:
+        return self.sampling
+
+    def _check(self) -> None:
+        require_positive(self.rho, "rho")
+        if self.sampling not in ("all", "poisson", "fixed"):
+            raise MethodError(
+                "sampling", expected="'all', 'poisson' or 'fixed'", remedy="Leave sampling out for all rows."
+            )
+        require_positive(self.rate, "rate")
+        if self.rate is not None and (self.rate > 1.0 or self.sampling == "all"):
+            raise MethodError(
+                "rate out of range", expected="a rate in (0, 1] of samples", remedy="Use sampling='poisson'."
+            )
+
+    def _rate(self, problem: Problem) -> float:
+        if self.sampling == "all":
+            return 1.0
+        if self.rate is not None:
+            return float(self.rate)
+        return min(1.0, 1.0 / math.sqrt(declared_rows(problem, self.name)))
+
+    def iterate(self, state: DescentState) -> Estimate:
+        return admm(state, state.parts, self.rho)
+
+    def options(self) -> tuple[Fact, ...]:
+        return *super().options(), Fact("Penalty weight rho", self.rho)
+
+
+def admm(state: DescentState, parts: int, rho: float | None) -> Estimate:
+    """Linearised ADMM with ``parts`` copies x of one z: one for a curator, one a party for consensus."""
+    rho = 1.0 / state.eta if rho is None else rho
+    penalty = state.penalty(rho)
+    x, y = np.zeros((parts, state.size)), np.zeros((parts, state.size))
+    z = np.zeros(state.size)
+    mean = np.zeros(state.size)
+    for number in range(len(state)):
+        inverse = 1.0 / state.steps(number)
+        gradient = state.gradient(number, x.ravel()).reshape(parts, state.size)
+        x = (inverse * x - gradient - y + rho * z) / (rho + inverse)
+        point: FloatVector = (x + y / rho).mean(axis=0)
+        z = state.prox(penalty, point, rho)
+        y = y + rho * (x - z)
+        mean += state.weight(number) * point
+    return state.finish(penalty, state.prox(penalty, mean, rho))
+
+
+@methods.register("mpadmm")
+@dataclass(frozen=True)
+class MPADMM(GradientMethod):
+    r"""ADMM whose x is perturbed once a pass over all rows; z and y are computed from the noisy x.
+
+    One row replaced moves x by at most :math:`2 C \eta / (n (1 + \eta \rho))`, a factor eta more than
+    printed: the printed noise keeps its claim for eta <= 1 only. Noise on x of standard deviation s is noise
+    on the sum of gradients of standard deviation :math:`n s (\rho + 1/\eta)`, which is how it is drawn here:
+    every eta and every penalty keep the same claim.
+
+    Parameters
+    ----------
+    steps, eta, schedule, clip, coding
+        As in `GradientMethod`.
+    rho : float or None
+        None is 1 / (2 eta).
+    paper_exact : bool
+        Runs the algorithm with the printed noise on x, y and z, for reproduction only: the result is NOT
+        PRIVATE, and a ledger refuses it.
+
+    References
+    ----------
+    The RADMM paper, equations (24) to (26); ``mechanisms/gradient.md`` for the theorem used.
+
+    Examples
+    --------
+    >>> MPADMM().name
+    'mpadmm'
+    """
+
+    rho: float | None = None
+    paper_exact: bool = False
+
+    name: ClassVar[str] = "mpadmm"
+    algorithm: ClassVar[str] = "ADMM with a perturbed primal variable"
+
+    def _check(self) -> None:
+        require_positive(self.rho, "rho")
+
+    @property
+    def planned_by_row_count(self) -> bool:
+        return self.paper_exact
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        if not self.paper_exact:
+            return super().plan(problem, privacy)
+        privacy = require_budget(problem, privacy, self.name)
+        for name in ("eta", "rho"):
+            require_positive(getattr(self, name), name)
+        require_steps(self.steps, "steps")
+        rounds, eta, rho = self.steps or 20, self.eta or 1.0, self.rho or 0.5
+        return printed_mpadmm(problem, privacy, rounds=rounds, eta=eta, rho=rho)
+
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
+        if not self.paper_exact:
+            return super().solve(problem, plan, ask)
+        return estimate(Scaling.of(problem.geometry), ask(plan.releases[0]))
+
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        if self.paper_exact:
+            return MethodDescription("mpADMM as printed", plan.describe(), "in every step")
+        return super().describe(problem, plan)
+
+    def iterate(self, state: DescentState) -> Estimate:
+        return admm(state, 1, 0.5 / state.eta if self.rho is None else self.rho)
+
+    def options(self) -> tuple[Fact, ...]:
+        return *super().options(), Fact("Penalty weight rho", self.rho)
+
+
+@methods.register("dp-admm", "dp_admm")
+@dataclass(frozen=True)
+class DPADMM(GradientMethod):
+    r"""Consensus ADMM over J parties: each reads its rows, and adds its own noise to its own gradient.
+
+    .. math:: x_i^+ = (x_i/\eta - \tilde g_i(x_i) - y_i + \rho z) / (\rho + 1/\eta), \quad
+              z^+ = \mathrm{prox}_{h/\rho}(\mathrm{mean}_i (x_i^+ + y_i/\rho)), \quad
+              y_i^+ = y_i + \rho (x_i^+ - z^+).
+
+    Rows are dealt out to parties by their place. A row is with one party, so that all parties together pay
+    what one pays; every party's noise is as large as a curator's would be: the price of not trusting one.
+
+    Parameters
+    ----------
+    steps, eta, schedule, clip, coding
+        As in `GradientMethod`.
+    parties : int
+        J, replace-one only.
+    rho : float or None
+        None is 1 / eta.
+
+    References
+    ----------
+    Huang, Hu, Guo, Chan-Tin and Gong (2019), "DP-ADMM: ADMM-based distributed learning with differential
+    privacy", IEEE TIFS; ``mechanisms/gradient.md`` for the theorem used.
+
+    Examples
+    --------
+    >>> DPADMM(parties=4).name
+    'dp-admm'
+    """
+
+    parties: int = 2
+    rho: float | None = None
+
+    name: ClassVar[str] = "dp-admm"
+    algorithm: ClassVar[str] = "consensus ADMM of parties with noisy gradients"
+
+    @property
+    def shares(self) -> int:
+        return self.parties
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        if privacy is not None and privacy.relation != "replace-one" and self.parties > 1:
+            raise MethodError(
+                "parties under add-remove, where a row more moves others to another party",
+                expected="relation='replace-one'",
+                remedy="Use Privacy(1.0, 1e-6), whose relation is replace-one.",
+            )
+        return super().plan(problem, privacy)
+
+    def _check(self) -> None:
+        require_positive(self.rho, "rho")
+        if not isinstance(self.parties, int) or not 1 <= self.parties <= 1000:
+            raise MethodError(
+                "parties out of range", expected="a whole number from 1 to 1000", remedy="Use parties=2."
+            )
+
+    def iterate(self, state: DescentState) -> Estimate:
+        return admm(state, state.parts, self.rho)
+
+    def options(self) -> tuple[Fact, ...]:
+        return *super().options(), Fact("Penalty weight rho", self.rho), Fact("Parties", self.parties)
+
+
+@methods.register("dpsgd")
+@dataclass(frozen=True)
+class DPSGD(SSADMM):
+    r""":math:`x^+ = \mathrm{prox}_{\eta h}(x - \eta \tilde g(x))`, averaged.
+
+    The answer is the proximal step at the mean, over the last three quarters of the steps, of the points
+    before it.
+
+    Parameters
+    ----------
+    steps, eta, schedule, clip, coding, sampling, rate
+        As in `SSADMM`. There is no multiplier and no ``rho``.
+
+    References
+    ----------
+    Abadi et al. (2016), "Deep learning with differential privacy", CCS, for noisy clipped gradients.
+
+    Examples
+    --------
+    >>> DPSGD(eta=2.0).name
+    'dpsgd'
+    """
+
+    name: ClassVar[str] = "dpsgd"
+    algorithm: ClassVar[str] = "proximal gradient descent with noisy gradients"
+
+    def iterate(self, state: DescentState) -> Estimate:
+        x = np.zeros(state.size)
+        mean = np.zeros(state.size)
+        for number in range(len(state)):
+            step = state.step(number)
+            point = x - state.steps(number) * state.gradient(number, x)
+            penalty = state.penalty(1.0 / step)
+            x = state.prox(penalty, point, 1.0 / step)
+            mean += state.weight(number) * point
+        penalty = state.penalty(1.0 / step)
+        return state.finish(penalty, state.prox(penalty, mean, 1.0 / step))
