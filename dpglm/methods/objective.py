@@ -42,7 +42,7 @@ from dpglm.methods.perturbed_objective import (
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.privacy.description import MethodDescription
-from dpglm.privacy.theorems import free_ridge
+from dpglm.privacy.events import free_ridge
 from dpglm.typing import FloatVector
 
 # Released coefficients within this many standard deviations of the residual noise were zero before it.
