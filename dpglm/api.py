@@ -11,7 +11,7 @@ from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.datasets import load_table
 from dpglm.data.tables.sources import find_schema, is_data_file
-from dpglm.errors import FormulaError, MethodError, PrivacyError, StoreError
+from dpglm.errors import FormulaError, PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
@@ -29,13 +29,15 @@ from dpglm.spec.arguments import (
     REQUIRED,
     FitOptions,
     Required,
+    is_sites,
     ledger_of,
     noise_of,
     privacy_of,
+    refuse_beside_plan,
 )
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan
-from dpglm.spec.sites import fit_sites, is_sites, site_schemas, site_tables
+from dpglm.spec.sites import fit_sites, site_schemas, site_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +130,7 @@ def fit(
     if not isinstance(formula, str | Plan):
         raise _no_formula(formula)
     if isinstance(formula, Plan):
-        _refuse_options(schema, family, penalty, strength, goal, method, privacy)
+        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy)
         return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
 
     def specified(declared: Schema) -> ModelSpec:
@@ -346,16 +348,3 @@ def _no_formula(formula: object) -> FormulaError:
     return FormulaError(
         f"formula of type {type(formula).__name__}", expected="a string such as 'y ~ x1 + x2'", remedy=remedy
     )
-
-
-def _refuse_options(schema: object, *options: object) -> None:
-    """A plan says all of these itself."""
-    defaults = (DEFAULT_FAMILY, DEFAULT_PENALTY, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED)
-    given = zip(options, defaults, strict=True)
-    # No other kind equals a default, and an array has no truth value.
-    if schema is not None or any(type(one) is not type(two) or one != two for one, two in given):
-        raise MethodError(
-            "a schema, model or budget beside a plan",
-            expected="a plan alone, which says all of it",
-            remedy="Plan again with these arguments, or leave them out.",
-        )

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 from dpglm.privacy.accountant import compose, composed_profile
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.calibration import Calibration, Minimisers, NoisySums, Target, calibrate
-from dpglm.privacy.events import Event, Sampling
+from dpglm.privacy.events import BoundedSlopeEvent, Event, Sampling
 from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.joint_profile import is_gaussian_at
-from dpglm.privacy.theorems import STEPS
 from dpglm.typing import FloatVector
 
 # A share for the solver's residual that no test can feel.
@@ -145,6 +144,12 @@ def sampled_epsilon(events: Sequence[Event], delta: float) -> float:
 def sampled_profile(events: Sequence[Event], epsilons: Sequence[float]) -> FloatVector:
     """The same at many epsilons."""
     return composed_profile(events, epsilons)
+
+
+def bounded_delta(epsilon: float, mu: float, max_leverage: float, steps: int, beside: float) -> float:
+    """Theorem C, of one of ``steps`` rows and of Gaussian releases of total mu ``beside``."""
+    relation: Relation = "add-remove" if steps == 1 else "replace-one"
+    return BoundedSlopeEvent(mu, max_leverage, relation).delta(epsilon, beside)
 
 
 def theorem(epsilon: float, delta: float, ridge: float, relation: Relation) -> str:

@@ -10,8 +10,13 @@ from studies import examples, index
 from studies.study import PAGES
 
 
-@pytest.mark.papers
-@pytest.mark.parametrize("name", sorted(examples.EXAMPLES))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.papers) if name == "example-stack" else name
+        for name in sorted(examples.EXAMPLES)
+    ],
+)
 def test_an_example_report_is_what_the_package_writes_today(name: str) -> None:
     path = PAGES / f"{name}.html"
     fit = examples.saved(path)
@@ -20,11 +25,8 @@ def test_an_example_report_is_what_the_package_writes_today(name: str) -> None:
     assert examples.page(fit) == path.read_bytes().decode("utf-8"), "run python -m studies.examples"
 
 
-def test_the_index_lists_every_example_report(tmp_path: Path) -> None:
-    for path in PAGES.glob("*.html"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    text = index.write(tmp_path).read_text(encoding="utf-8")
-    assert text == (PAGES / "index.html").read_text(encoding="utf-8"), "run python -m studies index"
+def test_the_index_lists_every_example_report() -> None:
+    text = (PAGES / index.NAME).read_text(encoding="utf-8")
     assert all(f'href="{name}.html"' in text for name in examples.EXAMPLES)
 
 

@@ -16,9 +16,8 @@ from dpglm.mechanisms.base import WHY_AFTERWARDS, Release
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import Event, PureEvent, SampledGaussianEvent, gaussian_mu
+from dpglm.privacy.events import Event, PureEvent, SampledGaussianEvent, gaussian_mu, pure_curve
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.theorems import pure_curve
 from dpglm.typing import FloatVector
 
 Kind = TypeVar("Kind", bound=Release)

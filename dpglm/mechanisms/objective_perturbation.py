@@ -32,9 +32,12 @@ from dpglm.privacy.events import (
     GaussianEvent,
     PerturbedEvent,
     PureEvent,
+    bounded_shift,
+    gamma_epsilon,
+    mu_perturbed,
+    perturbed_profile,
 )
 from dpglm.privacy.joint_profile import is_gaussian_at
-from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.typing import FloatMatrix, FloatVector
 
 _SLACK = 1e-3

@@ -23,8 +23,8 @@ from dpglm.mechanisms.base import Release
 from dpglm.postprocessing.parts import ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import pure_curve
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.theorems import pure_curve
 from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 

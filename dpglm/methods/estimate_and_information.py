@@ -18,9 +18,8 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
-from dpglm.privacy.theorems import STEPS
 from dpglm.typing import FloatVector
 
 # Least ridge, in units of rows moved per epsilon: the intercept's may be small, its share of the norm is.

@@ -53,8 +53,8 @@ class NonPrivate(Method):
     'nonprivate'
     >>> import dpglm
     >>> fit = dpglm.fit("y ~ x1 + x2", dpglm.load_data("simulated"), penalty="l1/2", privacy=None)
-    >>> fit.path().coefficients.shape, fit.alarm
-    ((50, 3), 'NOT PRIVATE: no privacy was asked for')
+    >>> fit.path().coefficients.shape, fit.private, fit.privacy.reason
+    ((50, 3), False, 'no privacy was asked for')
     """
 
     folds: int = 5

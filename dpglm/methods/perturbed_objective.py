@@ -16,9 +16,9 @@ from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
-from dpglm.privacy.theorems import STEPS, free_ridge
+from dpglm.privacy.events import free_ridge
 from dpglm.typing import FloatVector
 
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).

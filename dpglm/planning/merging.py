@@ -135,7 +135,7 @@ def _mains(expected: Expectation) -> Iterator[_Main]:
 
 
 def _columns(expected: Expectation, factor: int) -> tuple[str, ...]:
-    return expected.model.model.factors[factor].columns
+    return expected.model.model.factors[factor].expression.columns
 
 
 def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -29,20 +29,24 @@ from dpglm.privacy.events import (
     Event,
     GaussianEvent,
     PerturbedEvent,
+    PointEvent,
     PureEvent,
     SampledGaussianEvent,
     gaussian_mu,
     require,
 )
 from dpglm.privacy.gdp import conservative_root, gdp_delta, gdp_epsilon, log_ratio
-from dpglm.privacy.loss_distribution import LossSum, Tail, privacy_loss
+from dpglm.privacy.loss_distribution import LossSum, privacy_loss
 from dpglm.typing import FloatVector
 
 Counted: TypeAlias = tuple[tuple[Event, int], ...]
+_FREE = (PureEvent(0.0), GaussianEvent(0.0), ApproximateEvent(0.0, 0.0))
 # A larger mu is accounted as if all rows were read.
 _MOST_MU = 20.0
 # Far more than closed forms of single profiles are off, relative.
 _MARGIN = 1e-6
+# Losses with so small a part of delta are not told apart from infinite ones.
+_UNFELT = 1e-10
 # Epsilons at which a curve of delta is as sharp as it can be.
 _SHARP = 6
 # Most cells of the range of losses of point events, whose grid is as fine as it can be.
@@ -52,22 +56,8 @@ _POINT_CELLS = 2**18
 def compose(events: Iterable[Event], *, delta: float) -> float:
     """An epsilon at which all ``events`` together are (epsilon, ``delta``)-DP; never above the plain sums.
 
-    Parameters
-    ----------
-    events : iterable of Event
-        With parameters fixed before any of the releases.
-    delta : float
-        Total delta, in [0, 1). 0 is possible for pure events only.
-
-    Returns
-    -------
-    float
-        ``inf`` where no epsilon has so small a delta.
-
-    Raises
-    ------
-    PrivacyError
-        If delta is out of range, or there are samples beside a perturbed minimiser.
+    Delta is in [0, 1), 0 for pure events only; ``inf`` where no epsilon has so small a delta. A PrivacyError
+    if delta is out of range, or there are samples beside a perturbed minimiser.
 
     Examples
     --------
@@ -77,60 +67,36 @@ def compose(events: Iterable[Event], *, delta: float) -> float:
     2.254
     """
     require(0.0 <= delta < 1.0, f"delta={delta!r}", "0 <= delta < 1")
-    free: tuple[Event, ...] = (PureEvent(0.0), GaussianEvent(0.0), ApproximateEvent(0.0, 0.0))
-    planned = [event for event in _plain(events) if event not in free]
+    planned = [event for event in events if event not in _FREE]
     if not planned:
         return 0.0
-    basic = basic_composition(planned, delta)
     points, smooth = _split(planned)
+    basic = basic_composition(planned, delta)
     if delta == 0.0 or not points:
         return basic
-    perturbed = [event for event in smooth if isinstance(event, PerturbedEvent)]
-    if any(isinstance(event, SampledGaussianEvent) for event in smooth):
-        return min(basic, _epsilon(_counted(planned), delta))
+    if smooth.sampled:
+        return min(basic, _epsilon(_counted([*points, *smooth.events]), delta))
     if len(planned) == 1:
         return min(basic, _point_epsilon(points[0], delta))
     # What the perturbed events are shifted by, and a factor of delta, apart: the rest of them is Gaussian.
-    goal = delta / math.prod(event.factor for event in perturbed)
-    rest: list[Event] = [*points, GaussianEvent(_total_mu(planned))]
-    return min(basic, math.fsum(event.shift for event in perturbed) + _epsilon(_counted(rest), goal))
+    rest = _counted([*points, GaussianEvent(smooth.mu)])
+    return min(basic, smooth.shift + _epsilon(rest, delta / smooth.factor))
 
 
 def basic_composition(events: Sequence[Event], delta: float) -> float:
     """Sum of the epsilons; Gaussian and perturbed events are one, at the delta that the others leave.
 
-    Valid, never better than `compose`, and fast: it needs no accounting library, but for samples.
-
-    Raises
-    ------
-    PrivacyError
-        If there are samples beside a perturbed minimiser.
+    Valid, never better than `compose`, and fast: it needs no accounting library, but for samples. Those are
+    refused beside a perturbed minimiser.
 
     Examples
     --------
     >>> basic_composition([ApproximateEvent(1.0, 1e-6), PureEvent(0.25)], 1e-6)
     1.25
     """
-    points, smooth = _split(_plain(events))
-    epsilon = math.fsum(event.epsilon for event in points)
-    left = delta - math.fsum(event.delta for event in points if isinstance(event, ApproximateEvent))
-    mu = _total_mu(smooth)
-    sampled = any(isinstance(event, SampledGaussianEvent) for event in smooth)
-    if left < 0.0 or ((mu > 0.0 or sampled) and left == 0.0):
-        return math.inf
-    if sampled:
-        return epsilon + _epsilon(_counted(smooth), left)
-    if mu == 0.0:
-        return epsilon
-    perturbed = [event for event in smooth if isinstance(event, PerturbedEvent)]
-    factor = math.prod(event.factor for event in perturbed)
-    shifted = gdp_epsilon(mu, left / factor) + math.fsum(event.shift for event in perturbed)
-    if len(perturbed) != 1:
-        return epsilon + shifted
-    beside = math.hypot(*(event.mu for event in smooth if isinstance(event, GaussianEvent)))
-    return epsilon + conservative_root(
-        lambda e: log_ratio(perturbed[0].delta(e, beside), left), shifted, gdp_epsilon(mu, left), close=1e-10
-    )
+    points, smooth = _split(events)
+    left = delta - math.fsum(event.delta for event in points)
+    return math.inf if left < 0.0 else math.fsum(event.epsilon for event in points) + smooth.epsilon(left)
 
 
 def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> FloatVector:
@@ -144,47 +110,73 @@ def composed_profile(events: Sequence[Event], epsilons: Sequence[float]) -> Floa
     >>> composed_profile([GaussianEvent(0.3), GaussianEvent(0.4)], [1.0, 2.254]).round(6)
     array([6.83e-03, 1.00e-06])
     """
-    points, smooth = _split(_plain(events))
-    own = math.fsum(event.delta for event in points if isinstance(event, ApproximateEvent))
+    points, smooth = _split(events)
     left = np.asarray(epsilons, dtype=np.float64) - math.fsum(event.epsilon for event in points)
-    inside = np.maximum(left, 0.0).tolist()
-    if any(isinstance(event, SampledGaussianEvent) for event in smooth):
-        deltas = np.array(_deltas(_counted(smooth), tuple(inside)))
-    else:
-        perturbed = [event for event in smooth if isinstance(event, PerturbedEvent)]
-        if len(perturbed) == 1:
-            beside = math.hypot(*(event.mu for event in smooth if isinstance(event, GaussianEvent)))
-            deltas = np.array([perturbed[0].delta(epsilon, beside) for epsilon in inside])
+    deltas = smooth.deltas(np.maximum(left, 0.0).tolist()) + math.fsum(event.delta for event in points)
+    return np.where(left < 0.0, 1.0, np.minimum(1.0, deltas))
+
+
+class _Smooth:
+    """Events that hold at all epsilons: Gaussian ones, perturbed minimisers, releases on samples."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+        self.sampled = any(isinstance(event, SampledGaussianEvent) for event in events)
+        self.perturbed = [event for event in events if isinstance(event, PerturbedEvent)]
+        gaussian = [event.mu for event in events if isinstance(event, GaussianEvent)]
+        self.beside = math.hypot(*gaussian)
+        self.mu = math.hypot(*gaussian, *(event.total_mu for event in self.perturbed))
+        self.shift = math.fsum(event.shift for event in self.perturbed)
+        self.factor = math.prod(event.factor for event in self.perturbed)
+
+    def epsilon(self, delta: float) -> float:
+        """An epsilon at which all of them have this delta."""
+        if not self.sampled and self.mu == 0.0:
+            return 0.0
+        if delta == 0.0:
+            return math.inf
+        if self.sampled:
+            return _epsilon(_counted(self.events), delta)
+        shifted = gdp_epsilon(self.mu, delta / self.factor) + self.shift
+        if len(self.perturbed) != 1:
+            return shifted
+        return conservative_root(
+            lambda epsilon: log_ratio(self._delta(epsilon), delta),
+            shifted,
+            gdp_epsilon(self.mu, delta),
+            close=1e-10,
+        )
+
+    def deltas(self, epsilons: Sequence[float]) -> FloatVector:
+        """Bounds on delta at epsilons >= 0."""
+        if self.sampled:
+            return np.array(_deltas(_counted(self.events), tuple(epsilons)))
+        return np.array([self._delta(epsilon) for epsilon in epsilons])
+
+    def _delta(self, epsilon: float) -> float:
+        if len(self.perturbed) == 1:
+            return self.perturbed[0].delta(epsilon, self.beside)
+        return self.factor * gdp_delta(epsilon - self.shift, self.mu)
+
+
+def _split(events: Iterable[Event]) -> tuple[list[PointEvent], _Smooth]:
+    """Point events, and the others; a sample of all rows is the Gaussian mechanism."""
+    points: list[PointEvent] = []
+    smooth: list[Event] = []
+    for event in events:
+        if isinstance(event, PointEvent):
+            points.append(event)
         else:
-            factor, mu = math.prod(event.factor for event in perturbed), _total_mu(smooth)
-            shift = math.fsum(event.shift for event in perturbed)
-            deltas = np.array([factor * gdp_delta(epsilon - shift, mu) for epsilon in inside])
-    return np.where(left < 0.0, 1.0, np.minimum(1.0, deltas + own))
+            mu = gaussian_mu(event)
+            smooth.append(event if mu is None else GaussianEvent(mu))
+    return points, _Smooth(smooth)
 
 
-def _plain(events: Iterable[Event]) -> list[Event]:
-    """The events, a sample of all rows as the Gaussian mechanism that it is."""
-    return [event if (mu := gaussian_mu(event)) is None else GaussianEvent(mu) for event in events]
-
-
-def _split(events: Sequence[Event]) -> tuple[list[PureEvent | ApproximateEvent], list[Event]]:
-    """Point events, and those that hold at all epsilons."""
-    points = [event for event in events if isinstance(event, PureEvent | ApproximateEvent)]
-    return points, [event for event in events if not isinstance(event, PureEvent | ApproximateEvent)]
-
-
-def _total_mu(events: Sequence[Event]) -> float:
-    """Of the Gaussian events and of the Gaussian parts of the perturbed ones."""
-    gaussian = [event.mu for event in events if isinstance(event, GaussianEvent)]
-    return math.hypot(*gaussian, *(event.total_mu for event in events if isinstance(event, PerturbedEvent)))
-
-
-def _point_epsilon(event: PureEvent | ApproximateEvent, delta: float) -> float:
+def _point_epsilon(event: PointEvent, delta: float) -> float:
     """The least epsilon on the profile ``d + (1 - d) (e^E - e^epsilon) / (1 + e^E)`` of an (E, d) event."""
-    own = event.delta if isinstance(event, ApproximateEvent) else 0.0
-    if delta < own:
+    if delta < event.delta:
         return math.inf
-    share = (delta - own) / (1.0 - own)
+    share = (delta - event.delta) / (1.0 - event.delta)
     if share >= math.tanh(event.epsilon / 2.0):
         return 0.0
     return event.epsilon + math.log1p(-share * (1.0 + math.exp(-event.epsilon)))
@@ -192,82 +184,56 @@ def _point_epsilon(event: PureEvent | ApproximateEvent, delta: float) -> float:
 
 def _counted(events: Sequence[Event]) -> Counted:
     """Distinct events and their numbers, Gaussian ones as one, in an order of their own."""
-    mus = [event.mu for event in events if isinstance(event, GaussianEvent)]
     others: Counter[Event] = Counter(event for event in events if not isinstance(event, GaussianEvent))
     for event in others:
-        known = isinstance(event, SampledGaussianEvent | PureEvent | ApproximateEvent)
+        known = isinstance(event, SampledGaussianEvent | PointEvent)
         require(known, f"a {type(event).__name__} beside releases on samples", "Gaussian or point events")
     relations = {event.relation for event in others if isinstance(event, SampledGaussianEvent)}
     require(len(relations) < 2, "samples under both relations", "events of one relation")
-    total = math.hypot(*mus)
+    total = math.hypot(*(event.mu for event in events if isinstance(event, GaussianEvent)))
     if total > 0.0:
         others[GaussianEvent(total)] = 1
     return tuple(sorted(others.items(), key=repr))
 
 
+@lru_cache(maxsize=256)
 def _epsilon(key: Counted, delta: float) -> float:
-    """An epsilon at which sampled Gaussian, Gaussian and point events together have this delta."""
-    if delta == 0.0:
-        return math.inf
+    """An epsilon > 0 at which sampled Gaussian, Gaussian and point events together have this delta > 0."""
     mu = _mu_on_all_rows(key)
-    most = gdp_epsilon(mu, delta) if mu is not None else math.inf
+    most = gdp_epsilon(mu, delta) if mu < math.inf else math.inf
     # Deltas at epsilon 0 add up: all that is needed where samples are rare.
     if _delta_at_zero(key) * (1.0 + _MARGIN) <= delta:
         return 0.0
-    if all(isinstance(event, PureEvent | ApproximateEvent) and event.epsilon == 0.0 for event, _ in key):
+    if all(isinstance(event, PointEvent) and event.epsilon == 0.0 for event, _ in key):
         return math.inf
     goal = delta / (1.0 + 2.0 * _MARGIN)
     if _is_one_sample(key):
         ((event, _),) = key
         return conservative_root(lambda e: log_ratio(_one_delta(event, e), goal), most, 0.0, close=1e-9)
-    sums = _sums(key)
-    epsilon = 0.0 if sums else math.inf
-    for total in sums:
-        tail = total.tail(goal)
-        allowed = min(most, total.chernoff(goal) * (1.0 + _MARGIN) + _MARGIN * total.size)
-        while tail.delta(allowed) > goal:
-            if allowed >= most or tail.infinite >= goal:
-                return most
-            allowed = min(most, 1.1 * allowed)
-        excess = partial(_log_excess, tail, goal)
-        epsilon = max(epsilon, conservative_root(excess, allowed, 0.0, close=1e-9))
-    return min(epsilon, most)
-
-
-def _log_excess(tail: Tail, goal: float, epsilon: float) -> float:
-    return log_ratio(tail.delta(epsilon), goal)
+    sums = _sums(key, spare=_UNFELT * goal)
+    return min(most, max((total.tail(goal).epsilon(goal, most) for total in sums), default=math.inf))
 
 
 @lru_cache(maxsize=256)
 def _deltas(key: Counted, epsilons: tuple[float, ...]) -> tuple[float, ...]:
     """Bounds on delta at epsilons >= 0."""
-    mu = _mu_on_all_rows(key)
-    most = np.array([1.0 if mu is None else gdp_delta(epsilon, mu) for epsilon in epsilons])
-    most = np.minimum(most, _delta_at_zero(key) * (1.0 + _MARGIN))
-    if _is_one_sample(key):
-        single = np.array([_one_delta(key[0][0], epsilon) for epsilon in epsilons])
-        return tuple(np.minimum(most, single * (1.0 + _MARGIN)).tolist())
-    sums = _sums(key)
-    if not sums:
-        return tuple(most.tolist())
-    worst, points = np.zeros(len(epsilons)), sorted(set(epsilons))
+    mu, summed = _mu_on_all_rows(key), _delta_at_zero(key) * (1.0 + _MARGIN)
+    most = np.array([min(summed, gdp_delta(epsilon, mu)) for epsilon in epsilons])
+    points = sorted(set(epsilons))
     sharp = points[:: max(1, math.ceil(len(points) / _SHARP))]
-    for total in sums:
-        worst = np.maximum(worst, np.min([total.tail_at(e).deltas(epsilons) for e in sharp], axis=0))
-    return tuple(np.minimum(most, worst * (1.0 + _MARGIN)).tolist())
+    if _is_one_sample(key):
+        bounds = [np.array([_one_delta(key[0][0], epsilon) for epsilon in epsilons])]
+    else:
+        bounds = [np.min([total.tail_at(e).deltas(epsilons) for e in sharp], axis=0) for total in _sums(key)]
+    if not bounds:
+        return tuple(most.tolist())
+    return tuple(np.minimum(most, np.max(bounds, axis=0) * (1.0 + _MARGIN)).tolist())
 
 
-def _mu_on_all_rows(key: Counted) -> float | None:
-    """The mu of all events if each read all rows, which is never better. None beside point events."""
-    if any(isinstance(event, PureEvent | ApproximateEvent) for event, _ in key):
-        return None
-    return math.sqrt(
-        sum(
-            count * event.mu**2
-            for event, count in key
-            if isinstance(event, GaussianEvent | SampledGaussianEvent)
-        )
-    )
+def _mu_on_all_rows(key: Counted) -> float:
+    """The mu of all events if each read all rows, which is never better; infinite beside point events."""
+    mus = (math.inf if isinstance(event, PointEvent) else event.mu for event, _ in key)
+    return math.sqrt(sum(count * mu**2 for mu, (_, count) in zip(mus, key, strict=True)))
 
 
 def _is_one_sample(key: Counted) -> bool:
@@ -289,8 +255,7 @@ def _delta_at_zero(key: Counted) -> float:
     return sum(count * _one_delta(event, 0.0) for event, count in key)
 
 
-@lru_cache(maxsize=32)
-def _sums(key: Counted) -> tuple[LossSum, ...]:
+def _sums(key: Counted, *, spare: float = 0.0) -> tuple[LossSum, ...]:
     """The losses of all events, one sum for each order of the neighbours; none where a mu is too large."""
     samples = [event for event, _ in key if isinstance(event, SampledGaussianEvent)]
     smooth = [event for event, _ in key if isinstance(event, GaussianEvent | SampledGaussianEvent)]
@@ -299,13 +264,14 @@ def _sums(key: Counted) -> tuple[LossSum, ...]:
     ways = (False, True) if any(event.relation == "add-remove" for event in samples) else (False,)
     cell = None if samples else _point_cell(key)
     return tuple(
-        LossSum([(privacy_loss(event, added=way), count) for event, count in key], cell) for way in ways
+        LossSum([(privacy_loss(event, added=way), count) for event, count in key], cell, spare)
+        for way in ways
     )
 
 
 def _point_cell(key: Counted) -> float | None:
     """A fine cell for point events; one that divides the only loss, to the last bit, rounds nothing."""
-    points = {event.epsilon: count for event, count in key if isinstance(event, PureEvent | ApproximateEvent)}
+    points = {event.epsilon: count for event, count in key if isinstance(event, PointEvent)}
     mu = math.hypot(*(event.mu for event, _ in key if isinstance(event, GaussianEvent)))
     # Losses stay within the sum of the point events and about 10 standard deviations of the Gaussian one.
     span = sum(epsilon * count for epsilon, count in points.items()) + mu * (10.0 + mu / 2.0)

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
 from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
-from dpglm.errors import PrivacyError
+from dpglm.errors import MethodError, PrivacyError
 from dpglm.privacy.gdp import gdp_epsilon, mu_from_rho, rho_from_mu
 
 Relation: TypeAlias = Literal["replace-one", "add-remove"]
 Definition: TypeAlias = Literal["pure", "approximate", "gdp", "zcdp"]
+# One replaced row is one removed and one added.
+STEPS: dict[Relation, int] = {"add-remove": 1, "replace-one": 2}
 
 # Sums and squares of short decimals are short decimals: nothing is ever rounded, and a rounding would raise.
 EXACT = Context(prec=10_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
@@ -28,7 +31,7 @@ REMEDY = "Use privacy=1.0 (pure epsilon), privacy=(1.0, 1e-6) or dpglm.Privacy(.
 
 @dataclass(frozen=True)
 class Privacy:
-    """A privacy budget for one fit.
+    """A privacy budget for one fit; a PrivacyError says which number or word is none.
 
     Parameters
     ----------
@@ -41,11 +44,6 @@ class Privacy:
         less (the number of rows is private). One replaced row is one removed and one added.
     unit : str, optional
         Who is protected, in words: what one row is. "one row" unless said otherwise.
-
-    Raises
-    ------
-    PrivacyError
-        Epsilon or delta out of range, or an unknown relation.
 
     Examples
     --------
@@ -131,13 +129,7 @@ class Privacy:
 
     @classmethod
     def of(cls, value: object) -> Privacy:
-        """The budget meant by a number, a pair (epsilon, delta) or a budget.
-
-        Raises
-        ------
-        PrivacyError
-            Anything else.
-        """
+        """The budget meant by a number, a pair (epsilon, delta) or a budget; else a PrivacyError."""
         if isinstance(value, Privacy):
             return value
         if isinstance(value, tuple | list) and len(value) == 2:
@@ -158,18 +150,15 @@ class Privacy:
 
 def _number(name: str, value: object, *, low: float, high: float, open_low: bool) -> float:
     """``value`` as a float between ``low`` and ``high`` (excluded), or a PrivacyError."""
+    number = math.nan
+    if isinstance(value, NUMBERS) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            number = float(value)
+    if low <= number < high and not (open_low and number == low):
+        return number
     top = f"< {high:g}" if high < math.inf else "finite"
     span = f"{name} {'>' if open_low else '>='} {low:g} and {top}"
-    fault = PrivacyError(f"{name}={_shown(value)}", expected=span, remedy=REMEDY)
-    if isinstance(value, bool) or not isinstance(value, NUMBERS):
-        raise fault
-    try:
-        number = float(value)
-    except OverflowError:
-        raise fault from None
-    if math.isnan(number) or number < low or number >= high or (open_low and number == low):
-        raise fault
-    return number
+    raise PrivacyError(f"{name}={_shown(value)}", expected=span, remedy=REMEDY)
 
 
 def _shown(value: object) -> str:
@@ -177,6 +166,20 @@ def _shown(value: object) -> str:
     if isinstance(value, int) and abs(value) > 10**15:
         return "a whole number of many digits"
     return repr(value) if isinstance(value, int | float | str | bool | type(None)) else type(value).__name__
+
+
+def steps_of(relation: Relation, **numbers: float) -> int:
+    """How many rows move, after checking the public numbers; a MethodError names the first bad one."""
+    for name, value in numbers.items():
+        if not (0.0 < value < math.inf or (name == "ridge" and value == math.inf)):
+            raise MethodError(f"{name}={value!r}", expected=f"{name} > 0, finite", remedy=f"Correct {name}.")
+    if relation not in STEPS:
+        raise MethodError(
+            f"relation={relation!r}",
+            expected="'replace-one' or 'add-remove'",
+            remedy="Use relation='replace-one'.",
+        )
+    return STEPS[relation]
 
 
 def exact(number: float) -> Decimal:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Self
 
 from dpglm.errors import MethodError
-from dpglm.privacy.accountant import composed_profile
-from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.accountant import basic_composition, composed_profile
+from dpglm.privacy.budget import Privacy, Relation, steps_of
 from dpglm.privacy.events import (
     BoundedSlopeEvent,
     Event,
@@ -22,10 +23,12 @@ from dpglm.privacy.events import (
     PerturbedEvent,
     SampledGaussianEvent,
     Sampling,
+    bounded_shift,
+    gamma_epsilon,
+    mu_perturbed,
     require,
 )
 from dpglm.privacy.gdp import SAFETY, conservative_root, gdp_mu, log_ratio
-from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, steps_of
 
 # More than this many times the noise of a larger ridge is refused: nobody can want it.
 MOST_NOISE = 1000.0
@@ -52,7 +55,7 @@ class Target:
 
     @property
     def pure(self) -> bool:
-        """Whether delta is 0."""
+        """Whether it is a pure epsilon."""
         return self.mu is None and self.delta == 0.0
 
     @property
@@ -63,36 +66,17 @@ class Target:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Noise scales that keep a budget.
+    """Noise scales that keep a budget."""
 
-    Parameters
-    ----------
-    score_scale : float
-        Standard deviation of each coordinate of the noise; where ``law`` is "gamma", the scale of noise of
-        density exp(-norm / scale).
-    law : {"gaussian", "gamma"}
-    information_scale : float
-        The same of the information's diagonal; infinite where none is released.
-    residual_price : float
-        What hides the solver's residual, in mu; in epsilon for law "gamma" or a claim at one epsilon.
-    max_leverage : float
-        x' P^-1 x at most, before ``ridge_factor``; no ridge may have a larger one.
-    ridge_factor : float
-        At least 1; every ridge is to be multiplied by it (Theorem A1).
-    least_ridge : float
-        The claim holds for ridges of at least this; 0 where the leverage alone decides.
-    claimed_epsilon : float or None
-        The epsilon at which a minimiser is claimed as (epsilon, delta) by itself.
-    """
-
+    # Standard deviation of each coordinate; for law "gamma" the scale of noise of density exp(-norm / scale).
     score_scale: float
     law: Literal["gaussian", "gamma"] = "gaussian"
-    information_scale: float = math.inf
-    residual_price: float = 0.0
-    max_leverage: float = 0.0
-    ridge_factor: float = 1.0
-    least_ridge: float = 0.0
-    claimed_epsilon: float | None = None
+    information_scale: float = math.inf  # the same of the information's diagonal; infinite without one
+    residual_price: float = 0.0  # hides the solver's residual: mu, or epsilon of a law or claim in epsilon
+    max_leverage: float = 0.0  # x' P^-1 x at most, before `ridge_factor`; no ridge may have a larger one
+    ridge_factor: float = 1.0  # at least 1; every ridge is to be multiplied by it (Theorem A1)
+    least_ridge: float = 0.0  # of the ridges that the claim holds for; 0 where the leverage alone decides
+    claimed_epsilon: float | None = None  # where a minimiser is claimed as (epsilon, delta) by itself
 
 
 class Mechanism(ABC):
@@ -112,9 +96,9 @@ class Mechanism(ABC):
     def calibration(self, noise: float, target: Target) -> Calibration:
         """The scales that this noise means."""
 
-    def sufficient_ridge(self, target: Target) -> float | None:
-        """A ridge at which nothing is lost, where one number says it."""
-        return None
+    def larger_ridge(self, target: Target) -> str:
+        """What to use where no useful noise is enough."""
+        return "a larger ridge"
 
 
 def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
@@ -130,44 +114,29 @@ def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
     (6.01, 1.5)
     """
     least = mechanism.least(target)
-
-    def excess(noise: float) -> float:
-        return mechanism.excess(noise, target)
-
     exceeding, noise = least, least
-    while excess(noise) > 0.0:
+    while mechanism.excess(noise, target) > 0.0:
         exceeding, noise = noise, 1.3 * noise
         if noise > MOST_NOISE * least:
-            raise _ridge_too_small(target, mechanism.sufficient_ridge(target))
+            amount = f"epsilon={target.epsilon:g}" if target.mu is None else f"mu={target.mu:g}"
+            raise MethodError(
+                f"a ridge too small for {amount}: at no useful noise is the claim kept",
+                expected="a ridge that bounds how far one row can move the minimiser",
+                remedy=f"Use {mechanism.larger_ridge(target)}, or leave ridge out.",
+            )
     if noise > least:
+        excess = partial(mechanism.excess, target=target)
         noise = conservative_root(excess, noise, exceeding, close=mechanism.close)
     rounded = noise * (1.0 + SAFETY)  # there may be no room for it: a ridge of 2 scale^2 to the last digit
-    return mechanism.calibration(rounded if excess(rounded) <= 0.0 else noise, target)
+    return mechanism.calibration(rounded if mechanism.excess(rounded, target) <= 0.0 else noise, target)
 
 
 @dataclass(frozen=True)
 class Minimisers(Mechanism):
     """Perturbed minimisers, each alone or with the information at its answer, and their solver's residuals.
 
-    Parameters
-    ----------
-    max_leverage_of : callable or None
-        ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise, from public numbers;
-        must not increase. None where the ridge follows from the noise: `Calibration.least_ridge`.
-    information_sensitivity : float
-        ``Information.sensitivity(relation)``, or of another second release; 0 for minimisers alone.
-    share : float
-        Part of mu squared (of a pure epsilon) that the second release gets, of what the residual leaves.
-    residual_share : float
-        Part of mu squared (of epsilon) for the solver's residual.
-    losses : {"logistic", "bounded"}
-        Whether Theorems A1, A2 and B hold, or Theorem C alone.
-    uniform : bool
-        Whether the ridge is one number for all coordinates, and the leverage its inverse.
-    ridge_grows : bool
-        Whether a pure epsilon may multiply the ridge (`Calibration.ridge_factor`) to spare the Jacobian.
-    times : int
-        Number of minimisers, which share the target alike; scales and prices are of one of them.
+    ``max_leverage_of``: ``score_scale -> sup of x' P^-1 x`` for the ridge P that goes with this noise, from
+    public numbers; must not increase. None where the ridge follows from the noise: `Calibration.least_ridge`.
 
     Examples
     --------
@@ -177,13 +146,13 @@ class Minimisers(Mechanism):
     """
 
     max_leverage_of: Callable[[float], float] | None
-    information_sensitivity: float = 0.0
-    share: float = 0.5
-    residual_share: float = 0.01
-    losses: Literal["logistic", "bounded"] = "logistic"
-    uniform: bool = True
-    ridge_grows: bool = False
-    times: int = 1
+    information_sensitivity: float = 0.0  # as `Information.sensitivity`; 0 for minimisers alone
+    share: float = 0.5  # part of mu squared (of a pure epsilon), less the residual's, for the information
+    residual_share: float = 0.01  # part of mu squared (of epsilon) for the solver's residual
+    losses: Literal["logistic", "bounded"] = "logistic"  # Theorems A1, A2 and B hold, or Theorem C alone
+    uniform: bool = True  # whether the ridge is one number for all coordinates, and the leverage its inverse
+    ridge_grows: bool = False  # whether a pure epsilon may multiply the ridge, to spare the Jacobian
+    times: int = 1  # minimisers, which share the target alike; scales and prices are of one of them
 
     def __post_init__(self) -> None:
         shared = 0.0 < self.share < 1.0 or self.information_sensitivity == 0.0
@@ -241,7 +210,7 @@ class Minimisers(Mechanism):
         if epsilon is None:
             epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
         events: tuple[Event, ...] = (*[release] * self.times, GaussianEvent(beside))
-        return _log_excess(events, epsilon, target.delta)
+        return log_ratio(float(composed_profile(events, [epsilon])[0]), target.delta)
 
     def _mus(self, noise: float, steps: int) -> tuple[float, float]:
         """The mu of one minimiser with what is released beside it, and of the latter alone."""
@@ -275,24 +244,21 @@ class Minimisers(Mechanism):
             claimed_epsilon=self._claimed(target),
         )
 
-    def sufficient_ridge(self, target: Target) -> float | None:
+    def larger_ridge(self, target: Target) -> str:
         if self.losses == "bounded" or not self.uniform:
-            return None
+            return super().larger_ridge(target)
         steps, margin = steps_of(target.relation), 1.001 / (1.0 - self.residual_share)
-        return margin * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)
+        ridge = margin * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)
+        return f"ridge={ridge:.4g} (nothing is lost there)"
 
 
 @dataclass(frozen=True)
 class NoisySums(Mechanism):
     """Sums over all rows, or over fresh random samples of them, each released once with Gaussian noise.
 
-    Parameters
-    ----------
-    sensitivity : float
-        Largest change of the *sum* (nothing is divided by the size of a sample) over a sample that holds the
-        row: C (add-remove) or 2 C (replace-one) where rows are cut to norm C.
-    steps, rate, sampling
-        Number of releases; as of a `SampledGaussianEvent`, rate 1 reads all rows.
+    ``sensitivity`` is the largest change of the *sum* (nothing is divided by the size of a sample) over a
+    sample that holds the row: C (add-remove) or 2 C (replace-one) where rows are cut to norm C. ``rate`` and
+    ``sampling`` are those of a `SampledGaussianEvent`.
 
     Examples
     --------
@@ -329,22 +295,7 @@ class NoisySums(Mechanism):
         if noise >= self._on_all_rows(target):
             return 0.0
         event = SampledGaussianEvent(self.sensitivity / noise, self.rate, self.sampling, target.relation)
-        return _log_excess([event] * self.steps, target.epsilon, target.delta / (1.0 + 2e-6))
+        return basic_composition([event] * self.steps, target.delta) / target.epsilon - 1.0
 
     def calibration(self, noise: float, target: Target) -> Calibration:
         return Calibration(min(noise, self._on_all_rows(target)))
-
-
-def _log_excess(events: Sequence[Event], epsilon: float, delta: float) -> float:
-    """The log of what the events' delta exceeds ``delta`` by."""
-    return log_ratio(float(composed_profile(events, [epsilon])[0]), delta)
-
-
-def _ridge_too_small(target: Target, sufficient: float | None) -> MethodError:
-    amount = f"epsilon={target.epsilon:g}" if target.mu is None else f"mu={target.mu:g}"
-    larger = "a larger ridge" if sufficient is None else f"ridge={sufficient:.4g} (nothing is lost there)"
-    return MethodError(
-        f"a ridge too small for {amount}: at no useful noise is the claim kept",
-        expected="a ridge that bounds how far one row can move the minimiser",
-        remedy=f"Use {larger}, or leave ridge out.",
-    )

@@ -1,32 +1,72 @@
-"""Privacy events, one for each promise of a release: what the accountant composes.
+r"""Privacy events, one for each promise of a release, and the theorems that a perturbed minimiser rests on.
 
-What an event says holds for its release given all earlier ones, so events compose, adaptively too.
+What an event says holds for its release given all earlier ones, so events compose, adaptively too: the
+accountant does that. Objective perturbation is
+
+.. math:: w^* = \arg\min_w \sum_i \phi_i(w \cdot x_i) + b \cdot w + r(w), \qquad \|x_i\| \le 1,
+
+with fresh noise ``b`` and ``r`` convex once the ridge ``w' P w / 2`` is taken out. Sum units: nothing is
+divided by the number of rows. Rows are scaled to norm 1. With :math:`\mu = 1/scale`, :math:`k = \mu^2/2` and
+the leverage s, the supremum of :math:`x'P^{-1}x` over the rows (1 / ridge for a number):
+
+* A1: ``b`` of density exp(-rate |b|) gives pure epsilon-DP.
+* A2: Gaussian ``b`` gives mu-GDP where every ridge is at least ``2 scale**2``. Otherwise, for a ridge that is
+  one number, a bound on the loss is known (``joint_profile.py``).
+* A2': the privacy profile is at most the Gaussian one shifted by :math:`J = \log(1 + s/4)`.
+* B: at an epsilon large enough for the ridge the profile *is* the Gaussian one. Nothing about other epsilons.
+
+These four are about the logistic loss, :math:`\phi' = -a, \phi'' = a(1-a)`, ``a`` in (0, 1).
+
+* C: each :math:`\phi_i` is convex with slopes in an interval of length 1 that holds 0, one for each row, and
+  curvature in [0, 1]; nothing ties the two together, as for counts. With :math:`J = \log(1 + s)` the profile
+  is, at every real epsilon, at most :math:`G(\epsilon - J; \mu)` for a row added or removed and
+  :math:`e^J G(\epsilon - J; 2\mu)` for a row replaced, G the Gaussian profile; beside Gaussian releases of
+  total mu nu the same with nu added in squares. Noise of density exp(-rate |b|) gives pure epsilon-DP with
+  ``rate + J``, or ``2 rate + J``.
+
+One replaced row is one removed and one added, two steps in all of these. The proofs are in
+``mechanisms/objective_perturbation.md``.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
-from dpglm.errors import PrivacyError
-from dpglm.privacy.budget import Relation
-from dpglm.privacy.joint_profile import joint_delta
-from dpglm.privacy.theorems import STEPS, bounded_delta, bounded_shift
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpglm.errors import MethodError, PrivacyError
+from dpglm.privacy.budget import STEPS, Relation, steps_of
+from dpglm.privacy.gdp import SAFETY, gdp_delta
+from dpglm.privacy.joint_profile import certified_mu, joint_delta, profile_bound
+from dpglm.typing import FloatVector
 
 Sampling: TypeAlias = Literal["poisson", "fixed"]
 
 
 @dataclass(frozen=True)
 class PureEvent:
-    """A promise: the release is ``epsilon``-DP (delta 0) given all earlier releases."""
+    """A promise: the release is ``epsilon``-DP given all earlier releases."""
 
     epsilon: float
+    delta: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        require(
-            0.0 <= self.epsilon < math.inf, f"PureEvent(epsilon={self.epsilon!r})", "a finite epsilon >= 0"
-        )
+        require(0.0 <= self.epsilon < math.inf, repr(self), "a finite epsilon >= 0")
+
+
+@dataclass(frozen=True)
+class ApproximateEvent:
+    """A promise: the release is (``epsilon``, ``delta``)-DP at this one point, given all earlier releases."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        good = 0.0 <= self.epsilon < math.inf and 0.0 <= self.delta <= 1.0
+        require(good, repr(self), "epsilon >= 0, 0 <= delta <= 1")
 
 
 @dataclass(frozen=True)
@@ -40,23 +80,7 @@ class GaussianEvent:
     mu: float
 
     def __post_init__(self) -> None:
-        require(0.0 <= self.mu < math.inf, f"GaussianEvent(mu={self.mu!r})", "a finite mu >= 0")
-
-
-@dataclass(frozen=True)
-class ApproximateEvent:
-    """A promise: the release is (``epsilon``, ``delta``)-DP at this one point, given all earlier releases."""
-
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        good = 0.0 <= self.epsilon < math.inf and 0.0 <= self.delta <= 1.0
-        require(
-            good,
-            f"ApproximateEvent(epsilon={self.epsilon!r}, delta={self.delta!r})",
-            "epsilon >= 0, 0 <= delta <= 1",
-        )
+        require(0.0 <= self.mu < math.inf, repr(self), "a finite mu >= 0")
 
 
 @dataclass(frozen=True)
@@ -64,17 +88,7 @@ class PerturbedEvent:
     """A promise: the release is a minimiser perturbed by Gaussian noise, at a ridge too small for Theorem A2.
 
     Its profile is Gaussian, ``mu`` for each row that moves, at large epsilons only; everywhere it is at most
-    the Gaussian one shifted by `shift`. What it costs beside Gaussian releases is in ``joint_profile.py``.
-
-    Parameters
-    ----------
-    mu : float
-        Largest norm of a row over the scale of the noise, > 0.
-    max_leverage : float
-        Supremum of x' P^-1 x over the declared rows, P the ridge.
-    relation : {"add-remove", "replace-one"}
-    uniform : bool
-        Whether the ridge is one number for all coordinates.
+    ``factor`` times the Gaussian one of `total_mu` shifted by `shift`, Theorem A2'.
 
     Examples
     --------
@@ -83,10 +97,10 @@ class PerturbedEvent:
     (0.4, 0.118)
     """
 
-    mu: float
-    max_leverage: float
+    mu: float  # largest norm of a row over the scale of the noise, > 0
+    max_leverage: float  # supremum of x' P^-1 x over the declared rows, P the ridge
     relation: Relation
-    uniform: bool = False
+    uniform: bool = False  # whether the ridge is one number for all coordinates
 
     def __post_init__(self) -> None:
         good = 0.0 < self.mu < math.inf and 0.0 < self.max_leverage < math.inf and self.relation in STEPS
@@ -99,7 +113,7 @@ class PerturbedEvent:
 
     @property
     def shift(self) -> float:
-        """The log of the largest Jacobian factor: Theorem A2'."""
+        """The log of the largest Jacobian factor."""
         return math.log1p(self.max_leverage / 4.0)
 
     @property
@@ -108,37 +122,34 @@ class PerturbedEvent:
         return 1.0
 
     def delta(self, epsilon: float, beside: float) -> float:
-        """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
+        """A bound on delta at any real epsilon of this and of Gaussian releases of total mu ``beside``."""
         steps = STEPS[self.relation]
         return joint_delta(epsilon, self.mu, self.max_leverage, steps, beside, uniform=self.uniform)
 
 
 @dataclass(frozen=True)
 class BoundedSlopeEvent(PerturbedEvent):
-    """A promise: as a `PerturbedEvent`, for losses with slopes and curvatures that nothing ties together.
-
-    Its profile is at most `factor` times the Gaussian one shifted by `shift`: Theorem C.
+    """The same promise for losses with slopes and curvatures that nothing ties together: Theorem C.
 
     Examples
     --------
     >>> event = BoundedSlopeEvent(0.2, 0.05, "replace-one")
-    >>> event.total_mu, round(event.shift, 4), round(event.factor, 4)
-    (0.4, 0.0488, 1.05)
+    >>> event.total_mu, round(event.shift, 4), round(event.factor, 4), round(event.delta(1.0, 0.2), 6)
+    (0.4, 0.0488, 1.05, 0.00651)
     """
 
     @property
     def shift(self) -> float:
-        """The log of the largest Jacobian factor of one row."""
         return bounded_shift(self.max_leverage)
 
     @property
     def factor(self) -> float:
-        """exp(J) where a row is replaced: the Jacobian of one row multiplies the profile of the other."""
+        # exp(J) where a row is replaced: the Jacobian of one row multiplies the profile of the other.
         return 1.0 + self.max_leverage if self.relation == "replace-one" else 1.0
 
     def delta(self, epsilon: float, beside: float) -> float:
-        """A bound on delta at ``epsilon`` of this and of Gaussian releases of total mu ``beside``."""
-        return bounded_delta(epsilon, self.mu, self.max_leverage, STEPS[self.relation], beside)
+        shifted = gdp_delta(epsilon - self.shift, math.hypot(self.total_mu, beside))
+        return min(1.0, self.factor * shifted)
 
 
 @dataclass(frozen=True)
@@ -161,16 +172,6 @@ class SampledGaussianEvent:
         latter for replace-one only.
     relation : {"add-remove", "replace-one"}
         The one that ``mu`` is for.
-
-    Raises
-    ------
-    PrivacyError
-        A number out of range, or subsets of a fixed size under add-remove.
-
-    Examples
-    --------
-    >>> SampledGaussianEvent(0.5, 0.01, "fixed", "replace-one").rate
-    0.01
     """
 
     mu: float
@@ -181,9 +182,8 @@ class SampledGaussianEvent:
     def __post_init__(self) -> None:
         good = 0.0 < self.mu < math.inf and 0.0 < self.rate <= 1.0 and self.relation in STEPS
         require(good, repr(self), "a finite mu > 0, 0 < rate <= 1, a relation")
-        require(
-            self.rate >= 2.0**-60 and self.mu >= 1e-100, repr(self), "a rate and a mu that are felt at all"
-        )
+        felt = self.rate >= 2.0**-60 and self.mu >= 1e-100
+        require(felt, repr(self), "a rate and a mu that are felt at all")
         require(self.sampling in get_args(Sampling), repr(self), "sampling 'poisson' or 'fixed'")
         # With the number of rows private, the size of the subset would be private too.
         fixed = self.sampling == "fixed" and self.relation == "add-remove"
@@ -198,22 +198,121 @@ class SampledGaussianEvent:
         return min(self.mu, self.rate * math.sqrt(math.expm1(min(self.mu**2, 700.0))))
 
 
-Event: TypeAlias = PureEvent | GaussianEvent | ApproximateEvent | PerturbedEvent | SampledGaussianEvent
+PointEvent: TypeAlias = PureEvent | ApproximateEvent
+Event: TypeAlias = PointEvent | GaussianEvent | PerturbedEvent | SampledGaussianEvent
 
 
 def gaussian_mu(event: Event) -> float | None:
-    """The mu of an event that is GDP at every epsilon; None for the others.
+    """The mu of an event that is GDP at every epsilon, as a sample of all rows is; None for the others.
 
     Examples
     --------
     >>> gaussian_mu(GaussianEvent(0.5)), gaussian_mu(SampledGaussianEvent(0.5, 1.0, "poisson", "add-remove"))
     (0.5, 0.5)
-    >>> gaussian_mu(SampledGaussianEvent(0.5, 0.1, "poisson", "add-remove")) is None
-    True
     """
     if isinstance(event, GaussianEvent) or (isinstance(event, SampledGaussianEvent) and event.rate == 1.0):
         return event.mu
     return None
+
+
+def gamma_epsilon(rate: float, ridge: float, *, relation: Relation) -> float:
+    """The pure epsilon of noise with density exp(-rate |b|), exactly: Theorem A1.
+
+    Examples
+    --------
+    >>> gamma_epsilon(0.5, 2.0, relation="replace-one")  # 2 rate: the ridge is large enough
+    1.0
+    >>> round(gamma_epsilon(0.5, 0.1, relation="replace-one"), 4)
+    2.0244
+    """
+    steps = steps_of(relation, rate=rate, ridge=ridge)
+    s, worst = 1.0 / ridge, rate
+    if rate < s:
+        # The positive root of g s a^2 + (2 - g) s a - (g + s) = 0, g the rate, without cancellation.
+        c, share = 2.0 - rate, rate / s + 1.0
+        root = math.sqrt(c * c + 4.0 * rate * share)
+        a = 2.0 * share / (c + root) if c >= 0.0 else (root - c) / (2.0 * rate)
+        a = min(a, 1.0)
+        worst = max(rate, rate * a + math.log1p(s * a * (1.0 - a)))
+    return (steps - 1) * rate + worst
+
+
+def mu_perturbed(scale: float, ridge: float, *, relation: Relation) -> float:
+    r"""A mu at which Gaussian noise of this scale makes the minimiser mu-GDP: Theorem A2.
+
+    ``1 / scale`` (twice that for replace-one) where ``scale**2 <= ridge / 2``; above, the certified numeric
+    bound, never more than ``2 scale / ridge``. Valid for every real epsilon, so it composes.
+
+    Examples
+    --------
+    >>> mu_perturbed(5.0, 50.0, relation="replace-one")
+    0.4
+    >>> round(mu_perturbed(5.0, 12.5, relation="replace-one"), 2)  # a quarter of that ridge
+    0.41
+    """
+    steps = steps_of(relation, scale=scale, ridge=ridge)
+    mu, s = 1.0 / scale, 1.0 / ridge
+    if s == 0.0:
+        return steps * mu
+    if s <= mu * mu / 2.0 * (1.0 + SAFETY):
+        return steps * max(mu, 2.0 * s / mu)
+    return steps * certified_mu(mu, s)
+
+
+def perturbed_profile(epsilons: ArrayLike, scale: float, ridge: float, *, relation: Relation) -> FloatVector:
+    """Privacy profile with Gaussian noise and a ridge of at least ``ridge``, by A2, A2' and B.
+
+    Bounds on delta at epsilons >= 0, all valid at once, shape (k,); not increasing in epsilon. Where Theorem
+    B holds, exactly the Gaussian profile.
+
+    Examples
+    --------
+    >>> scale = 8.4493578  # of the Gaussian mechanism at epsilon = 1, delta = 1e-6
+    >>> perturbed_profile([0.0, 1.0, 1.5], scale, 2.1, relation="replace-one").round(9)
+    array([9.4211394e-02, 1.0000000e-06, 0.0000000e+00])
+    """
+    steps = steps_of(relation, scale=scale, ridge=ridge)
+    points = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
+    if not np.all(points >= 0.0):
+        raise MethodError("a negative epsilon", expected="epsilons >= 0", remedy="Ask from 0 on.")
+    bound = profile_bound(points, 1.0 / scale, 1.0 / ridge, steps)
+    order = np.argsort(points, kind="stable")
+    profile = np.empty_like(bound)
+    profile[order] = np.minimum.accumulate(bound[order])  # a true profile never increases
+    return profile
+
+
+def pure_curve(epsilons: ArrayLike, pure_epsilon: float) -> FloatVector:
+    """The delta at epsilons >= 0 of any ``pure_epsilon``-DP release: its whole privacy profile.
+
+    ``(e^pure - e^epsilon) / (1 + e^pure)`` below the pure epsilon (randomised response attains it), else 0.
+
+    Examples
+    --------
+    >>> pure_curve([0.0, 0.5, 1.0], 1.0).round(4)
+    array([0.4621, 0.2876, 0.    ])
+    """
+    below = -np.expm1(np.asarray(epsilons, dtype=np.float64) - pure_epsilon)
+    curve: FloatVector = np.maximum(below, 0.0) / (1.0 + math.exp(-pure_epsilon))
+    return curve
+
+
+def bounded_shift(max_leverage: float) -> float:
+    """J of Theorem C, the log of the largest Jacobian factor of one row."""
+    return math.log1p(max_leverage)
+
+
+def free_ridge(epsilon: float, *, relation: Relation) -> float:
+    """The least ridge at which epsilon pays for noise alone, rounded up: Theorems A1 and B.
+
+    ``1 / epsilon`` (add-remove) or ``2 / epsilon`` (replace-one), in sum units.
+
+    Examples
+    --------
+    >>> round(free_ridge(0.5, relation="replace-one"), 6)
+    4.0
+    """
+    return steps_of(relation, epsilon=epsilon) / epsilon * (1.0 + 2.0 * SAFETY)
 
 
 def require(good: bool, found: str, expected: str) -> None:

@@ -52,11 +52,8 @@ def gdp_delta(epsilon: float, mu: float) -> float:
     1e-05
     """
     if not (mu >= 0.0 and epsilon == epsilon):
-        raise PrivacyError(
-            f"epsilon={epsilon!r}, mu={mu!r}",
-            expected="numbers, mu >= 0",
-            remedy="Give both as positive numbers.",
-        )
+        found, remedy = f"epsilon={epsilon!r}, mu={mu!r}", "Give both as positive numbers."
+        raise PrivacyError(found, expected="numbers, mu >= 0", remedy=remedy)
     if epsilon < 0.0:  # a sum of positive terms: the profile is symmetric in this sense
         return -math.expm1(epsilon) + math.exp(epsilon) * gdp_delta(-epsilon, mu)
     if mu == 0.0 or epsilon == math.inf:
@@ -105,12 +102,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     """The largest mu whose profile passes below (epsilon, delta), rounded down by 1e-9 relative.
 
     Gaussian noise of scale ``sensitivity / gdp_mu(epsilon, delta)`` is (epsilon, delta)-DP, and no smaller
-    Gaussian noise is.
-
-    Raises
-    ------
-    PrivacyError
-        Unless epsilon >= 0 and 0 < delta < 1.
+    Gaussian noise is. A PrivacyError unless epsilon >= 0 and 0 < delta < 1.
 
     Examples
     --------
@@ -135,12 +127,8 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The least epsilon at which a mu-GDP mechanism is (epsilon, delta)-DP, rounded up by 1e-9 relative.
 
-    0 where delta alone covers the mechanism, ``inf`` where mu squared is too large for a double.
-
-    Raises
-    ------
-    PrivacyError
-        Unless mu >= 0 and finite and 0 < delta < 1.
+    0 where delta alone covers the mechanism, ``inf`` where mu squared is too large for a double. A
+    PrivacyError unless mu >= 0 and finite and 0 < delta < 1.
 
     Examples
     --------
@@ -161,24 +149,12 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 
 def rho_from_mu(mu: float) -> float:
-    """The zCDP parameter of a Gaussian mechanism: ``mu**2 / 2``. mu-GDP implies it.
-
-    Examples
-    --------
-    >>> rho_from_mu(0.5)
-    0.125
-    """
+    """The zCDP parameter of a Gaussian mechanism: ``mu**2 / 2``. mu-GDP implies it."""
     return _check(mu, "mu") ** 2 / 2.0
 
 
 def mu_from_rho(rho: float) -> float:
-    """The mu of the Gaussian mechanism with this rho. rho-zCDP alone does *not* imply that mu.
-
-    Examples
-    --------
-    >>> mu_from_rho(0.125)
-    0.5
-    """
+    """The mu of the Gaussian mechanism with this rho. rho-zCDP alone does *not* imply that mu."""
     return math.sqrt(2.0 * _check(rho, "rho"))
 
 
@@ -200,11 +176,6 @@ def pure_delta(epsilon: float, pure_epsilon: float) -> float:
     """The delta at ``epsilon`` of any mechanism that is ``pure_epsilon``-DP: its whole privacy profile.
 
     ``(e^pure - e^epsilon) / (1 + e^pure)`` below the pure epsilon (randomised response attains it), else 0.
-
-    Examples
-    --------
-    >>> round(pure_delta(0.5, 1.0), 4), pure_delta(1.0, 1.0)
-    (0.2876, 0.0)
     """
     if epsilon >= pure_epsilon:
         return 0.0
@@ -216,20 +187,10 @@ def conservative_root(
 ) -> float:
     """The last number on the way from ``allowed`` to ``exceeding`` at which nothing is exceeded.
 
-    Parameters
-    ----------
-    excess : callable
-        What a number costs beyond what may be paid: 0 or less where it is allowed. May be infinite.
-    allowed, exceeding : float
-        Positive or 0, in any order; ``excess(allowed) <= 0``.
-    close : float
-        Relative distance to the crossing at which the search may end.
-
-    Returns
-    -------
-    float
-        ``exceeding`` where that costs no more. Otherwise a number whose own excess is 0 or less, within about
-        ``close`` of a crossing.
+    ``excess`` is what a number costs beyond what may be paid: 0 or less where it is allowed, as at
+    ``allowed``; it may be infinite. Both ends are positive or 0, in any order. The result is ``exceeding``
+    where that costs no more; else a number whose own excess is 0 or less, within about ``close`` of a
+    crossing, relative.
 
     Examples
     --------
@@ -248,13 +209,7 @@ def conservative_root(
 
 
 def log_ratio(value: float, goal: float) -> float:
-    """``log(value / goal)`` for a value that may be 0 and a positive goal, however small; NaN exceeds any.
-
-    Examples
-    --------
-    >>> log_ratio(0.0, 1e-6), log_ratio(1e-300, 1e-300)
-    (-inf, 0.0)
-    """
+    """``log(value / goal)`` for a value that may be 0 and a positive goal, however small; NaN exceeds any."""
     if math.isnan(value):
         return math.inf
     return math.log(value) - math.log(goal) if value > 0.0 else -math.inf

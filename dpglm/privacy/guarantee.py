@@ -1,4 +1,4 @@
-"""What was promised, in numbers and in one sentence."""
+"""Privacy guarantee: what was promised, in numbers and in one sentence."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _NEIGHBOURS: dict[Relation, str] = {
 class Guarantee:
     """The privacy promise that a result carries, or the reason why it carries none.
 
+    Numbers that contradict each other or are out of range are a PrivacyError.
+
     Parameters
     ----------
     epsilon, delta : float
@@ -33,25 +35,16 @@ class Guarantee:
         What neighbouring tables are.
     unit : str
         What one row is: who is protected.
-    mu : float, optional
-        Only where the whole result is mu-GDP, at every epsilon at once.
-    rho : float, optional
-        Only where the whole result is rho-zCDP.
+    mu, rho : float, optional
+        Only where the whole result is mu-GDP (rho-zCDP), at every epsilon at once.
     theorem : str
         What the promise rests on.
     assumptions : tuple of str
         Without these it does not hold.
     curve : tuple of (epsilon, delta)
         More pairs that hold, all at once.
-    private : bool
-        False: no promise is made, see ``reason``.
-    reason : str
-        Why not private.
-
-    Raises
-    ------
-    PrivacyError
-        If the numbers contradict each other or are out of range.
+    private, reason
+        False: no promise is made, and why.
 
     Examples
     --------
@@ -82,11 +75,10 @@ class Guarantee:
         )
         _require(self.relation in get_args(Relation), f"relation={self.relation!r}", "a known relation")
         _require(bool(self.unit.strip()), f"unit={self.unit!r}", "words that say what one row is")
-        pure = self.definition == "pure"
-        _require(not pure or self.delta == 0.0, f"delta={self.delta!r} with definition='pure'", "delta = 0")
-        for name, value in (("mu", self.mu), ("rho", self.rho)):
+        pure = self.definition != "pure" or self.delta == 0.0
+        _require(pure, f"delta={self.delta!r} with definition='pure'", "delta = 0")
+        for name, value, definition in (("mu", self.mu, "gdp"), ("rho", self.rho, "zcdp")):
             _require(value is None or 0.0 <= value < math.inf, f"{name}={value!r}", f"{name} >= 0, finite")
-        for definition, value, name in (("gdp", self.mu, "mu"), ("zcdp", self.rho, "rho")):
             given = self.definition != definition or value is not None
             _require(given, f"definition={definition!r} without its parameter", name)
         for epsilon, delta in self.curve:
@@ -106,15 +98,7 @@ class Guarantee:
         return cls(math.inf, 1.0, "approximate", "replace-one", "one row", private=False, reason=reason)
 
     def seeded(self) -> Self:
-        """The same numbers without the promise: whoever knows the seed can take the noise away again.
-
-        What promised nothing before keeps its reason.
-
-        Examples
-        --------
-        >>> Guarantee(1.0, 0.0, "pure", "replace-one", "one row").seeded().reason
-        'seeded'
-        """
+        """The same numbers without the promise: whoever knows the seed can take the noise away again."""
         return replace(self, private=False, reason="seeded") if self.private else self
 
     def statement(self) -> str:
@@ -189,8 +173,8 @@ class Guarantee:
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """The largest rate at which a test can detect one row, at this rate of false alarms.
 
-        The least bound over (epsilon, delta), the points of ``curve`` and mu:
-        ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` and ``1 - Phi(Phi^-1(1 - FPR) - mu)``.
+        The least of ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` over all pairs that hold, and of
+        ``1 - Phi(Phi^-1(1 - FPR) - mu)``.
 
         Examples
         --------
@@ -223,10 +207,7 @@ class Guarantee:
         >>> Guarantee(1.0, 0.0, "pure", "replace-one", "one row").group(2)
         (2.0, 0.0)
         """
-        if size < 1 or int(size) != size:
-            raise PrivacyError(
-                f"size={size!r}", expected="a whole number >= 1", remedy="Use size=2 for a couple."
-            )
+        _require(size >= 1 and int(size) == size, f"size={size!r}", "a whole number >= 1")
         if not self.private:
             return math.inf, 1.0
         if size == 1:
@@ -239,13 +220,7 @@ class Guarantee:
         return size * self.epsilon, min(1.0, self.delta * growth)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; an infinite epsilon becomes None.
-
-        Examples
-        --------
-        >>> Guarantee(1.0, 0.0, "pure", "replace-one", "one row").to_dict()["definition"]
-        'pure'
-        """
+        """Plain values for JSON; an infinite epsilon becomes None."""
         values = asdict(self)
         values["epsilon"] = None if self.epsilon == math.inf else self.epsilon
         values["assumptions"] = list(self.assumptions)
@@ -259,17 +234,15 @@ class Guarantee:
         """Bound on the profile at any real epsilon, from all that is promised."""
         if epsilon < 0.0:
             return -math.expm1(epsilon) + math.exp(epsilon) * self._hockey(-epsilon)
-        found = [] if self.mu is None else [gdp_delta(epsilon, self.mu)]
-        for known, delta in self._points():
-            found.append(delta + (1.0 - delta) * pure_delta(epsilon, known))
-        return min(found)
+        bounds = [] if self.mu is None else [gdp_delta(epsilon, self.mu)]
+        bounds += [delta + (1.0 - delta) * pure_delta(epsilon, known) for known, delta in self._points()]
+        return min(bounds)
 
     def _numbers(self) -> str:
         """The budget in the terms it was asked in, and its relation."""
-        pair = f"epsilon = {_up(self.epsilon)}"
         if self.definition == "pure":
-            return f"{pair} (pure, delta = 0; {self.relation})"
-        pair += f", delta = {_up(self.delta)}"
+            return f"epsilon = {_up(self.epsilon)} (pure, delta = 0; {self.relation})"
+        pair = f"epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)}"
         if self.definition == "gdp":
             return f"mu = {_up(self.mu)} (Gaussian, which means {pair}; {self.relation})"
         if self.definition == "zcdp":

@@ -43,7 +43,7 @@ _TAIL_EPSILONS = 2000
 _SPLITS = 65
 # The rounding errors of the closed forms are smaller than this, relative to delta.
 _ROUNDING = 1e-9
-# Exponents that exp can take, with room for a product.
+# Exponents that exp can take, with room for a product. Beyond them less is subtracted: a safe bound on delta.
 _LARGEST = 600.0
 # Cells of the range of the integral, and how far below its top they reach, in standard deviations of e. With
 # so many cells and splits delta is overstated by 1 to 4 %, the noise by 0.2 %, at ridges as methods choose.
@@ -147,8 +147,8 @@ def _profile_of_psi(e: FloatVector, mu: float, s: float) -> FloatVector:
     for low, high in ends:
         start = (np.minimum(np.maximum(low, 2.0 * np.sqrt(d * e)), high) - s) / mu
         end = (high - s) / mu
-        exponent = e - s / 4.0
-        lost = _factor(exponent) / root * _mass(root * (start + mu / 2.0), root * (end + mu / 2.0))
+        factor = np.exp(np.minimum(e - s / 4.0, _LARGEST))
+        lost = factor / root * _mass(root * (start + mu / 2.0), root * (end + mu / 2.0))
         total = total + np.maximum(0.0, _mass(start, end) - lost)
     return np.minimum(1.0, total * (1.0 + _ROUNDING))
 
@@ -157,16 +157,9 @@ def _linear_piece(e: FloatVector, low: float, high: float, drop: float, mu: floa
     """The part of the profile from ``low < y < high`` where psi = y - drop."""
     start = (np.minimum(np.maximum(low, e + drop), high) - s) / mu
     end = (high - s) / mu
-    exponent = e + drop - s + mu * mu / 2.0
-    lost = _factor(exponent) * _mass(start + mu, end + mu)
+    lost = np.exp(np.minimum(e + drop - s + mu * mu / 2.0, _LARGEST)) * _mass(start + mu, end + mu)
     piece: FloatVector = np.maximum(0.0, _mass(start, end) - lost)
     return piece
-
-
-def _factor(exponent: FloatVector) -> FloatVector:
-    """``exp(exponent)``; beyond its range less, by which less is subtracted: a safe bound on delta."""
-    factor: FloatVector = np.exp(np.minimum(exponent, _LARGEST))
-    return factor
 
 
 def _mass(low: FloatVector, high: FloatVector | float) -> FloatVector:
@@ -181,11 +174,6 @@ def certified_mu(mu: float, s: float) -> float:
 
     The grid is coarse down to delta = 1e-14, where its size is felt, and fine beyond. It ends at
     J + 36 mu + mu^2 / 2, past which the bound has mass below 1e-280, less than its rounding.
-
-    Examples
-    --------
-    >>> round(certified_mu(0.05, 10 / 400), 4)
-    0.0521
     """
     k, shift = mu * mu / 2.0, math.log1p(s / 4.0)
     closed = 2.0 * s / mu
@@ -260,26 +248,16 @@ def joint_delta(
         alone = profile_bound(np.array([epsilon]), mu, max_leverage, steps, exact_from)
         return min(shifted, float(alone[0]))
     centre = epsilon - beside * beside / 2.0
-    edges = _edges(start, top, centre, beside)
-    excess = _excess(edges, mu, max_leverage, steps, exact_from)
+    # One wide cell where e hardly ever is, then equal ones. In each H is largest at the lower end.
+    low = max(start, min(top, centre) - _DEPTH * beside)
+    edges = np.linspace(low, top, _CELLS + 1)
+    edges = edges if low == start else np.concatenate([[start], edges])
+    upper = profile_bound(edges[:-1], mu, max_leverage, steps, exact_from, _FEW_SPLITS)
+    excess = np.maximum(0.0, upper - gdp_profile(edges[1:], steps * mu))
     # The other end of the range, -top < e < -start, where H is the reflection of itself.
     mass = _cell_masses(edges, centre, beside) + np.exp(-edges[:-1]) * _cell_masses(-edges, centre, beside)
     integral = (gdp_delta(epsilon, total) + float(mass @ excess)) * (1.0 + _ROUNDING)
     return min(shifted, integral)
-
-
-def _edges(start: float, top: float, centre: float, beside: float) -> FloatVector:
-    """Cells from ``start`` to ``top``: one wide cell where e hardly ever is, then equal ones."""
-    low = max(start, min(top, centre) - _DEPTH * beside)
-    edges = np.linspace(low, top, _CELLS + 1)
-    return edges if low == start else np.concatenate([[start], edges])
-
-
-def _excess(edges: FloatVector, mu: float, max_leverage: float, steps: int, exact_from: float) -> FloatVector:
-    """A bound on H - G in each cell: H at its lower end, where H is largest, and G at its upper end."""
-    upper = profile_bound(edges[:-1], mu, max_leverage, steps, exact_from, _FEW_SPLITS)
-    bound: FloatVector = np.maximum(0.0, upper - gdp_profile(edges[1:], steps * mu))
-    return bound
 
 
 def _cell_masses(edges: FloatVector, centre: float, deviation: float) -> FloatVector:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.linalg import norm
 from scipy.special import ndtr
 
-from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
-from dpglm.privacy.gdp import gdp_profile
+from dpglm.privacy.events import Event, GaussianEvent, PointEvent, SampledGaussianEvent, pure_curve
+from dpglm.privacy.gdp import conservative_root, gdp_profile, log_ratio
 from dpglm.typing import FloatVector
 
 Profile: TypeAlias = Callable[[FloatVector], FloatVector]
@@ -35,32 +37,18 @@ _TILTS = 60
 
 @dataclass(frozen=True)
 class PrivacyLoss:
-    """The privacy loss of one release, by its profile.
+    """The privacy loss of one release, by its profile."""
 
-    Parameters
-    ----------
-    profile : callable
-        Real epsilons, increasing, shape (k,), to deltas of one ordered pair of neighbours, shape (k,).
-    low, high : float
-        Losses outside of these are read as ``low``, or as infinite.
-    size : float
-        Root mean square of the loss, roughly; sets the grid alone.
-    """
-
-    profile: Profile
-    low: float
-    high: float
-    size: float
+    profile: Profile  # from real epsilons to deltas of one ordered pair of neighbours, shape (k,) both
+    low: float  # losses below are read as this
+    high: float  # losses above are read as infinite
+    size: float  # root mean square, roughly; sets the grid alone
 
 
 def privacy_loss(event: Event, *, added: bool) -> PrivacyLoss:
     """The loss of a sampled, Gaussian or point event, mu at most 20.
 
-    Parameters
-    ----------
-    event : SampledGaussianEvent, GaussianEvent, PureEvent or ApproximateEvent
-    added : bool
-        Of a sample under add-remove: that of the table without the row against the one with it.
+    ``added``: of a sample under add-remove, that of the table without the row against the one with it.
 
     Examples
     --------
@@ -68,8 +56,8 @@ def privacy_loss(event: Event, *, added: bool) -> PrivacyLoss:
     >>> loss.profile(np.array([0.0, 0.1])).round(5)
     array([0.01974, 0.00236])
     """
-    if isinstance(event, PureEvent | ApproximateEvent):
-        point = _reflected(_point(event))
+    if isinstance(event, PointEvent):
+        point = _reflected(lambda at: event.delta + (1.0 - event.delta) * pure_curve(at, event.epsilon))
         return PrivacyLoss(point, -event.epsilon, event.epsilon, event.epsilon)
     assert isinstance(event, GaussianEvent | SampledGaussianEvent)
     mu = event.mu
@@ -89,17 +77,6 @@ def privacy_loss(event: Event, *, added: bool) -> PrivacyLoss:
         return PrivacyLoss(_removed(mu, q), low, high, math.sqrt(mean_square))
     profile = _fixed(mu, q) if event.sampling == "fixed" else _replaced(mu, q)
     return PrivacyLoss(_reflected(profile), -high, high, math.sqrt(mean_square))
-
-
-def _point(event: PureEvent | ApproximateEvent) -> Profile:
-    """Of (epsilon, delta)-DP, epsilons >= 0: randomised response, or everything, with probability delta."""
-    own = event.delta if isinstance(event, ApproximateEvent) else 0.0
-
-    def profile(epsilons: FloatVector) -> FloatVector:
-        inside = np.maximum(0.0, -np.expm1(epsilons - event.epsilon)) / (1.0 + math.exp(-event.epsilon))
-        return own + (1.0 - own) * inside
-
-    return profile
 
 
 def _removed(mu: float, q: float) -> Profile:
@@ -171,11 +148,8 @@ class _Discrete(NamedTuple):
 class LossSum:
     """The sum of losses of releases, each of them a number of times.
 
-    Parameters
-    ----------
-    losses : sequence of (PrivacyLoss, int)
-    cell : float or None
-        Width of a cell of the grid; None for one that suits the losses.
+    ``cell`` is the width of a cell of the grid; None for one that suits the losses. For speed the largest
+    losses are read as infinite, as many as have no more delta than ``spare``.
 
     Examples
     --------
@@ -186,39 +160,44 @@ class LossSum:
     True
     """
 
-    def __init__(self, losses: Sequence[tuple[PrivacyLoss, int]], cell: float | None = None) -> None:
+    def __init__(
+        self, losses: Sequence[tuple[PrivacyLoss, int]], cell: float | None = None, spare: float = 0.0
+    ) -> None:
         number = sum(count for _, count in losses)
         self.size = math.sqrt(sum(count * loss.size**2 for loss, count in losses))
         span = max(*(loss.high - loss.low for loss, _ in losses), 30.0 * self.size)
         self._cell = cell or max(self.size / math.sqrt(number) / _FINE, span / _MOST_CELLS)
-        self._parts = [_discrete(loss, self._cell, count) for loss, count in losses]
+        self._parts = [_discrete(loss, self._cell, count, spare / number) for loss, count in losses]
         certain = any(part.infinite >= 1.0 for part in self._parts)
         logs = 0.0 if certain else sum(part.times * math.log1p(-part.infinite) for part in self._parts)
         self._infinite = 1.0 if certain else -math.expm1(logs)
         # Losses of rare samples have long tails: tilts are small beside one over their size.
-        self._tilts = np.geomspace(min(0.01 / self.size, 0.1), 100.0 / self.size, _TILTS)
-        self._cumulants = np.array([self._cumulant(tilt) for tilt in self._tilts])
-        self._logs = self._cumulants + _hockey(self._tilts)
+        self._tilts = np.geomspace(min(0.01 / self.size, 0.1), 100.0 / self.size, _TILTS).tolist()
+        self._cumulant = lru_cache(maxsize=_TILTS)(self._log_moment)
 
     def tail(self, delta: float) -> Tail:
         """Delta at any epsilon; sharpest where it is ``delta``, in (0, 1)."""
-        return self._tail(int(np.argmin((self._logs - math.log(delta)) / self._tilts)))
+        return self._sharpest(lambda tilt, bound: (bound - math.log(delta)) / tilt)
 
     def tail_at(self, epsilon: float) -> Tail:
         """The same, sharpest at ``epsilon``."""
-        return self._tail(int(np.argmin(self._logs - self._tilts * epsilon)))
+        return self._sharpest(lambda tilt, bound: bound - tilt * epsilon)
 
-    def _tail(self, index: int) -> Tail:
-        tilt = float(self._tilts[index])
+    def _sharpest(self, goal: Callable[[float, float], float]) -> Tail:
+        """The tail at the tilt where ``goal(tilt, log of the bound at 0)``, which has one dip, is least."""
+        low, high = 0, _TILTS - 1
+        while low < high:
+            middle = (low + high) // 2
+            falls, rises = (
+                goal(tilt, self._cumulant(tilt) + _hockey(tilt)) for tilt in self._tilts[middle : middle + 2]
+            )
+            low, high = (low, middle) if falls <= rises else (middle + 1, high)
+        tilt = self._tilts[low]
         first, weights, error = self._tilted(tilt)
         losses = self._cell * np.arange(first, first + weights.size, dtype=np.float64)
-        return Tail(losses, weights, tilt, float(self._cumulants[index]), error + _OUTSIDE, self._infinite)
+        return Tail(losses, weights, self._cell, tilt, self._cumulant(tilt), error, self._infinite)
 
-    def chernoff(self, delta: float) -> float:
-        """An epsilon that is large enough for ``delta``, but for losses read as infinite; at least 0."""
-        return max(0.0, float(np.min((self._logs - math.log(delta)) / self._tilts)))
-
-    def _cumulant(self, tilt: float) -> float:
+    def _log_moment(self, tilt: float) -> float:
         """The log moment generating function of the finite part of the sum."""
         total = 0.0
         for part in self._parts:
@@ -228,7 +207,7 @@ class LossSum:
         return total
 
     def _tilted(self, tilt: float) -> tuple[int, FloatVector, float]:
-        """First cell and weights of the tilted sum, and a bound on the sum of the errors of the weights."""
+        """First cell and weights of the tilted sum, and a bound on the norm of the weights' errors."""
         from dp_accounting.pld import common
         from scipy.signal import fftconvolve
 
@@ -243,14 +222,16 @@ class LossSum:
                     start, weights = common.self_convolve(single, part.times, outside)
                 weights = np.maximum(weights, 0.0)
                 first += start
-                error += _power_error(single, weights, part.times)
+                g = _transform_error(max(single.size, weights.size))
+                error += part.times * g * float(norm(single))
+                error += (8.0 * part.times * _UNIT + g) * (float(norm(weights)) + _OUTSIDE)
             if total.size > 1:
-                norm = max(_norm(total), _norm(weights))
+                largest = float(max(norm(total), norm(weights)))
                 total = np.maximum(fftconvolve(total, weights), 0.0)
-                error += 3.0 * _transform_error(total.size) * 2.0 * total.size * norm
+                error += 3.0 * _transform_error(total.size) * largest
             else:
                 total = weights
-        return first, total, error
+        return first, total, 1.01 * error
 
 
 @dataclass(frozen=True)
@@ -259,10 +240,21 @@ class Tail:
 
     losses: FloatVector
     weights: FloatVector
+    cell: float
     tilt: float
     cumulant: float
     error: float
     infinite: float
+
+    def epsilon(self, delta: float, most: float) -> float:
+        """An epsilon with this delta in (0, 1); ``most`` where that is no more, or where there is none."""
+        chernoff = (self.cumulant + _hockey(self.tilt) - math.log(delta)) / self.tilt
+        allowed = min(most, max(0.0, chernoff) + self.cell)
+        while self.delta(allowed) > delta:
+            if allowed >= most or self.infinite >= delta:
+                return most
+            allowed = min(most, 1.1 * allowed)
+        return conservative_root(lambda e: log_ratio(self.delta(e), delta), allowed, 0.0, close=1e-9)
 
     def delta(self, epsilon: float) -> float:
         """A bound on delta at one real epsilon."""
@@ -271,23 +263,43 @@ class Tail:
     def deltas(self, epsilons: Sequence[float]) -> FloatVector:
         """Bounds on delta at real epsilons, shape (k,)."""
         bounds = []
-        error = self.error * math.exp(_hockey(self.tilt))
         for epsilon in epsilons:
             above = int(np.searchsorted(self.losses, epsilon, side="right"))
-            over = self.losses[above:] - epsilon
-            total = float(np.dot(self.weights[above:], -np.expm1(-over) * np.exp(-self.tilt * over)))
+            total = self._left_out
+            if above < self.losses.size:
+                # With x cells beyond the first, 1 - e^-(over + x) is a sum of positive terms.
+                over, weights = float(self.losses[above]) - epsilon, self.weights[above:]
+                at_once, later = (float(factor[: weights.size] @ weights) for factor in self._factors)
+                finite = -math.expm1(-over) * at_once + math.exp(-over) * later
+                total += math.exp(-self.tilt * over) * finite
             log = self.cumulant - self.tilt * epsilon
             with np.errstate(over="ignore"):
-                bounds.append(min(1.0, (total + error) * float(np.exp(log)) + self.infinite))
+                bounds.append(min(1.0, total * float(np.exp(log)) + self.infinite))
         return np.array(bounds)
 
+    @cached_property
+    def _factors(self) -> tuple[FloatVector, FloatVector]:
+        """``e^(-tilt x)`` and ``(1 - e^-x) e^(-tilt x)`` at each distance x on the grid."""
+        distances = self.cell * np.arange(self.losses.size)
+        powers = np.exp(-self.tilt * distances)
+        return powers, -np.expm1(-distances) * powers
 
-def _discrete(loss: PrivacyLoss, cell: float, times: int) -> _Discrete:
+    @cached_property
+    def _left_out(self) -> float:
+        """What the weights' errors, and weights outside of the window, may add."""
+        t, largest = self.tilt, math.exp(_hockey(self.tilt))
+        squares = largest**2 + 1.0 / (2.0 * self.cell * t * (1.0 + t) * (1.0 + 2.0 * t))
+        return self.error * math.sqrt(squares) + _OUTSIDE * largest
+
+
+def _discrete(loss: PrivacyLoss, cell: float, times: int, spare: float) -> _Discrete:
     """A loss on the grid with the same profile there, and a larger one between."""
     first = math.floor(loss.low / cell)
     last = math.ceil(loss.high / cell)
     deltas = np.clip(loss.profile(cell * np.arange(first, last + 1, dtype=np.float64)), 0.0, 1.0)
-    drops = -np.diff(np.minimum.accumulate(deltas))
+    deltas = np.minimum.accumulate(deltas)
+    deltas = deltas[: max(2, 1 + int(np.count_nonzero(deltas > spare)))]
+    drops = -np.diff(deltas)
     weights = np.zeros(deltas.size)
     weights[0] = 1.0 - deltas[0]
     weights[1:] = drops / -math.expm1(-cell)
@@ -297,13 +309,9 @@ def _discrete(loss: PrivacyLoss, cell: float, times: int) -> _Discrete:
     return _Discrete(first, logs, float(deltas[-1]), times)
 
 
-def _hockey(tilt: FloatVector | float) -> FloatVector | float:
+def _hockey(tilt: float) -> float:
     """The log of the largest (1 - e^-x) e^(-tilt x)."""
-    return tilt * np.log(tilt) - (1.0 + tilt) * np.log1p(tilt)
-
-
-def _norm(weights: FloatVector) -> float:
-    return float(np.linalg.norm(weights))
+    return tilt * math.log(tilt) - (1.0 + tilt) * math.log1p(tilt)
 
 
 def _without_ends(weights: FloatVector, outside: float) -> tuple[int, FloatVector]:
@@ -317,13 +325,3 @@ def _without_ends(weights: FloatVector, outside: float) -> tuple[int, FloatVecto
 def _transform_error(length: int) -> float:
     """g, for a transform of at most twice this length."""
     return 5.0 * _UNIT * math.log2(2.0 * length)
-
-
-def _power_error(single: FloatVector, sums: FloatVector, times: int) -> float:
-    """A bound on the sum of the errors of ``sums``, of ``times`` terms with the weights ``single``."""
-    from scipy.fft import next_fast_len
-
-    length = next_fast_len(max(single.size, sums.size))
-    g, norm = _transform_error(length), _norm(sums) + _OUTSIDE
-    powers = times * g * length * _norm(single) * norm ** (1.0 - 1.0 / times)
-    return 1.01 * float(powers + (8.0 * times * _UNIT * length + g * math.sqrt(length)) * norm)

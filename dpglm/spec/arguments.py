@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, TypedDict, TypeVar
+from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
 
 Piece = TypeVar("Piece")
+# What a table can do and a mapping of tables cannot.
+FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
 
 
 class Required:
@@ -183,3 +185,21 @@ def rate_of(rate: object) -> float:
     expected = "the expected share of the response's second level, between 0 and 1"
     remedy = "Use rate=0.2, or leave it out."
     return number_of("rate", rate, low=0.0, high=1.0, expected=expected, remedy=remedy)
+
+
+def refuse_beside_plan(schema: object, *options: object) -> None:
+    """A plan says all of these itself."""
+    defaults = (DEFAULT_FAMILY, DEFAULT_PENALTY, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED)
+    given = zip(options, defaults, strict=True)
+    # No other kind equals a default, and an array has no truth value.
+    if schema is not None or any(type(a) is not type(b) or a != b for a, b in given):
+        raise MethodError(
+            "a schema, model or budget beside a plan",
+            expected="a plan alone, which says all of it",
+            remedy="Plan again with these arguments, or leave them out.",
+        )
+
+
+def is_sites(data: object) -> TypeGuard[Mapping[Any, object]]:
+    """Whether data are tables by site: a mapping that is not itself a table."""
+    return isinstance(data, Mapping) and not any(hasattr(data, name) for name in FRAMES)

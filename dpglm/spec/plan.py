@@ -23,9 +23,9 @@ from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import RunOptions, ledger_of, level_of, noise_of, rate_of, row_count_of
+from dpglm.spec.arguments import RunOptions, is_sites, ledger_of, level_of, noise_of, rate_of, row_count_of
 from dpglm.spec.run import Run, steps
-from dpglm.spec.sites import fit_sites, is_sites
+from dpglm.spec.sites import fit_sites
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.privacy.site_composition import disjoint, overlapping
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import noise_of
+from dpglm.spec.arguments import FRAMES, noise_of
 from dpglm.spec.run import Run, ledger_state, steps
 
 if TYPE_CHECKING:
@@ -30,12 +30,6 @@ Result = TypeVar("Result")
 MOST_SITES: Final = 200
 LONGEST_NAME: Final = 100
 _FILES: Final = (".csv", ".csv.gz", ".parquet", ".pq")
-_FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
-
-
-def is_sites(data: object) -> TypeGuard[Mapping[Any, object]]:
-    """Whether data are tables by site: a mapping that is not itself a table."""
-    return isinstance(data, Mapping) and not any(hasattr(data, name) for name in _FRAMES)
 
 
 def fit_sites(
@@ -167,7 +161,7 @@ def _is_table(value: object) -> bool:
         return value.endswith(_FILES)
     if isinstance(value, pd.DataFrame | os.PathLike):
         return True
-    return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in _FRAMES)
+    return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in FRAMES)
 
 
 def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:

@@ -110,7 +110,7 @@ def test_columns_may_be_named_like_functions_and_functions_keep_their_meaning() 
     found = parse(
         "y ~ np + C + C(C) + Q('Q') + log + log(log) + I(os) + Q('x + x') + Q(\"__import__('os')\")", SCHEMA
     )
-    assert {name for factor in found.factors for name in factor.columns} == {
+    assert {name for factor in found.factors for name in factor.expression.columns} == {
         "np",
         "C",
         "Q",
@@ -137,7 +137,7 @@ def test_look_alikes_of_other_scripts_are_other_names_and_quoted_names_mean_them
     with pytest.raises(FormulaError, match="no column"):
         parse("y ~ \u0445", SCHEMA)  # Cyrillic
     (factor,) = parse('y ~ Q("\ufb01")', SCHEMA).factors
-    assert factor.columns == ("\ufb01",)
+    assert factor.expression.columns == ("\ufb01",)
 
 
 def test_the_formula_sees_no_variable_of_its_caller() -> None:

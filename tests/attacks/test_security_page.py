@@ -6,8 +6,11 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+NAMED = re.findall(r"`(tests/[\w/]+\.py::\w+)`", PAGE)
 HEADINGS = (
     "Who is who",
     "What is promised",
@@ -30,12 +33,16 @@ def attacks_in(file: Path) -> set[str]:
     }
 
 
-def test_every_test_of_the_page_exists_and_every_attack_is_on_the_page() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py::\w+)`", PAGE)
-    assert len(named) == len(set(named)), "a test with two rows"
-    there = set().union(*(attacks_in(ROOT / name.partition("::")[0]) for name in named))
-    assert set(named) <= there
+@pytest.mark.parametrize("of_papers", [False, pytest.param(True, marks=pytest.mark.papers)])
+def test_every_test_of_the_page_exists(of_papers: bool) -> None:
+    named = {name for name in NAMED if ("/papers/" in name) is of_papers}
+    assert named
+    assert named <= set().union(*(attacks_in(ROOT / name.partition("::")[0]) for name in named))
+
+
+def test_every_attack_is_on_the_page_once() -> None:
+    assert len(NAMED) == len(set(NAMED)), "a test with two rows"
     attacks = set().union(*map(attacks_in, (ROOT / "tests" / "attacks").glob("test_*.py")))
-    assert attacks <= set(named)
-    assert attacks_in(ROOT / "tests" / "browser" / "test_injection.py") <= set(named)
+    assert attacks <= set(NAMED)
+    assert attacks_in(ROOT / "tests" / "browser" / "test_injection.py") <= set(NAMED)
     assert {f"## {heading}" for heading in HEADINGS} <= set(PAGE.splitlines())

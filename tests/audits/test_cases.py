@@ -39,7 +39,6 @@ BY_PLACE = {"DPADMM", "OnPart", "PPHTL", "PSTF", "PSTH", "PSTS"}
 AUDITED = [kind for kind in (*RELEASES, *METHODS) if kind.__name__ not in UNCLAIMED]
 
 
-@pytest.mark.papers
 @pytest.mark.parametrize("kind", AUDITED, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_everything_that_claims_has_an_audit_and_a_twin_with_a_fifth_less_noise(

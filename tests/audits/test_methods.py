@@ -12,8 +12,9 @@ from collections.abc import Callable
 import pytest
 
 import dpglm
+from dpglm.methods.output import Output
 from dpglm.spec.plan import Plan
-from tests.audits.harness import Case, check, of_plan
+from tests.audits.harness import Case, check, of_method, of_plan
 
 BINARY = {"y": ["no", "yes"], "x": (0, 1)}
 NUMBER = {"y": (0, 1), "x": (0, 1)}
@@ -35,6 +36,7 @@ def cases() -> list[Case]:
             of_plan("approximate", study(BINARY, large, "binomial", "predict"), trials=8000),
             of_plan("with a curvature", study(BINARY, large, "binomial", "explain"), trials=6000),
             of_plan("approximate", study(NUMBER, large, "gaussian", "explain"), trials=12_000),
+            of_method("Gaussian", Output(), mu, trials=8000),
         ]
         if relation == "add-remove":
             found.append(of_plan("Gaussian", study(BINARY, mu, "binomial", "predict"), trials=8000))

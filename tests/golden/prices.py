@@ -1,7 +1,7 @@
 """The table of prices: what fits cost, the noise they draw, and what a seed gives; one case per line.
 
 A privacy parameter or a noise scale does not change silently between versions, nor does what a seed gives.
-``make golden`` writes ``prices.txt`` anew; the difference is then read, and explained, before it is kept.
+``make golden`` writes the files anew; the difference is then read, and explained, before it is kept.
 These are no oracles: a number here is right because other tests say so.
 """
 
@@ -14,13 +14,17 @@ from pathlib import Path
 
 from tests.golden import accounting, seeded_fits
 
-KEPT = Path(__file__).with_name("prices.txt")
+FOLDER = Path(__file__).parent
+FILES = ("prices.txt", "prices_of_papers.txt")
 NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 
 
-def written() -> str:
-    """What ``prices.txt`` must hold."""
-    return "\n".join([*seeded_fits.lines(), *accounting.lines(), ""])
+def written(name: str) -> str:
+    """What a file of `FILES` must hold."""
+    if name == "prices_of_papers.txt":
+        return "\n".join([*seeded_fits.lines(seeded_fits.of_papers()), ""])
+    lines = seeded_fits.lines(seeded_fits.choices())
+    return "\n".join([*lines, *seeded_fits.streams(), *accounting.lines(), ""])
 
 
 def differences(found: str, wanted: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from tests.golden import prices
 from tests.golden.examples import outputs
 
 if __name__ == "__main__":
-    for name, text in {**outputs(), prices.KEPT.name: prices.written()}.items():
+    for name, text in {**outputs(), **{name: prices.written(name) for name in prices.FILES}}.items():
         path = Path(__file__).with_name(name)
         path.write_text(text, encoding="utf-8", newline="\n")
         print(path.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
@@ -57,25 +57,19 @@ def choices() -> Iterator[tuple[str, dict[str, Any]]]:
     for family, name, relation in product(("gaussian", "poisson", "huber_svm"), BUDGETS, BOTH):
         if family == "gaussian" or name in ("pure", "approximate"):
             yield _choice(family, "explain", "l2", name, relation)
-    for method, name in product(_methods(), ("pure", "approximate", "gdp")):
-        if name == "approximate" or method.name in ("output", "moments", "pst-f", "pst-s"):
-            family = "gaussian" if method.name == "moments" else "binomial"
+    m = dpglm.methods
+    for family, method in (("binomial", m.Output()), ("gaussian", m.Moments())):
+        for name in ("pure", "approximate", "gdp"):
             yield _choice(family, "select", "l1", name, "replace-one", method)
 
 
-def _methods() -> list[Any]:
+def of_papers() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The same for the methods of the papers."""
     m = dpglm.methods
-    return [
-        m.DPSC(),
-        m.DPSGD(steps=5),
-        m.SSADMM(steps=5),
-        m.MPADMM(steps=5),
-        m.DPADMM(steps=5),
-        m.Output(),
-        m.Moments(),
-        m.PSTF(**GROUPS),
-        m.PSTS(parts=2),
-    ]
+    for method in (m.DPSC(), m.DPSGD(steps=5), m.SSADMM(steps=5), m.MPADMM(steps=5), m.DPADMM(steps=5)):
+        yield _choice("binomial", "select", "l1", "approximate", "replace-one", method)
+    for method, name in product((m.PSTF(**GROUPS), m.PSTS(parts=2)), ("pure", "approximate", "gdp")):
+        yield _choice("binomial", "select", "l1", name, "replace-one", method)
 
 
 def _choice(
@@ -92,10 +86,10 @@ def _choice(
     }
 
 
-def lines() -> Iterator[str]:
-    """A line per fit, then a line per stream of noise."""
+def lines(fits: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+    """A line per fit."""
     rows = table()
-    for name, chosen in choices():
+    for name, chosen in fits:
         fit = dpglm.fit(chosen.pop("formula"), rows, schema=SCHEMA, seed=7, progress=False, **chosen)
         promise = fit.privacy
         noise = "; ".join(
@@ -105,6 +99,10 @@ def lines() -> Iterator[str]:
         mu = "" if promise.mu is None else f", mu {promise.mu:.9g}"
         price = f"epsilon {promise.epsilon:.9g}, delta {promise.delta:.9g}{mu}"
         yield f"{name}: {price}; {noise}; gives " + " ".join(f"{value:.6g}" for value in fit.params[:3])
+
+
+def streams() -> Iterator[str]:
+    """A line per stream of noise."""
     for seed in (0, 12345):
         source = SeededNoise(seed)
         streams = {

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.golden.examples import RESULTS, outputs
+from tests.golden.prices import FILES
 
 HERE = Path(__file__).parent
 EXPECTED = outputs()
@@ -19,7 +20,7 @@ def test_a_table_is_what_it_was(name: str) -> None:
 
 def test_no_golden_file_is_left_over() -> None:
     kept = {path.name for path in HERE.iterdir() if path.suffix in {".txt", ".html", ".tex", ".md"}}
-    assert kept == {*EXPECTED, "prices.txt"}
+    assert kept == {*EXPECTED, *FILES}
 
 
 def test_a_table_is_the_same_when_drawn_again() -> None:

@@ -30,7 +30,7 @@ AUDITS = {
     "dpglm/mechanisms/span.py": ("tests/audits/test_curvature.py",),
     "dpglm/privacy/calibration.py": ("tests/audits/test_pair.py", "tests/audits/test_minimiser.py"),
     "dpglm/privacy/joint_profile.py": ("tests/audits/test_pair.py", "tests/audits/test_minimiser.py"),
-    "dpglm/privacy/theorems.py": ("tests/audits/test_counts.py", "tests/audits/test_minimiser.py"),
+    "dpglm/privacy/events.py": ("tests/audits/test_counts.py", "tests/audits/test_minimiser.py"),
     "dpglm/mechanisms/noise/source.py": (
         "tests/audits/test_minimiser.py",
         "tests/audits/test_moments.py",

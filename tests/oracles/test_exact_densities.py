@@ -21,8 +21,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from dpglm.privacy.events import PerturbedEvent, free_ridge, gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.privacy.gdp import gdp_mu, gdp_profile
-from dpglm.privacy.theorems import free_ridge, gamma_epsilon, mu_perturbed, perturbed_profile
 from tests.calibrated import gamma_rate, gaussian_scale, theorem
 from tests.effort import quick
 
@@ -322,9 +322,7 @@ def test_claims_with_a_ridge_matrix_are_never_exceeded(relation: Relation, sprea
         max_leverage = fraction * epsilon / steps
         ridge = (0.2 + 0.8 / spread) / max_leverage * np.array([1.0, spread])
         scale = steps / gdp_mu(epsilon, delta)
-        claim = perturbed_profile(
-            [epsilon], scale, float(ridge.min()), relation=relation, max_leverage=max_leverage
-        )[0]
+        claim = PerturbedEvent(1.0 / scale, max_leverage, relation).delta(epsilon, 0.0)
         if fraction == 1.0:
             assert claim == pytest.approx(delta, rel=1e-6)
         worst = 0.0

@@ -16,7 +16,7 @@ from dpglm.data.coding.design import Design
 from dpglm.data.schema.variables import Numeric
 from dpglm.errors import StoreError
 from dpglm.methods.objective import Objective
-from dpglm.spec.sites import is_sites
+from dpglm.spec.arguments import is_sites
 from tests.replay.recorder import Seen, differences, watched
 from tests.replay.studies import Study, everything
 from tests.replay.test_frames import ODD_ROW, SOUND_ROW, dressed

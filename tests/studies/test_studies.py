@@ -23,6 +23,7 @@ from studies.page import Section, Table
 from studies.paired import auc
 from studies.study import PAGES, Findings, Study
 
+OF_PAPERS = ("dpsc", "radmm", "stacking", "hospitals")
 JOBS: list[Job] = [{"number": number} for number in range(5)]
 
 
@@ -114,23 +115,26 @@ def test_a_study_runs_its_stages_and_its_page_says_what_is_missing(
 
 
 @pytest.mark.papers
-def test_the_command_lists_runs_and_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_lists_the_studies(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([]) == 0
     listed = capsys.readouterr().out
     assert [line.split()[0] for line in listed.splitlines()] == list(index.STUDIES)
-    toy = replace(TOY, name="dpsc")
+
+
+def test_the_command_runs_and_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy = replace(TOY, name="coverage")
     monkeypatch.setattr(index, "study", lambda name: toy)
     out = ["--quick", "--out", str(tmp_path)]
-    assert command.main(["page", "dpsc", *out]) == 0
-    assert "INCOMPLETE: 2 jobs" in (tmp_path / "dpsc.html").read_text("utf-8")
-    assert command.main(["run", "dpsc", *out]) == 0
-    assert "INCOMPLETE" not in (tmp_path / "dpsc.html").read_text("utf-8")
-    assert f"wrote {tmp_path / 'dpsc.html'}" in capsys.readouterr().out
+    assert command.main(["page", "coverage", *out]) == 0
+    assert "INCOMPLETE: 2 jobs" in (tmp_path / "coverage.html").read_text("utf-8")
+    assert command.main(["run", "coverage", *out]) == 0
+    assert "INCOMPLETE" not in (tmp_path / "coverage.html").read_text("utf-8")
+    assert f"wrote {tmp_path / 'coverage.html'}" in capsys.readouterr().out
     monkeypatch.setattr(index, "study", lambda name: replace(toy, work=lambda job: square({"number": -1})))
-    (tmp_path / "dpsc.jsonl").unlink()
-    assert command.main(["run", "dpsc", *out]) == 1
+    (tmp_path / "coverage.jsonl").unlink()
+    assert command.main(["run", "coverage", *out]) == 1
     assert "no root" in capsys.readouterr().err
 
 
@@ -145,8 +149,10 @@ def test_the_index_lists_every_page_of_the_folder(tmp_path: Path) -> None:
     assert index.write(tmp_path).read_text(encoding="utf-8") == text, "run make reports"
 
 
-@pytest.mark.papers
-@pytest.mark.parametrize("name", index.STUDIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.papers) if name in OF_PAPERS else name for name in index.STUDIES],
+)
 def test_pages_have_the_title_of_their_study_and_need_no_network(name: str) -> None:
     text = (PAGES / f"{name}.html").read_text(encoding="utf-8")
     assert f"<h1>{index.study(name).title}</h1>" in text
@@ -164,9 +170,15 @@ def test_the_area_is_the_share_of_pairs_in_order() -> None:
     assert np.isnan(auc(np.ones(3, dtype=bool), np.arange(3.0)))
 
 
-@pytest.mark.papers
-def test_examples_run() -> None:
-    names = [module.name for module in pkgutil.walk_packages(studies.__path__, "studies.")]
+@pytest.mark.parametrize("of_papers", [False, pytest.param(True, marks=pytest.mark.papers)])
+def test_examples_run(of_papers: bool) -> None:
+    rooms = [room for room in pkgutil.iter_modules(studies.__path__) if (room.name in OF_PAPERS) is of_papers]
+    names = [f"studies.{room.name}" for room in rooms]
+    for room in rooms:
+        if room.ispkg:
+            folder = str(Path(studies.__path__[0]) / room.name)
+            names += [module.name for module in pkgutil.walk_packages([folder], f"studies.{room.name}.")]
+    assert names
     skipped = ("__main__", ".speed.peer", "real_tables")
     for name in names:
         if not name.endswith(skipped):
@@ -174,7 +186,7 @@ def test_examples_run() -> None:
 
 
 @pytest.mark.papers
-@pytest.mark.parametrize("name", ["dpsc", "radmm", "stacking", "hospitals"])
+@pytest.mark.parametrize("name", OF_PAPERS)
 def test_jobs_of_a_study_are_distinct_json(name: str) -> None:
     study = index.study(name)
     jobs = study.stages[0](study.full, study.tables(study.full), [])

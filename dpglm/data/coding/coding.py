@@ -19,14 +19,13 @@ from dpglm.data.coding.geometry import (
     Part,
     Product,
     Space,
-    Subset,
     kind_of,
     prior_of,
     require_lengths,
     span,
 )
 from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term
-from dpglm.data.formula.syntax import formula_error
+from dpglm.data.formula.syntax import FormulaText
 from dpglm.errors import FormulaError, MethodError
 from dpglm.glm.term_columns import TermColumns
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -167,7 +166,7 @@ def centred(model: Model) -> Layout:
     scaled = space.columns / lengths
     if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / _DEPENDENT:
         return _whole(model, space)
-    return _partial(model, space, *_orthonormal(model, space, scaled))
+    return _partial(model, space, scaled)
 
 
 def inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
@@ -182,43 +181,40 @@ def inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
 
 def _whole(model: Model, space: Space) -> Layout:
     """The formula spans all products: the coded row is the products themselves."""
-    bound = math.fsum(space.bound(subset) for subset in space.subsets)
-    groups = tuple(
-        Group(
-            label=":".join(model.factors[index].name for index in subset) or "Intercept",
-            kind=kind_of(model, subset),
-            start=space.starts[position],
-            stop=space.starts[position + 1],
-            bound=space.bound(subset),
-            products=(_centred_product(model, space, subset, bound),),
-        )
-        for position, subset in enumerate(space.subsets)
-    )
-    return space.columns, math.sqrt(bound), groups
+    norm = math.sqrt(space.bound(range(len(space.subsets))))
+    groups = []
+    for position, subset in enumerate(space.subsets):
+        factors = [model.factors[index] for index in subset]
+        label = ":".join(factor.name for factor in factors) or "Intercept"
+        rows, bound = space.rows[position], space.bound([position])
+        product = space.product(position, norm)
+        groups.append(Group(label, kind_of(factors), rows.start, rows.stop, bound, (product,)))
+    return space.columns, norm, tuple(groups)
 
 
-def _partial(model: Model, space: Space, basis: FloatMatrix, blocks: list[tuple[Term, int, int]]) -> Layout:
+def _partial(model: Model, space: Space, scaled: FloatMatrix) -> Layout:
     """The formula spans part of the products: an orthonormal basis of its columns, block by block."""
-    supports, bounds = [], []
-    for _, start, stop in blocks:
-        support = [
+    basis, blocks = _orthonormal(model, space, scaled)
+    supports = [
+        [
             position
             for position in range(len(space.subsets))
-            if np.abs(basis[space.rows(position), start:stop]).max() > 0
+            if np.abs(basis[space.rows[position], start:stop]).max() > 0
         ]
-        supports.append(support)
-        bounds.append(_block_bound(space, basis[:, start:stop], support))
-    bound = _joint_bound(space, supports, bounds)
+        for _, start, stop in blocks
+    ]
+    bounds = [
+        _block_bound(space, basis[:, start:stop], support)
+        for (_, start, stop), support in zip(blocks, supports, strict=True)
+    ]
+    norm = math.sqrt(_joint_bound(space, supports, bounds))
     groups = []
-    for (term, start, stop), support, own_bound in zip(blocks, supports, bounds, strict=True):
-        products = tuple(
-            _centred_product(
-                model, space, space.subsets[position], bound, basis[space.rows(position), start:stop]
-            )
-            for position in support
+    for (term, start, stop), support, bound in zip(blocks, supports, bounds, strict=True):
+        products = (
+            space.product(position, norm, basis[space.rows[position], start:stop]) for position in support
         )
-        groups.append(Group(term.name, "other", start, stop, own_bound, products))
-    return basis.T @ space.columns, math.sqrt(bound), tuple(groups)
+        groups.append(Group(term.name, "other", start, stop, bound, tuple(products)))
+    return basis.T @ space.columns, norm, tuple(groups)
 
 
 def _orthonormal(
@@ -235,10 +231,9 @@ def _orthonormal(
         left, values, _ = scipy.linalg.svd(rest, full_matrices=False)
         if len(values) < block.shape[1] or values[-1] < _DEPENDENT:
             at = max(model.formula.find(term.name), 0)
-            raise formula_error(
-                f"The columns of {term.name} are combinations of the columns of other terms.",
-                model.formula,
+            raise FormulaText(model.formula).error(
                 (at, at + len(term.name)),
+                f"The columns of {term.name} are combinations of the columns of other terms.",
                 expected="columns that can be told apart",
                 remedy="Leave the term out; for numbers far from 0 write center(x, at=...) instead of x.",
             )
@@ -253,7 +248,7 @@ def _aligned(space: Space, block: FloatMatrix) -> FloatMatrix:
     """The block turned so that its highest products come one to a column: then few numbers mix the others."""
     chosen: list[int] = []
     for position in sorted(range(len(space.subsets)), key=lambda position: -len(space.subsets[position])):
-        rows = range(*space.rows(position).indices(len(block)))
+        rows = range(*space.rows[position].indices(len(block)))
         if len(chosen) + len(rows) <= block.shape[1] and np.abs(block[rows]).max() > 1e-14:
             chosen += rows
     if len(chosen) < block.shape[1]:
@@ -265,11 +260,11 @@ def _aligned(space: Space, block: FloatMatrix) -> FloatMatrix:
 
 def _block_bound(space: Space, block: FloatMatrix, support: list[int]) -> float:
     """The largest squared norm of one block: by corners where they are few, else by Bessel's inequality."""
-    bessel = math.fsum(space.bound(space.subsets[position]) for position in support)
+    bessel = space.bound(support)
     corners = space.at_corners(support)
     if corners is None:
         return bessel
-    inside = np.vstack([block[space.rows(position)] for position in support])
+    inside = np.vstack([block[space.rows[position]] for position in support])
     return min(bessel, float(((inside.T @ corners) ** 2).sum(axis=0).max()) * (1 + 1e-12))
 
 
@@ -286,22 +281,8 @@ def _joint_bound(space: Space, supports: list[list[int]], bounds: list[float]) -
             grown = bool(near)
             for support, bound in near:
                 together, sum_of_bounds = together | support, sum_of_bounds + bound
-        total += min(sum_of_bounds, math.fsum(space.bound(space.subsets[position]) for position in together))
+        total += min(sum_of_bounds, space.bound(together))
     return total
-
-
-def _centred_product(
-    model: Model, space: Space, subset: Subset, bound: float, mixing: FloatMatrix | None = None
-) -> Product:
-    parts = []
-    for index in subset:
-        factor = model.factors[index]
-        if isinstance(factor, NumericFactor):
-            parts.append(Part(index, factor.middle, 1.0 / (factor.high - factor.low)))
-        else:
-            parts.append(Part(index, table=factor.corners))
-    scale = math.sqrt(space.share(subset)) / (math.sqrt(bound) * SLACK)
-    return Product(tuple(parts), scale, mixing, prior_of(model, subset))
 
 
 def reference(model: Model) -> Layout:
@@ -309,31 +290,17 @@ def reference(model: Model) -> Layout:
 
     That is one whose numbers sit at the root mean square of their declared ranges.
     """
-    lengths = np.empty(model.size)
-    pieces = []
-    for term in model.terms:
-        start = term.start
-        for subterm in term.subterms:
-            parts, largest, typical = _scaled_parts(model, subterm)
-            stop = start + subterm.size
-            lengths[start:stop] = largest
-            subset = tuple(usage.factor for usage in subterm.usages)
-            pieces.append((term.name, subset, start, stop, parts, typical))
-            start = stop
-    bound = math.fsum(typical for *_, typical in pieces)
-    scale = 1.0 / (math.sqrt(bound) * SLACK)
-    groups = tuple(
-        Group(
-            label=name,
-            kind=kind_of(model, subset),
-            start=start,
-            stop=stop,
-            bound=typical,
-            products=(Product(parts, scale, prior=prior_of(model, subset)),),
-        )
-        for name, subset, start, stop, parts, typical in pieces
-    )
-    return np.diag(lengths), math.sqrt(bound), groups
+    subterms = [(term.name, subterm) for term in model.terms for subterm in term.subterms]
+    scaled = [_scaled_parts(model, subterm) for _, subterm in subterms]
+    norm = math.sqrt(math.fsum(typical for *_, typical in scaled))
+    groups, start = [], 0
+    for (name, subterm), (parts, _, typical) in zip(subterms, scaled, strict=True):
+        factors = [model.factors[usage.factor] for usage in subterm.usages]
+        product = Product(parts, 1.0 / (norm * SLACK), prior=prior_of(factors))
+        stop = start + subterm.size
+        groups.append(Group(name, kind_of(factors), start, stop, typical, (product,)))
+        start = stop
+    return np.diag(np.concatenate([largest for _, largest, _ in scaled])), norm, tuple(groups)
 
 
 def _scaled_parts(model: Model, subterm: Subterm) -> tuple[tuple[Part, ...], FloatVector, float]:

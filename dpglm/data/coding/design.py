@@ -236,8 +236,9 @@ class Design:
             return
         held: list[RowChunk] | None = []
         room, rows = self._memory_limit, 0
-        for columns in self._cleaned():
-            for chunk in self._encoded(columns):
+        numeric = {name for name in self._columns if isinstance(self._schema.variables[name], Numeric)}
+        for frame in self._source.chunks(self._columns, numeric=numeric):
+            for chunk in self._encoded(self._schema.clean(frame, self._columns)):
                 rows += len(chunk.y)
                 room -= chunk.nbytes
                 if room < 0:
@@ -247,11 +248,6 @@ class Design:
                 yield chunk
         # Only a pass that ran to its end says how many rows there are.
         self._rows, self._in_memory = rows, held
-
-    def _cleaned(self) -> Iterator[dict[str, NDArray[Any]]]:
-        numeric = {name for name in self._columns if isinstance(self._schema.variables[name], Numeric)}
-        for frame in self._source.chunks(self._columns, numeric=numeric):
-            yield self._schema.clean(frame, self._columns)
 
     def _encoded(self, columns: Mapping[str, NDArray[Any]]) -> Iterator[RowChunk]:
         rows = len(columns[self._response.name])

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.model import Factor, Model, Subterm
+from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm
 from dpglm.errors import FormulaError
 from dpglm.glm.term_columns import Kind, TermColumns
 from dpglm.typing import FloatMatrix, FloatVector
@@ -105,16 +105,16 @@ def require_lengths(lengths: FloatVector, formula: str) -> None:
         )
 
 
-def prior_of(model: Model, subset: Subset) -> float:
+def prior_of(factors: Sequence[Factor]) -> float:
     """Declared prior scale of the product of these factors: the largest of theirs."""
-    return max((model.factors[index].prior for index in subset), default=_INTERCEPT_PRIOR)
+    return max((factor.prior for factor in factors), default=_INTERCEPT_PRIOR)
 
 
-def kind_of(model: Model, subset: Subset) -> Kind:
+def kind_of(factors: Sequence[Factor]) -> Kind:
     """What the product of these factors is to inference."""
-    if len(subset) > 1:
+    if len(factors) > 1:
         return "other"
-    return model.factors[subset[0]].kind if subset else "intercept"
+    return factors[0].kind if factors else "intercept"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,14 +122,13 @@ class Space:
     """All products that a model uses, one after the other, and its columns as their combinations.
 
     ``subsets`` holds the positions of each product's factors, of which the first varies fastest.
-    ``starts`` holds its first row in ``columns``, and at the end one past the last row. ``columns``, shape
-    (dimension, p), are the user's columns in the weighed products: a row of the design is ``columns.T @ z``
-    with z the products c_S times sqrt(share of S).
+    ``rows`` holds its rows in ``columns``, shape (dimension, p), which are the user's columns in the weighed
+    products: a row of the design is ``columns.T @ z`` with z the products c_S times sqrt(share of S).
     """
 
     factors: tuple[Factor, ...]
     subsets: tuple[Subset, ...]
-    starts: tuple[int, ...]
+    rows: tuple[slice, ...]
     columns: FloatMatrix
 
     def share(self, subset: Subset) -> float:
@@ -138,13 +137,25 @@ class Space:
             return _INTERCEPT_SHARE
         return math.prod(self.factors[index].share for index in subset)
 
-    def bound(self, subset: Subset) -> float:
-        """The largest a_S * |c_S|^2 of any row; attained where every factor is at its farthest corner."""
-        return self.share(subset) * math.prod(self.factors[index].bound for index in subset)
+    def bound(self, positions: Iterable[int]) -> float:
+        """The largest a_S * |c_S|^2 of any row, summed; attained with every factor at its farthest corner."""
+        return math.fsum(
+            self.share(subset) * math.prod(self.factors[index].bound for index in subset)
+            for subset in map(self.subsets.__getitem__, positions)
+        )
 
-    def rows(self, position: int) -> slice:
-        """Rows of the product at ``position``."""
-        return slice(self.starts[position], self.starts[position + 1])
+    def product(self, position: int, norm: float, mixing: FloatMatrix | None = None) -> Product:
+        """The product at ``position`` in rows that are divided by ``norm`` (and the slack)."""
+        subset = self.subsets[position]
+        parts = []
+        for index in subset:
+            factor = self.factors[index]
+            if isinstance(factor, NumericFactor):
+                parts.append(Part(index, factor.middle, 1.0 / (factor.high - factor.low)))
+            else:
+                parts.append(Part(index, table=factor.corners))
+        prior = prior_of([self.factors[index] for index in subset])
+        return Product(tuple(parts), math.sqrt(self.share(subset)) / (norm * SLACK), mixing, prior)
 
     def at_corners(self, positions: Sequence[int], *, most: int = 20_000) -> FloatMatrix | None:
         """z of some products at all combinations of corners, shape (rows, combinations).
@@ -194,10 +205,11 @@ def span(model: Model) -> Space:
     subsets = tuple(position_of)
     sizes = [math.prod(model.factors[index].size for index in subset) for subset in subsets]
     starts = (0, *itertools.accumulate(sizes))
-    space = Space(model.factors, subsets, starts, np.zeros((starts[-1], model.size)))
+    rows = tuple(itertools.starmap(slice, itertools.pairwise(starts)))
+    space = Space(model.factors, subsets, rows, np.zeros((starts[-1], model.size)))
     for position, start, block in pieces:
         weighed = block / math.sqrt(space.share(subsets[position]))
-        space.columns[space.rows(position), start : start + block.shape[1]] += weighed
+        space.columns[space.rows[position], start : start + block.shape[1]] += weighed
     return space
 
 

@@ -16,14 +16,12 @@ from dpglm.data.formula.syntax import ALLOWED, FormulaText
 from dpglm.data.schema.variables import Categorical, Variable
 from dpglm.errors import FormulaError
 
-_OPERATORS: dict[type[ast.operator], str] = {
+_OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add",
     ast.Sub: "subtract",
     ast.Mult: "multiply",
     ast.Div: "divide",
     ast.Pow: "power",
-}
-_COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "less",
     ast.LtE: "less_equal",
     ast.Gt: "greater",
@@ -48,22 +46,7 @@ _DEEPEST = 120  # nested operations in one factor
 
 @dataclass(frozen=True)
 class ExpressionReader(FormulaText):
-    """Reads columns and numbers in one formula against the declared variables.
-
-    Parameters
-    ----------
-    formula : str
-        The whole formula, on one line.
-    variables : mapping of str to Numeric or Categorical
-        The declarations of the schema.
-
-    Examples
-    --------
-    >>> from dpglm.data.schema.variables import Numeric
-    >>> reader = ExpressionReader("y ~ I(age - 50)", {"age": Numeric(18, 95)})
-    >>> reader.number(reader.tree((4, 15))).op
-    'subtract'
-    """
+    """Reads columns and numbers in one formula against the declared variables, numeric and categorical."""
 
     variables: Mapping[str, Variable]
 
@@ -119,16 +102,15 @@ class ExpressionReader(FormulaText):
             if operand.op == "constant":
                 return Expression("constant", value=-operand.value, span=span)
             return Expression("negative", (operand,), span=span)
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            pair = self.arithmetic(node.left, depth), self.arithmetic(node.right, depth)
-            return Expression(_OPERATORS[type(node.op)], pair, span=span)
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:
-            pair = self.arithmetic(node.left, depth), self.arithmetic(node.comparators[0], depth)
-            return Expression(_COMPARISONS[type(node.ops[0])], pair, span=span)
-        if isinstance(node, ast.Call):
-            result = self._call(node, depth)
-            # I() keeps the place of what is inside.
-            return result if result.span != (0, 0) else replace(result, span=span)
+        match node:
+            case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
+                if type(operator) in _OPERATORS:
+                    pair = self.arithmetic(left, depth), self.arithmetic(right, depth)
+                    return Expression(_OPERATORS[type(operator)], pair, span=span)
+            case ast.Call():
+                result = self._call(node, depth)
+                # I() keeps the place of what is inside.
+                return result if result.span != (0, 0) else replace(result, span=span)
         raise self._forbidden_error(node)
 
     def arithmetic(self, node: ast.expr, depth: int = 0) -> Expression:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.syntax import Span, formula_error
+from dpglm.data.formula.syntax import FormulaText, Span
 
 Values = NDArray[np.float64]
 
@@ -114,13 +114,13 @@ def interval(expression: Expression, bounds: Mapping[str, Interval], *, formula:
         except _Undefined as error:
             problem, expected, remedy, argument = error.args
             culprit = expression if argument is None else expression.args[argument]
-            raise formula_error(problem, formula, culprit.span, expected=expected, remedy=remedy) from None
+            text = FormulaText(formula)
+            raise text.error(culprit.span, problem, expected=expected, remedy=remedy) from None
     if math.isfinite(result.low) and math.isfinite(result.high):
         return result
-    raise formula_error(
-        "This is too large for a number within the declared bounds.",
-        formula,
+    raise FormulaText(formula).error(
         expression.span,
+        "This is too large for a number within the declared bounds.",
         expected="finite values for every row that the schema allows",
         remedy="Declare tighter bounds, or use a function that grows slower, such as log1p() or tanh().",
     )

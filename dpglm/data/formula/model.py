@@ -76,8 +76,8 @@ class Factor(ABC):
     expression: Expression
     prior: float
 
-    share: ClassVar[float]
-    usual_prior: ClassVar[float]
+    share: ClassVar[float] = 1.0
+    usual_prior: ClassVar[float] = 1.0
     kind: ClassVar[Kind]
 
     @property
@@ -86,21 +86,24 @@ class Factor(ABC):
         return self.expression
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The declared columns it reads."""
-        return self.expression.columns
+    @abstractmethod
+    def level_count(self) -> int:
+        """Number of levels that a row has weights on; the two bounds of a number."""
 
     @property
-    @abstractmethod
     def corners(self) -> FloatMatrix:
-        """Points whose convex hull holds the coordinates of every row, shape (m, size)."""
+        """Points whose convex hull holds the coordinates of every row, shape (level_count, size)."""
+        return simplex_corners(self.level_count)
 
-    @abstractmethod
     def affine(self, table: FloatMatrix | None) -> FloatMatrix:
         """User columns as affine functions of the coordinates, shape (1 + size, columns).
 
         ``table`` holds the value of each user column at each level; None for numeric factors.
         """
+        assert table is not None
+        # Weights e on the levels are 1/L + P c with P = corners, except that two levels have +-1/2.
+        spread = self.corners * (2.0 if self.level_count == 2 else 1.0)
+        return np.vstack([table.mean(axis=0), spread.T @ table])
 
     @abstractmethod
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -127,15 +130,12 @@ class NumericFactor(Factor):
     share = 2.0
     usual_prior = 3.0
     kind = "slope"
+    level_count = 2
 
     @property
     def middle(self) -> float:
         """Where the coordinate is 0."""
         return self.low + (self.high - self.low) / 2
-
-    @property
-    def corners(self) -> FloatMatrix:
-        return simplex_corners(2)
 
     def affine(self, table: FloatMatrix | None) -> FloatMatrix:
         return np.array([[self.middle], [self.high - self.low]])
@@ -147,30 +147,7 @@ class NumericFactor(Factor):
 
 
 @dataclass(frozen=True)
-class SimplexFactor(Factor):
-    """A factor whose rows are weights on levels."""
-
-    share = 1.0
-    usual_prior = 1.0
-
-    @property
-    @abstractmethod
-    def level_count(self) -> int:
-        """Number of levels."""
-
-    @property
-    def corners(self) -> FloatMatrix:
-        return simplex_corners(self.level_count)
-
-    def affine(self, table: FloatMatrix | None) -> FloatMatrix:
-        assert table is not None
-        # Weights e on the levels are 1/L + P c with P = corners, except that two levels have +-1/2.
-        spread = self.corners * (2.0 if self.level_count == 2 else 1.0)
-        return np.vstack([table.mean(axis=0), spread.T @ table])
-
-
-@dataclass(frozen=True)
-class LevelFactor(SimplexFactor):
+class LevelFactor(Factor):
     """A categorical column with declared levels, or a comparison with the levels False and True."""
 
     levels: tuple[Any, ...]
@@ -242,7 +219,7 @@ class Spline:
 
 
 @dataclass(frozen=True)
-class SplineFactor(SimplexFactor):
+class SplineFactor(Factor):
     """A B-spline of an expression; the columns of its basis are weights that add up to 1."""
 
     spline: Spline
@@ -352,6 +329,5 @@ class Model:
     @property
     def columns(self) -> tuple[str, ...]:
         """The data columns needed besides the response, in order of first mention."""
-        needed = [name for factor in self.factors for name in factor.columns]
-        needed += [name for offset in self.offsets for name in offset.columns]
-        return tuple(dict.fromkeys(needed))
+        needed = [*(factor.expression for factor in self.factors), *self.offsets]
+        return tuple(dict.fromkeys(name for expression in needed for name in expression.columns))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpglm.data.formula.expressions import Expression
-from dpglm.data.formula.model import Factor, LevelFactor, Model, SimplexFactor, Subterm, Term, Usage
+from dpglm.data.formula.model import Factor, LevelFactor, Model, NumericFactor, Subterm, Term, Usage
 from dpglm.data.formula.reader import Reader, Reading
 from dpglm.data.formula.syntax import (
     MOST_COLUMNS,
@@ -241,7 +241,8 @@ def _check_terms(reader: Reader, terms: list[Any], readings: Mapping[str, Readin
                 expected=f"at most {_MOST_FACTORS}",
                 remedy="Name the interactions wanted.",
             )
-        columns += math.prod(factor.level_count for factor in factors if isinstance(factor, SimplexFactor))
+        weighted = (factor for factor in factors if not isinstance(factor, NumericFactor))
+        columns += math.prod(factor.level_count for factor in weighted)
         if columns > 2 * MOST_COLUMNS:
             raise _size_error(reader, columns)
 
@@ -297,7 +298,8 @@ def _template(reading: Reading) -> Any:
             return C(levels, levels=levels)
         name, *option = reading.contrast
         return C(levels, getattr(patsy, name)(*option), levels=levels)
-    return np.zeros((1, factor.level_count - 1 if isinstance(factor, SimplexFactor) else 1))
+    assert factor is not None
+    return np.zeros((1, factor.level_count - 1))
 
 
 def _subterm(subterm: Any, readings: Mapping[str, Reading], position: Mapping[Any, int]) -> Subterm:
@@ -308,7 +310,7 @@ def _subterm(subterm: Any, readings: Mapping[str, Reading], position: Mapping[An
         table = None
         if stand_in in subterm.contrast_matrices:
             table = np.asarray(subterm.contrast_matrices[stand_in].matrix, dtype=np.float64)
-        elif isinstance(factor, SimplexFactor):
+        elif not isinstance(factor, NumericFactor):
             # A spline's first column is left out, as patsy and R do: the basis adds up to 1.
             table = np.eye(factor.level_count)[:, 1:]
         usages.append(Usage(position[factor.key], table))

@@ -37,8 +37,8 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """The data columns it reads."""
-        source = self.factor or self.offset
-        return source.columns if source else ()
+        expression = self.factor.expression if self.factor else self.offset
+        return expression.columns if expression else ()
 
 
 @dataclass(frozen=True)

@@ -20,32 +20,6 @@ _MARGIN = 44  # characters shown on either side of the culprit in a long formula
 Span = tuple[int, int]
 
 
-def formula_error(problem: str, formula: str, span: Span, *, expected: str, remedy: str) -> FormulaError:
-    """The error for ``formula[span]``: ``found`` is the problem, the formula, and a line of carets.
-
-    Examples
-    --------
-    >>> error = formula_error("There is no column 'z'.", "y ~ x + z", (8, 9), expected="x", remedy="Use x.")
-    >>> print(error.found)
-    There is no column 'z'.
-        y ~ x + z
-                ^
-    """
-    start = min(max(span[0], 0), len(formula))
-    end = min(max(span[1], start + 1), len(formula) + 1)
-    left, right = 0, len(formula)
-    if len(formula) > 2 * _MARGIN:
-        left = max(0, start - _MARGIN)
-        right = min(right, left + 2 * _MARGIN + 12)
-    prefix, suffix = "..." * (left > 0), "..." * (right < len(formula))
-    # One for one, so that the carets stand where they should: an escape sequence would drive the terminal.
-    excerpt = "".join(letter if letter.isprintable() else "\ufffd" for letter in formula[left:right])
-    blanks = " " * (start - left + len(prefix))
-    carets = "^" * max(1, min(end, right + 1) - start)
-    found = f"{problem}\n    {prefix}{excerpt}{suffix}\n    {blanks}{carets}"
-    return FormulaError(found, expected=expected, remedy=remedy)
-
-
 @dataclass(frozen=True)
 class FormulaText:
     """The text of a formula, on one line: syntax trees of its pieces, and errors that point at a node.
@@ -55,6 +29,10 @@ class FormulaText:
     >>> text = FormulaText("y ~ log(age)")
     >>> text.of(text.tree((8, 11)))
     'age'
+    >>> print(text.error((8, 11), "There is no column 'age'.", expected="x", remedy="Use x.").found)
+    There is no column 'age'.
+        y ~ log(age)
+                ^^^
     """
 
     formula: str
@@ -115,11 +93,24 @@ class FormulaText:
     def error(
         self, where: ast.expr | ast.keyword | Span | None, problem: str, *, expected: str, remedy: str
     ) -> FormulaError:
-        """The error that points at a node or a span; at the whole formula if None."""
+        """The error that points at a node or a span, or at the whole formula: a line of carets below it."""
+        formula = self.formula
         if where is None:
-            where = 0, len(self.formula)
+            where = 0, len(formula)
         span = where if isinstance(where, tuple) else self.span(where)
-        return formula_error(problem, self.formula, span, expected=expected, remedy=remedy)
+        start = min(max(span[0], 0), len(formula))
+        end = min(max(span[1], start + 1), len(formula) + 1)
+        left, right = 0, len(formula)
+        if len(formula) > 2 * _MARGIN:
+            left = max(0, start - _MARGIN)
+            right = min(right, left + 2 * _MARGIN + 12)
+        prefix, suffix = "..." * (left > 0), "..." * (right < len(formula))
+        # One for one, so that the carets stand where they should; an escape would drive the terminal.
+        excerpt = "".join(letter if letter.isprintable() else "\ufffd" for letter in formula[left:right])
+        blanks = " " * (start - left + len(prefix))
+        carets = "^" * max(1, min(end, right + 1) - start)
+        found = f"{problem}\n    {prefix}{excerpt}{suffix}\n    {blanks}{carets}"
+        return FormulaError(found, expected=expected, remedy=remedy)
 
     def constant(self, node: ast.expr) -> float:
         """A number written out, with its sign."""

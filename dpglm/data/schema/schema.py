@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
@@ -163,16 +163,6 @@ class Schema:
         return cls._of_declarations(declarations, from_file=False)
 
     @classmethod
-    def _of_declarations(cls, declarations: Any, *, from_file: bool) -> Schema:
-        _require_mapping(declarations)
-        full = isinstance(declarations.get("variables"), Mapping)
-        full = full and set(declarations) <= {"variables", *_SETTINGS}
-        columns = declarations["variables"] if full else declarations
-        settings = {key: declarations[key] for key in _SETTINGS if full and declarations.get(key) is not None}
-        variables = {name: _variable(name, entry, from_file) for name, entry in columns.items()}
-        return cls(variables, **settings)
-
-    @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Schema:
         """A schema from a YAML file, in short or full form.
 
@@ -183,6 +173,16 @@ class Schema:
             itself. YAML has no tuples, so ``age: [18, 95]`` is refused: it could be bounds or levels.
         """
         return cls._of_declarations(schema_text.read_yaml(path), from_file=True)
+
+    @classmethod
+    def _of_declarations(cls, declarations: Any, *, from_file: bool) -> Schema:
+        _require_mapping(declarations)
+        full = isinstance(declarations.get("variables"), Mapping)
+        if not (full and set(declarations) <= {"variables", *_SETTINGS}):
+            declarations = {"variables": declarations}
+        settings = {key: declarations[key] for key in _SETTINGS if declarations.get(key) is not None}
+        columns = declarations["variables"].items()
+        return cls({name: _variable(name, entry, from_file) for name, entry in columns}, **settings)
 
     @classmethod
     def from_smartnoise(cls, metadata: Mapping[str, Any] | str | os.PathLike[str]) -> Schema:
@@ -211,11 +211,22 @@ class Schema:
           age: {bounds: [LOW, HIGH]}  # or {levels: [A, B]}
         <BLANKLINE>
         """
-        return schema_text.template(columns)
+        names: list[Any] = list(columns) if isinstance(columns, Iterable) else [None]
+        if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
+            raise SchemaError(
+                "columns that are not a list of text",
+                expected="the names of the columns",
+                remedy='Write dpglm.Schema.template(["age", "sex"]).',
+            )
+        return (
+            "# A number has bounds, a category levels: take them from the code book, never from the data.\n"
+            "unit: null  # what one row is: one woman\n"
+            "variables:\n" + schema_text.template_lines(names)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Full form made of plain JSON values; :meth:`from_dict` gives the same schema back."""
-        defaults = {"title": "", "unit": None, "rows": None, "sites": "overlapping"}
+        defaults = {setting.name: setting.default for setting in fields(self)}
         settings = {key: value for key in _SETTINGS if (value := getattr(self, key)) != defaults[key]}
         return {**settings, "variables": {name: var.to_dict() for name, var in self.variables.items()}}
 

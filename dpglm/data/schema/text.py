@@ -1,4 +1,4 @@
-"""Text of a schema: YAML in and out, the template to fill in, and the metadata of SmartNoise."""
+"""Text of a schema: YAML in and out, and the metadata of SmartNoise."""
 
 from __future__ import annotations
 
@@ -116,22 +116,6 @@ def to_yaml(declarations: Mapping[str, object]) -> str:
     return "\n".join([*head, "variables:" if lines else "variables: {}", *lines]) + "\n"
 
 
-def template(columns: Iterable[str]) -> str:
-    """YAML to fill in: the column names, and nothing of what stands below them."""
-    names: list[Any] = list(columns) if isinstance(columns, Iterable) else [None]
-    if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
-        raise SchemaError(
-            "columns that are not a list of text",
-            expected="the names of the columns",
-            remedy='Write dpglm.Schema.template(["age", "sex"]).',
-        )
-    return (
-        "# A number has bounds, a category levels: take them from the code book, never from the data.\n"
-        "unit: null  # what one row is: one woman\n"
-        "variables:\n" + template_lines(names)
-    )
-
-
 def template_lines(columns: Iterable[str]) -> str:
     """The entries of a template, one a line."""
     return "".join(f"  {_key(name)}: {{bounds: [LOW, HIGH]}}  # or {{levels: [A, B]}}\n" for name in columns)
@@ -177,14 +161,12 @@ def from_smartnoise(metadata: object) -> dict[str, object]:
     for name, entry in table.items():
         if not isinstance(entry, Mapping) or entry.get("private_id"):
             continue
-        fill = {} if entry.get("missing_value") is None else {"missing": entry["missing_value"]}
-        source = {"source": "SmartNoise metadata"}
+        options = {"missing": entry.get("missing_value"), "source": "SmartNoise metadata"}
         if entry.get("type") == "boolean":
-            variables[name] = {"levels": [False, True], **fill, **source}
+            variables[name] = {"levels": [False, True], **options}
         elif entry.get("lower") is not None and entry.get("upper") is not None:
-            variables[name] = {"bounds": [entry["lower"], entry["upper"]], **fill, **source}
-    rows = table.get("rows")
-    return {"variables": variables, **({} if rows is None else {"rows": rows})}
+            variables[name] = {"bounds": [entry["lower"], entry["upper"]], **options}
+    return {"variables": variables, "rows": table.get("rows")}
 
 
 def _smartnoise_table(metadata: object) -> Mapping[str, Any]:

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpglm.data.schema.declarations import (
-    Codes,
     Level,
-    LevelIndex,
-    as_float,
     checked_effect,
     checked_levels,
-    checked_mean,
-    checked_sd,
+    checked_moments,
     checked_shares,
-    is_number,
     label_of,
+    number_of,
     shown,
 )
-from dpglm.data.tables.cells import cells_of_column, numbers_of_cells, numbers_of_column
+from dpglm.data.tables.cells import Blank, cells_of_column, numbers_of_cells, numbers_of_column
 from dpglm.errors import SchemaError
 from dpglm.typing import FloatVector
+
+Codes: TypeAlias = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -76,41 +75,37 @@ class Numeric:
     sd: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        expected = "two finite numbers, the lower one first, and a finite distance between them"
-        found = f"bounds ({shown(self.low)}, {shown(self.high)})"
-        if not (is_number(self.low) and is_number(self.high)):
+        low, high = number_of(self.low), number_of(self.high)
+        remedy = ""
+        if math.isnan(low) or math.isnan(high):
+            remedy = "Write numbers without quotes and leading zeros: bounds: [0, 100]."
+        elif not math.isfinite(high - low):
+            known = "Declare the range that the code book or common knowledge gives"
+            remedy = f"{known}; values outside become the bound."
+        elif low > high:
+            remedy = f"Swap them: ({high:g}, {low:g})."
+        elif low == high:
+            remedy = "A constant needs no column: leave it out."
+        if remedy:
             raise SchemaError(
-                found,
-                expected=expected,
-                remedy="Write numbers without quotes and leading zeros: bounds: [0, 100].",
+                f"bounds ({shown(self.low)}, {shown(self.high)})",
+                expected="two finite numbers, the lower one first, and a finite distance between them",
+                remedy=remedy,
             )
-        low, high = as_float(self.low), as_float(self.high)
-        if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
-            raise SchemaError(
-                found,
-                expected=expected,
-                remedy="Declare the range that the code book or common knowledge gives; values outside "
-                "become the bound.",
-            )
-        if low >= high:
-            swap = f"Swap them: ({high:g}, {low:g})."
-            constant = "A constant needs no column: leave it out."
-            raise SchemaError(found, expected=expected, remedy=swap if low > high else constant)
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
         _check_provenance(self.source, self.looked_at_data)
-        object.__setattr__(self, "effect", checked_effect(self.effect))
-        object.__setattr__(self, "mean", checked_mean(self.mean, low, high))
-        object.__setattr__(self, "sd", checked_sd(self.sd, self.mean, low, high))
-        if isinstance(self.missing, str) and self.missing == "omit":
-            return
-        if not is_number(self.missing) or not low <= as_float(self.missing) <= high:
-            raise SchemaError(
-                f"missing: {shown(self.missing)} with bounds ({low:g}, {high:g})",
-                expected='"omit" (the row contributes nothing) or a number within the bounds',
-                remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
-            )
-        object.__setattr__(self, "missing", as_float(self.missing))
+        mean, sd = checked_moments(self.mean, self.sd, low, high)
+        missing: str | float = "omit"
+        if not isinstance(self.missing, str) or self.missing != "omit":
+            missing = number_of(self.missing)
+            if not low <= missing <= high:
+                raise SchemaError(
+                    f"missing: {shown(self.missing)} with bounds ({low:g}, {high:g})",
+                    expected='"omit" (the row contributes nothing) or a number within the bounds',
+                    remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
+                )
+        checked = {"low": low, "high": high, "missing": missing, "mean": mean, "sd": sd}
+        for name, value in {**checked, "effect": checked_effect(self.effect)}.items():
+            object.__setattr__(self, name, value)
 
     def clean(self, column: Any) -> FloatVector:
         """Numbers within the bounds, row by row.
@@ -200,7 +195,7 @@ class Categorical:
             plain = isinstance(value, str | int | float | np.generic)  # an array has no truth value
             if (plain and value == "omit") or (rule == "other" and value is None):
                 continue
-            code = self._index.by_text.get(label_of(value)) if plain else None
+            code = self._code_of_label.get(label_of(value)) if plain else None
             if code is None:
                 raise SchemaError(
                     f"{rule}: {shown(value)}, which is not a level",
@@ -231,26 +226,56 @@ class Categorical:
         missing, other = self._codes_of_rules
         numbers = numbers_of_column(column)
         if numbers is not None:
-            return self._index.codes_of_numbers(numbers, missing=missing, other=other)
+            return self._codes_of_numbers(numbers, missing)
         cells, index = cells_of_column(column)
-        codes: Codes = self._index.codes_of_cells(cells, missing=missing, other=other)[index]
-        return codes
+        # A text that spells no number is an undeclared value, not a missing one.
+        codes = self._codes_of_numbers(numbers_of_cells(cells), other)
+        for position, cell in enumerate(cells):
+            if cell is Blank.MISSING:
+                codes[position] = missing
+            elif isinstance(cell, str):
+                codes[position] = self._code_of_label.get(cell, codes[position])
+        return codes[index]
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; :func:`variable_from_dict` reads them back."""
         return {"levels": list(self.levels), **_options(self)}
 
     @cached_property
-    def _index(self) -> LevelIndex:
-        return LevelIndex(self.levels)
+    def _code_of_label(self) -> dict[str, int]:
+        return {label: code for code, label in enumerate(self.labels)}
 
     @cached_property
     def _codes_of_rules(self) -> tuple[int, int]:
-        by_text = self._index.by_text
-        missing = -1 if self.missing == "omit" else by_text[label_of(self.missing)]
-        if self.other is None:
-            return missing, missing
-        return missing, -1 if self.other == "omit" else by_text[label_of(self.other)]
+        """Codes of a missing and of an undeclared value."""
+        rules = self.missing, self.missing if self.other is None else self.other
+        missing, other = (-1 if rule == "omit" else self._code_of_label[label_of(rule)] for rule in rules)
+        return missing, other
+
+    @cached_property
+    def _numbers(self) -> tuple[FloatVector, Codes]:
+        """Sorted numbers of the levels that are or spell a number, and their codes."""
+        numbers = numbers_of_cells([lev if isinstance(lev, str) else float(lev) for lev in self.levels])
+        code_of: dict[float, int] = {}
+        for code, number in enumerate(numbers.tolist()):
+            # "01" and "1" may both be levels: the number 1 is then the one spelled "1".
+            spelled_so = self.labels[code] == label_of(number)
+            if number == number and (spelled_so or number not in code_of):
+                code_of[number] = code
+        ordered = sorted(code_of.items())
+        return np.array([n for n, _ in ordered], np.float64), np.array([c for _, c in ordered], np.int32)
+
+    def _codes_of_numbers(self, numbers: FloatVector, missing: int) -> Codes:
+        """Codes of numbers; ``missing`` where NaN."""
+        other = self._codes_of_rules[1]
+        known, codes_of_known = self._numbers
+        codes = np.full(len(numbers), other, dtype=np.int32)
+        if len(known):
+            nearest = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+            np.copyto(codes, codes_of_known[nearest], where=known[nearest] == numbers)
+        if missing != other:
+            codes[np.isnan(numbers)] = missing
+        return codes
 
 
 Variable: TypeAlias = Numeric | Categorical
@@ -269,9 +294,8 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
     >>> variable_from_dict({"levels": ["F", "M"], "missing": "F"}).labels
     ('F', 'M')
     """
-    kind = "bounds" if "bounds" in entry else "levels"
-    specific = ("other", "shares") if kind == "levels" else ("mean", "sd")
-    options = ("missing", "source", "looked_at_data", "effect", *specific)
+    kind, variable = ("bounds", Numeric) if "bounds" in entry else ("levels", Categorical)
+    options = tuple(option.name for option in fields(variable) if option.kw_only)
     unknown = [str(key) for key in entry if key not in (kind, *options)]
     if kind not in entry or unknown:
         raise SchemaError(
@@ -292,12 +316,11 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
 
 def _options(variable: Variable) -> dict[str, object]:
     """The options that differ from their defaults, as plain values."""
-    defaults = {"missing": "omit", "other": None, "source": "", "looked_at_data": False}
-    defaults |= dict.fromkeys(("effect", "mean", "sd", "shares"))
-    given = {name: getattr(variable, name) for name in defaults if hasattr(variable, name)}
+    values = {option.name: getattr(variable, option.name) for option in fields(variable) if option.kw_only}
+    defaults = {option.name: option.default for option in fields(variable)}
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in given.items()
+        for name, value in values.items()
         if value != defaults[name]
     }
 

@@ -74,10 +74,8 @@ def _parsed(texts: list[str]) -> FloatVector:
             io.StringIO("\n".join(texts)), header=None, names=["number"], dtype="float64", low_memory=False
         )
     except ValueError:  # no spelling is known that gets here; halving keeps one from taking others with it
-        if len(texts) == 1:
-            return np.array([np.nan])
         half = len(texts) // 2
-        return np.concatenate([_parsed(texts[:half]), _parsed(texts[half:])])
+        return np.concatenate([_parsed(texts[:half]), _parsed(texts[half:])]) if half else np.array([np.nan])
     return np.asarray(frame["number"], dtype=np.float64)
 
 
@@ -180,7 +178,7 @@ def cells_of_column(column: Any) -> Cells:
 
     dtype = getattr(column, "dtype", None)
     if dtype is None:
-        return _object_cells(_as_objects(column))
+        return _object_cells(np.fromiter(column, dtype=object))  # np.array would unpack nested sequences
     if isinstance(dtype, pd.CategoricalDtype):
         category = getattr(column, "array", column)
         return _coded_cells(cells_of_column(category.categories), np.asarray(category.codes))
@@ -202,10 +200,6 @@ def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
     # Codes can be out of range where a library was told not to check them: missing, as -1 is.
     known = np.where((codes >= 0) & (codes < len(index)), codes, -1)
     return [*cells, Blank.MISSING], np.append(index, len(cells))[known]  # -1 takes the last
-
-
-def _as_objects(values: Any) -> NDArray[np.object_]:
-    return np.fromiter(values, dtype=object)  # np.array would unpack nested sequences
 
 
 def _number_cells(numbers: FloatVector) -> Cells:
@@ -274,28 +268,16 @@ def _arrow_cells(array: Any) -> Cells:
     if pa.types.is_dictionary(kind):
         codes = array.indices.cast(pa.int64(), safe=False).fill_null(-1).to_numpy(zero_copy_only=False)
         return _coded_cells(_arrow_cells(array.dictionary), codes)
-    if _is_text(kind):
-        return _arrow_text_cells(array)
+    texts = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    if any(getattr(pa.types, f"is_{name}", lambda _: False)(kind) for name in texts):  # views are new
+        # As bytes: a column marked as text may hold bytes that are not UTF-8.
+        encoded = array.cast(pa.large_binary()).dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        cells = [cell_of(value) for value in encoded.dictionary.to_pylist()]
+        return [*cells, Blank.MISSING], np.asarray(codes, dtype=np.intp)
     numbers = _arrow_numbers(array)
     if numbers is not None:
         return _number_cells(numbers)
     if pa.types.is_decimal(kind):
         return [cell_of(value) for value in array.to_pylist()], np.arange(len(array))
     return _blank_cells(np.asarray(array.is_null().to_numpy(zero_copy_only=False)))
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    return any(getattr(pa.types, f"is_{name}", lambda _: False)(kind) for name in names)  # views are new
-
-
-def _arrow_text_cells(array: Any) -> Cells:
-    import pyarrow as pa
-
-    # As bytes: a column marked as text may hold bytes that are not UTF-8.
-    encoded = array.cast(pa.large_binary()).dictionary_encode()
-    cells = [cell_of(value) for value in encoded.dictionary.to_pylist()]
-    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return [*cells, Blank.MISSING], np.asarray(index, dtype=np.intp)

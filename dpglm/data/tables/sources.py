@@ -101,7 +101,7 @@ class CsvSource(Source):
     def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
         self._path, self._chunk_rows = path, chunk_rows
         self._header = read_header(path)
-        _require_distinct_header(self._header)
+        _require_distinct(self._header, by_position=True)
         self.column_names = tuple(name for name in self._header if name)
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
@@ -154,33 +154,32 @@ def open_source(data: object) -> Source:
     >>> source.column_names, [len(chunk) for chunk in source.chunks(["age"])]
     (('age', 'y'), [2])
     """
-    source = _source_of(data)
+    import pandas as pd
+
+    source: Source
+    if isinstance(data, pd.DataFrame):
+        source = FrameSource(data)
+    elif isinstance(data, str | os.PathLike):
+        source = _file_source(Path(data))
+    else:
+        source = FrameSource(_foreign_frame(data))
     _require_distinct(source.column_names)
     return source
 
 
-def _require_distinct(names: Sequence[str]) -> None:
-    twice = sorted(name for name, times in Counter(names).items() if times > 1)
-    if twice:
-        raise _repeated_error(f"more than one column named {', '.join(twice)}")
-
-
-def _require_distinct_header(header: Sequence[str]) -> None:
-    """Refuse repeated names by their positions: without a header line they are a row's values."""
-    count = Counter(name for name in header if name)
-    positions = [str(position) for position, name in enumerate(header, 1) if count[name] > 1]
+def _require_distinct(names: Sequence[str], *, by_position: bool = False) -> None:
+    """Refuse repeated names, told by position where they may be a row's values: a file without a header."""
+    count = Counter(name for name in names if name)
+    positions = {position: name for position, name in enumerate(names, 1) if count[name] > 1}
     if positions:
-        raise _repeated_error(
-            f"more than one column of the same name, among columns {', '.join(positions[:20])}"
+        repeated = f"named {', '.join(sorted(set(positions.values())))}"
+        if by_position:
+            repeated = f"of the same name, among columns {', '.join(map(str, [*positions][:20]))}"
+        raise SchemaError(
+            f"more than one column {repeated}",
+            expected="columns with different names",
+            remedy="Rename or drop the repeated column; a file without column names needs a line of them.",
         )
-
-
-def _repeated_error(found: str) -> SchemaError:
-    return SchemaError(
-        found,
-        expected="columns with different names",
-        remedy="Rename or drop the repeated column; a file without column names needs such a first line.",
-    )
 
 
 def declare(frame: _Frame, schema: Declarations) -> _Frame:
@@ -261,39 +260,32 @@ def find_schema(data: object, schema: Declarations | None = None) -> Schema:
     )
 
 
-def _source_of(data: object) -> Source:
+def _foreign_frame(data: Any) -> pd.DataFrame:
+    """The columns of a frame that speaks Arrow, in their memory."""
     import pandas as pd
 
-    if isinstance(data, pd.DataFrame):
-        return FrameSource(data)
-    if isinstance(data, str | os.PathLike):
-        return _file_source(Path(data))
-    if not isinstance(data, pd.Series):  # which speaks Arrow, but is one column
-        try:
-            table = _arrow_table(data)
-        except Exception:  # its text may quote a cell
-            table = None
-        if table is not None:
-            _require_distinct(table.column_names)
-            return FrameSource(_frame_of(table))
-    raise SchemaError(
-        f"data of type {type(data).__name__}",
-        expected="a pandas DataFrame, a frame that speaks Arrow (polars), or a path to CSV or Parquet",
-        remedy="Convert the table to a pandas DataFrame (a lazy frame: collect() it), or save it as Parquet.",
-    )
+    table: Any = None
+    try:
+        if isinstance(data, pd.Series):
+            pass  # it speaks Arrow, but is one column
+        elif hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+            import pyarrow as pa
 
+            table = pa.table(data)
+        elif hasattr(data, "__dataframe__"):
+            from pyarrow.interchange import from_dataframe
 
-def _arrow_table(data: Any) -> Any:
-    """The Arrow table of a foreign frame; None where it is not a frame."""
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        import pyarrow as pa
-
-        return pa.table(data)
-    if hasattr(data, "__dataframe__"):
-        from pyarrow.interchange import from_dataframe
-
-        return from_dataframe(data)
-    return None
+            table = from_dataframe(data)
+    except Exception:  # its text may quote a cell
+        table = None
+    if table is None:
+        raise SchemaError(
+            f"data of type {type(data).__name__}",
+            expected="a pandas DataFrame, a frame that speaks Arrow (polars), or a path to CSV or Parquet",
+            remedy="Convert the table to pandas (a lazy frame: collect() it first), or save it as Parquet.",
+        )
+    _require_distinct(table.column_names)
+    return _frame_of(table)
 
 
 def _file_source(path: Path) -> Source:

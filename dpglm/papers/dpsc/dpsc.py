@@ -32,8 +32,8 @@ from dpglm.papers.dpsc.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.events import bounded_shift, free_ridge
 from dpglm.privacy.gdp import SAFETY
-from dpglm.privacy.theorems import bounded_shift, free_ridge
 from dpglm.typing import FloatVector
 
 # Iterations: pure noise grows with their number, Gaussian noise with its root.

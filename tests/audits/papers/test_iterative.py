@@ -11,7 +11,6 @@ import pytest
 
 import dpglm
 from dpglm.methods.base import Method
-from dpglm.methods.output import Output
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from tests.audits.harness import Case, check, of_method
@@ -22,7 +21,6 @@ METHODS: list[Method] = [
     MPADMM(steps=2),
     DPSGD(steps=2),
     DPADMM(steps=2, parties=2),
-    Output(),
 ]
 
 

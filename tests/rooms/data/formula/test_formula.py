@@ -251,9 +251,9 @@ def test_a_term_that_a_minus_takes_out_is_read_as_strictly_as_others(removed: st
 def test_a_minus_takes_terms_out(formula: str, names: tuple[str, ...]) -> None:
     model = parse(formula, Schema.of({"y": (0, 1), "x": (0, 1), "z": (0, 1), "g": ["a", "b"]}))
     assert model.names == names
-    assert {column for factor in model.factors for column in factor.columns} <= set("".join(names)) & set(
-        "xzg"
-    )
+    assert {column for factor in model.factors for column in factor.expression.columns} <= set(
+        "".join(names)
+    ) & set("xzg")
 
 
 @pytest.mark.parametrize("right", ["Intercept", "0 + Intercept", "x:Intercept", "x - Intercept"])
