@@ -13,7 +13,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L2, NoPenalty
 from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
 from dpglm.methods.base import Problem
-from dpglm.methods.iterated import gaussian_total, require_budget
+from dpglm.methods.iterated import gaussian_total
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, tolerance_at
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
@@ -48,7 +48,7 @@ class BudgetSplit:
         MethodError
             No budget, add-remove, or a family or penalty that stacks do not have.
         """
-        privacy = require_budget(problem, privacy, name)
+        privacy = problem.require_budget(privacy, name)
         if privacy.relation == "add-remove":
             raise MethodError(
                 f"method={name!r} under add-remove",
