@@ -76,9 +76,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dpglm' has no attribute {name!r}")
     home = importlib.import_module(_HOMES[name])
-    found = home if name in _MODULES else getattr(home, name)
-    globals()[name] = found
-    return found
+    attribute = home if name in _MODULES else getattr(home, name)
+    globals()[name] = attribute
+    return attribute
 
 
 def __dir__() -> list[str]:

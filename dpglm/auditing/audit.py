@@ -98,8 +98,8 @@ def _tasks(plan: Plan) -> list[Task]:
             tasks.append((act, pairs, release_claim(releases, release)))
     # Later releases are taken at the answers of earlier ones, and look at other directions.
     worst = [hardest[0], *(replace(pair, direction=None, at=None) for pair in hardest[1:])]
-    whole = Act(releases, problem, spec.method)
-    return [*tasks, (whole, [*worst, *declared], whole_claim(releases))]
+    entire = Act(releases, problem, spec.method)
+    return [*tasks, (entire, [*worst, *declared], whole_claim(releases))]
 
 
 def unlike(releases: Sequence[Release]) -> tuple[Release, ...]:
@@ -157,15 +157,15 @@ def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
     >>> release_claim(plan.releases, plan.releases.releases[0]).epsilon
     1.0
     """
-    whole = whole_claim(plan)
+    plan_claim = whole_claim(plan)
     if len(plan.releases) == 1:
-        return whole
-    events: list[Event] = [event for _, event in release.events(whole.relation)]
-    common = {"relation": whole.relation, "unit": whole.unit}
+        return plan_claim
+    events: list[Event] = [event for _, event in release.events(plan_claim.relation)]
+    common = {"relation": plan_claim.relation, "unit": plan_claim.unit}
     if all(isinstance(event, PureEvent) for event in events):
         return Guarantee(basic_composition(events, 0.0), 0.0, "pure", **common)  # type: ignore[arg-type]
     mus = [each_mu for each_mu in map(gaussian_mu, events) if each_mu is not None]
-    delta = whole.delta
+    delta = plan_claim.delta
     if len(mus) == len(events):
         mu = math.hypot(*mus)
         return Guarantee(gdp_epsilon(mu, delta), delta, "gdp", mu=mu, **common)  # type: ignore[arg-type]

@@ -235,11 +235,11 @@ def chosen_events(
     return best
 
 
-def better(one: Choice, other: Choice) -> Choice:
+def better(best: Choice, other: Choice) -> Choice:
     """The better event for each purpose."""
-    if not one or not other:
-        return one or other
-    return [max(pair, key=lambda choice: choice[0]) for pair in zip(one, other, strict=True)]
+    if not best or not other:
+        return best or other
+    return [max(pair, key=lambda choice: choice[0]) for pair in zip(best, other, strict=True)]
 
 
 def counted(

@@ -207,7 +207,7 @@ def _most_unlike(X: FloatBlock, longest: int) -> tuple[int, int]:
     for sign in (1, -1):
         apart = square + own - 2.0 * sign * products
         allowed = sign * products > _OPPOSITE * math.sqrt(square) * np.sqrt(own) - 1e-9
-        place = int(np.argmax(np.where(allowed, apart, -math.inf)))
-        if allowed[place] and apart[place] > best[2]:
-            best = (place, sign, float(apart[place]))
+        index = int(np.argmax(np.where(allowed, apart, -math.inf)))
+        if allowed[index] and apart[index] > best[2]:
+            best = (index, sign, float(apart[index]))
     return best[0], best[1]

@@ -53,9 +53,9 @@ class PricedReleases:
 
     def _check(self, events: Sequence[Event], privacy: Privacy) -> None:
         """Refuse releases of which one row may be in all, and that cost more than the budget."""
-        asked = ("epsilon", "delta", "definition", "relation")
-        kept = all(getattr(self.guarantee, name) == getattr(privacy, name) for name in asked)
-        kept = kept and self.guarantee.rho in (None, privacy.rho)
+        fields = ("epsilon", "delta", "definition", "relation")
+        agrees = all(getattr(self.guarantee, name) == getattr(privacy, name) for name in fields)
+        agrees = agrees and self.guarantee.rho in (None, privacy.rho)
         mu = privacy.mu if self.guarantee.mu is None else self.guarantee.mu
         pair = privacy.delta > 0.0 and mu is None
         if not pair and any(isinstance(event, SampledGaussianEvent) and event.rate < 1.0 for event in events):
@@ -64,7 +64,7 @@ class PricedReleases:
                 expected="an (epsilon, delta) budget: the gain by sampling is in no other terms",
                 remedy="Use privacy=(1.0, 1e-6), or read all rows each time.",
             )
-        if not kept or (mu is not None and not _is_gdp(events, mu)):
+        if not agrees or (mu is not None and not _is_gdp(events, mu)):
             raise PrivacyError(
                 "a guarantee that is not the budget that was asked for, or a mu that releases do not keep",
                 expected="the budget's epsilon, delta and relation, and Gaussian releases of that mu",
@@ -141,14 +141,14 @@ def releases_profile(
     releases: tuple[Release, ...], relation: Relation, epsilons: Sequence[float]
 ) -> FloatVector:
     """A bound on delta at each epsilon, all valid at once, of releases that one row may be in all; (k,)."""
-    asked = np.asarray(epsilons, dtype=np.float64)
-    known = releases[0].profile(asked, relation) if len(releases) == 1 else None
+    requested = np.asarray(epsilons, dtype=np.float64)
+    known = releases[0].profile(requested, relation) if len(releases) == 1 else None
     if known is not None:
         return known
     events = tuple(event for _, event in _costs(releases, relation))
     if all(isinstance(event, PureEvent) for event in events):
-        return pure_curve(asked, basic_composition(events, 0.0))
-    return _composed(events, tuple(asked.tolist()))
+        return pure_curve(requested, basic_composition(events, 0.0))
+    return _composed(events, tuple(requested.tolist()))
 
 
 @lru_cache(maxsize=8)  # a plan's curve is worked out and then checked
@@ -158,5 +158,5 @@ def _composed(events: tuple[Event, ...], epsilons: tuple[float, ...]) -> FloatVe
 
 def _is_gdp(events: Sequence[Event], mu: float) -> bool:
     """Whether events together are mu-GDP."""
-    mus = [found for found in map(gaussian_mu, events) if found is not None]
+    mus = [each_mu for each_mu in map(gaussian_mu, events) if each_mu is not None]
     return len(mus) == len(events) and math.hypot(*mus) <= mu * (1.0 + 1e-9)

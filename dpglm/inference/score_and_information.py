@@ -164,13 +164,13 @@ class Cells:
             squares = constant**4
             for term, _ in self.of_kind("levels"):
                 squares += _squared_length(term) ** 2 * (len(term.table) - 1) / len(term.table) ** 2
-            whole = 1.0 / squares  # variance of the sum of weights
-            entries[at, at] = constant**4 * whole
+            total_variance = 1.0 / squares  # variance of the sum of weights
+            entries[at, at] = constant**4 * total_variance
             for term, _ in self.of_kind("levels"):
                 length, count = _squared_length(term), len(term.table)
                 each = 1.0 / (2.0 * constant**2 * length + length**2 * (1.0 - 2.0 / count))
                 entries[at, term.columns] = entries[term.columns, at] = constant**2 * length * each
-                totals[term.start] = np.full(count, whole / count**2 + each * (1.0 - 1.0 / count))
+                totals[term.start] = np.full(count, total_variance / count**2 + each * (1.0 - 1.0 / count))
         weights = self.from_coded**2
         variances = np.asarray(weights.T @ entries @ weights)
         for term, cells in self.of_kind("levels"):

@@ -94,12 +94,12 @@ class Ledger:
     ) -> None:
         self._log = Log(_absolute(path))
         self._seen: tuple[int, str] | None = None
-        asked = None if budget is None else Privacy.of(budget)
+        required = None if budget is None else Privacy.of(budget)
         name = None if dataset is None else _public("dataset", dataset)
-        if asked is not None:
-            _public("unit", asked.unit, exactly=True)
-        if asked is not None and not os.path.lexists(self.path):
-            self._log.create(opening_line(asked, name or _public("dataset", self.path.stem)))
+        if required is not None:
+            _public("unit", required.unit, exactly=True)
+        if required is not None and not os.path.lexists(self.path):
+            self._log.create(opening_line(required, name or _public("dataset", self.path.stem)))
         elif not os.path.lexists(self.path):
             raise LedgerError(
                 f"no file {self.path.name!r}, and no budget",
@@ -109,9 +109,9 @@ class Ledger:
         # Read back even what was just made: another process may have been first.
         records = self._records(head=head)
         self._budget, self._dataset = records.budget, records.dataset
-        if asked is not None and _terms(asked) != _terms(records.budget):
+        if required is not None and _terms(required) != _terms(records.budget):
             raise LedgerError(
-                f"budget {_worded(asked)}",
+                f"budget {_worded(required)}",
                 expected=f"budget {_worded(self.budget)}, which ledger {self.dataset!r} was opened with",
                 remedy="Leave budget out to open the ledger as it is. A budget cannot be changed afterwards.",
             )
@@ -233,8 +233,8 @@ class Ledger:
             status: Status = "charged"
             if not records.filter.after(costs[:-1]).admits(costs[-1]):
                 status = "refused"
-                whole = costs[0] if len(costs) == 1 else PrivacyFilter(self.budget, costs).spent
-                refusals.append(records.refusal(whole, charges=len(costs)))
+                total = costs[0] if len(costs) == 1 else PrivacyFilter(self.budget, costs).spent
+                refusals.append(records.refusal(total, charges=len(costs)))
             return [
                 entry_line(cost, guarantee, what=text, plan=plan, status=status)
                 for cost, guarantee, text, plan in planned

@@ -265,14 +265,14 @@ def _checked(connection: sqlite3.Connection, name: str) -> tuple[Line, ...]:
         )
     lines: list[Line] = []
     for row in connection.execute("SELECT position, content, hash FROM entries ORDER BY position"):
-        found = Line(*row)
-        if not isinstance(found.content, str) or found != _next(lines, found.content):
+        line = Line(*row)
+        if not isinstance(line.content, str) or line != _next(lines, line.content):
             raise _tampered(
                 name,
                 f"the chain breaks at line {len(lines)}",
                 "each line to hash to what is stored beside it",
             )
-        lines.append(found)
+        lines.append(line)
     heads = connection.execute("SELECT count, hash FROM head").fetchall()
     if not lines or heads != [(len(lines), lines[-1].hash)]:
         raise _tampered(
@@ -288,7 +288,7 @@ def _tampered(name: str, found: str, expected: str) -> LedgerError:
 def _error_of(error: sqlite3.Error | UnicodeError, path: Path) -> LedgerError:
     """What SQLite said, in three parts."""
     code = getattr(error, "sqlite_errorname", None) or "damaged text"
-    found = f"ledger file {path.name!r} failed with {code}"
+    problem = f"ledger file {path.name!r} failed with {code}"
     if code.startswith("SQLITE_CANTOPEN"):
         missing = "cannot be opened" if path.exists() else "does not exist, or its folder does not"
         what = "is a folder" if path.is_dir() else missing
@@ -311,8 +311,10 @@ def _error_of(error: sqlite3.Error | UnicodeError, path: Path) -> LedgerError:
         )
     if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
         return LedgerError(
-            found,
+            problem,
             expected="a disk that works and has room for a charge",
             remedy="Free some space or repair the disk, then fit again. Nothing was released.",
         )
-    return LedgerError(found, expected="an SQLite file that only dpglm.Ledger has written to", remedy=RESTORE)
+    return LedgerError(
+        problem, expected="an SQLite file that only dpglm.Ledger has written to", remedy=RESTORE
+    )

@@ -139,16 +139,16 @@ class PrivacyFilter:
             )
         # A budget for "one row" takes any unit: whoever a row stands for, one row of theirs is protected.
         unit = guarantee.unit if self.budget.unit == "one row" else self.budget.unit
-        for name, found, kept in (
+        for name, spent, counted in (
             ("relation", guarantee.relation, self.budget.relation),
             ("unit", guarantee.unit, unit),
         ):
-            if found != kept:
+            if spent != counted:
                 raise PrivacyError(
-                    f"{name} {found!r}",
-                    expected=f"{name} {kept!r}, which ledger {owner!r} counts in",
-                    remedy=f"Use privacy=dpglm.Privacy(..., {name}={kept!r}), the ledger's own: amounts for "
-                    "different neighbours do not add up.",
+                    f"{name} {spent!r}",
+                    expected=f"{name} {counted!r}, which ledger {owner!r} counts in",
+                    remedy=f"Use privacy=dpglm.Privacy(..., {name}={counted!r}), the ledger's own: amounts "
+                    "for different neighbours do not add up.",
                 )
         epsilon, delta = _plain(guarantee.epsilon), _plain(guarantee.delta)
         mu = None if guarantee.mu is None else _plain(guarantee.mu)

@@ -38,8 +38,8 @@ def gaussian_total(privacy: Privacy, name: str) -> float:
 
 def require_steps(value: int | None, name: str) -> None:
     """Refuse a number of rounds that is no whole number from 1 to 100,000."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if value is not None and not (whole and 1 <= value <= MOST_STEPS):
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (is_integer and 1 <= value <= MOST_STEPS):
         raise MethodError(
             f"{name} out of range",
             expected=f"a whole number from 1 to {MOST_STEPS}",

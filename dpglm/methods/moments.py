@@ -94,16 +94,16 @@ class Moments(Method):
         coded = self._mean(declared)
         released = replace(declared, dispersion=_dispersion(sums, release, coded, declared.dispersion))
         scaling = Scaling.of(problem.geometry)
-        found = Contrasts(interval_model(released), problem.geometry.user_from_coded)
+        contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
         if problem.penalty.name in ("none", "l2") and problem.strength is None:
             estimates = scaling.user(scaling.scaled(coded))
             if problem.penalty.name == "none":
-                printed = np.array([verdict.reported for verdict in interval_decisions(found)])
-                estimates = np.where(printed, found.estimates, estimates)
+                printed = np.array([verdict.reported for verdict in interval_decisions(contrasts)])
+                estimates = np.where(printed, contrasts.estimates, estimates)
                 coded = scaling.coded(scaling.from_user(estimates))
             return Estimate(coded, estimates, np.ones(len(coded), dtype=np.bool_), released=released)
         total = _strength(problem, sums, release, released.dispersion)
-        fit = coefficients(found, scaling, problem.penalty, total, size=problem.public_size())
+        fit = coefficients(contrasts, scaling, problem.penalty, total, size=problem.public_size())
         strength = None
         if fit.strength is not None:
             strength = fit.strength * released.dispersion / _rows(sums, release)
@@ -203,8 +203,8 @@ def _response_variance(sums: MomentSums, release: SecondMoments, declared: tuple
     mean = 0.0
     if intercept is not None:
         mean = float(np.clip(sums.cross[intercept.start] / intercept.table[0, 0] / rows, -1.0, 1.0))
-    found = max(sums.square / rows - mean**2, 0.0) + noise / rows
-    return min(max(found, np.finfo(np.float64).tiny ** 0.5), 1.0)
+    variance = max(sums.square / rows - mean**2, 0.0) + noise / rows
+    return min(max(variance, np.finfo(np.float64).tiny ** 0.5), 1.0)
 
 
 def _dispersion(sums: MomentSums, release: SecondMoments, coded: FloatVector, most: float) -> float:

@@ -93,7 +93,7 @@ class NonPrivate(Method):
         if answer.strengths.size:
             path = ExactPath(
                 answer.strengths,
-                np.array([scaling.user(one) for one in answer.gammas]),
+                np.array([scaling.user(coded) for coded in answer.gammas]),
                 int(np.flatnonzero(answer.strengths == answer.strength)[0]),
                 release.folds or 0,
                 answer.losses,

@@ -95,10 +95,10 @@ class Objective(Method):
             ridge, scales = calibrated_ridge(
                 problem, privacy, information=False, ridge=self.ridge, uniform=not by_default
             )
-            one = ridge if by_default else float(ridge[0])
+            single_ridge = ridge if by_default else float(ridge[0])
             releases = (
                 perturbed_objective(
-                    problem, inside, ridge=one, scales=scales, max_leverage=scales.max_leverage
+                    problem, inside, ridge=single_ridge, scales=scales, max_leverage=scales.max_leverage
                 ),
             )
         elif by_default and scales_norms(problem, inside):
@@ -112,9 +112,9 @@ class Objective(Method):
         scaling = Scaling.of(problem.geometry)
         if len(plan.releases) == 2:
             released = released_by(problem, plan, ask)
-            found = Contrasts(interval_model(released), problem.geometry.user_from_coded)
+            contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
             fit = coefficients(
-                found, scaling, problem.penalty, problem.total_strength(), size=problem.public_size()
+                contrasts, scaling, problem.penalty, problem.total_strength(), size=problem.public_size()
             )
             return Estimate(
                 fit.coded, fit.estimates, fit.selected, strength_sum=fit.strength, released=released

@@ -67,7 +67,7 @@ def perturbed_objective(
         rows: float | None = 1.0
     else:
         strength, rows = float(problem.strength), problem.rows
-    found = PerturbedMinimiser(
+    minimiser = PerturbedMinimiser(
         family=problem.family,
         ridge=ridge,
         law=scales.law,
@@ -81,7 +81,7 @@ def perturbed_objective(
         claimed_epsilon=scales.claimed_epsilon,
         max_leverage=max_leverage,
     )
-    return replace(found, residual_noise_scale=found.residual_noise_for(scales.residual_price))
+    return replace(minimiser, residual_noise_scale=minimiser.residual_noise_for(scales.residual_price))
 
 
 def tolerance_at(deviation: float, size: int, ridge: float) -> float:

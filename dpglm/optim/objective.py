@@ -220,9 +220,9 @@ def _step(
     length = unsafe = 1.0
     initial = float(point.gradient @ direction) + objective.shape.value(target) - value
     for trials in range(_TRIALS):
-        whole = length == 1.0
-        x = target if whole else point.x + length * direction
-        trial = objective.measure(x, pull if whole else None)
+        unscaled = length == 1.0
+        x = target if unscaled else point.x + length * direction
+        trial = objective.measure(x, pull if unscaled else None)
         slope = float(trial.gradient @ direction) + (objective.shape.value(x) - value) / length
         if trial.residual <= 0.5 * goal or slope <= 0.0:
             return trial, length, unsafe - length
@@ -248,9 +248,9 @@ def quasi_newton(objective: Objective, point: Point, hessian: FloatMatrix, *, to
     for _ in range(_QUASI_STEPS):
         if best.residual <= tolerance or not math.isfinite(merit) or _far(target, point.x):
             break
-        whole = length == 1.0
-        x = target if whole else point.x + length * (target - point.x)
-        trial = objective.measure(x, pull if whole else None)
+        unscaled = length == 1.0
+        x = target if unscaled else point.x + length * (target - point.x)
+        trial = objective.measure(x, pull if unscaled else None)
         if trial.residual < best.residual:
             best = trial
             if best.residual <= tolerance:

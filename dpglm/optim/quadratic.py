@@ -101,7 +101,7 @@ def minimise_quadratic_path(
     array([[2.695, 0.   ],
            [2.971, 1.357]])
     """
-    matrix, right, strengths = (np.asarray(one, dtype=np.float64) for one in (matrix, right, strengths))
+    matrix, right, strengths = (np.asarray(array, dtype=np.float64) for array in (matrix, right, strengths))
     mask = np.asarray(np.ones(right.shape) if penalised is None else penalised, dtype=np.bool_)
     if strengths.ndim != 1 or not np.isfinite(strengths).all() or (strengths < 0.0).any():
         raise MethodError(
@@ -112,20 +112,20 @@ def minimise_quadratic_path(
     reduced, pulled = profiled(matrix, right, mask)
     with np.errstate(all="ignore"):
         order = np.argsort(-strengths, kind="stable")
-        found = np.empty((strengths.size, pulled.size))
-        found[order] = _solve(reduced, pulled, penalty, strengths[order])
-        left = residuals(reduced, pulled, penalty, found, strengths)
+        path = np.empty((strengths.size, pulled.size))
+        path[order] = _solve(reduced, pulled, penalty, strengths[order])
+        left = residuals(reduced, pulled, penalty, path, strengths)
     coefficients = np.zeros((strengths.size, right.size))
-    coefficients[:, mask] = found
+    coefficients[:, mask] = path
     free = ~mask
     matrix = 0.5 * (matrix + matrix.T)
     if free.any():
-        coefficients[:, free] = (right[free] - found @ matrix[np.ix_(mask, free)]) @ pinvh(
+        coefficients[:, free] = (right[free] - path @ matrix[np.ix_(mask, free)]) @ pinvh(
             matrix[np.ix_(free, free)]
         )
     lost = right[free] - coefficients @ matrix[:, free]
     smooth = 0.5 * np.einsum("ij,ij->i", coefficients @ matrix, coefficients) - coefficients @ right
-    objectives = smooth + penalty.values(found, strengths)
+    objectives = smooth + penalty.values(path, strengths)
     return QuadraticMinima(
         strengths, coefficients, objectives, np.maximum(left, np.abs(lost).max(axis=1, initial=0.0))
     )
@@ -179,7 +179,9 @@ def _solve(matrix: FloatMatrix, right: FloatVector, penalty: Penalty, strengths:
         points = Search(matrix, right, penalty).path(approach, lasso)
         return points[np.searchsorted(-approach, -strengths)]
     values = 0.5 * np.einsum("ij,ij->i", lasso @ matrix, lasso) - lasso @ right
-    totals = np.stack([values + penalty.values(lasso, np.full(len(lasso), one)) for one in strengths])
+    totals = np.stack(
+        [values + penalty.values(lasso, np.full(len(lasso), strength)) for strength in strengths]
+    )
     # Zero, where both parts are zero, is a candidate too.
     start = np.where(totals.min(axis=1, keepdims=True) < 0.0, lasso[totals.argmin(axis=1)], 0.0)
     return minimise_batch(matrix, right, penalty, strengths, start=start, accuracy=accuracy)
@@ -212,8 +214,8 @@ def _active_set_path(
         weights, ridge = own.l1_weights(right.size), own.ridge_weight
         assert weights is not None
         assert ridge is not None
-        whole = matrix if ridge == 0.0 else matrix + ridge * np.eye(right.size)
-        point = minimise_with_l1(whole, whole @ point - right, point, weights)
+        with_ridge = matrix if ridge == 0.0 else matrix + ridge * np.eye(right.size)
+        point = minimise_with_l1(with_ridge, with_ridge @ point - right, point, weights)
         points[at] = point
     return points
 

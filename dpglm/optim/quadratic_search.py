@@ -49,7 +49,7 @@ class Search:
         for at, strength in enumerate(strengths):  # down the path, from the neighbour of larger strength
             point, values[at] = self.improve(point, float(strength))
             points[at] = point
-        tried = [{self._pattern(*one)} for one in zip(points, strengths.tolist(), strict=True)]
+        tried = [{self._pattern(*pair)} for pair in zip(points, strengths.tolist(), strict=True)]
         for _ in range(_SWEEPS):
             # The best start among what is known, by its objective, and the neighbour of smaller strength.
             changed = False
@@ -118,15 +118,15 @@ class Search:
             for halvings in range(_HALVINGS):
                 other = x + 0.5**halvings * move
                 other[other * x <= 0.0] = 0.0
-                whole = bool(other.all())
+                complete = bool(other.all())
                 reached = part.value(other)
-                steep = part.slope(other) if whole else slope
-                if float(np.abs(steep).max()) < steepness if close and whole else reached < value:
+                steep = part.slope(other) if complete else slope
+                if float(np.abs(steep).max()) < steepness if close and complete else reached < value:
                     break
             else:
                 break
             x, value, slope = other, reached, steep
-            if not whole:
+            if not complete:
                 part = _OnSupport(self, part.used[x != 0.0], each)
                 x = x[x != 0.0]
                 slope = part.slope(x)
@@ -158,12 +158,14 @@ class Search:
         moved, gain = self._best(point, gradient, curvature, each)
         gain[moved == point] = 0.0
         worth = _PROMISE * abs(value)
-        found = []
+        candidates = []
         for j in np.argsort(-gain, kind="stable")[:_TRIALS]:
             if gain[j] > worth:
-                found.append(self._follow(point, used, -follow[:, j] * (moved[j] - point[j]), {j: moved[j]}))
+                candidates.append(
+                    self._follow(point, used, -follow[:, j] * (moved[j] - point[j]), {j: moved[j]})
+                )
         if failed or not 0 < used.size < point.size:
-            return found
+            return candidates
         # One leaves and another enters: what entering gains once the first has left.
         drop = part.terms(x) - x * part.penalty_slope(x) - 0.5 * curvature[used] * x * x
         out = np.argsort(-drop, kind="stable")[:_EXCHANGED]
@@ -182,9 +184,9 @@ class Search:
                 break
             i, entering = out[row], float(moved[row, j])
             left = -inverse[:, i] / own[i] * x[i] - (follow[:, j] - inverse[:, i] * share[row, j]) * entering
-            found.append(self._follow(point, used, left, {used[i]: 0.0, j: entering}))
+            candidates.append(self._follow(point, used, left, {used[i]: 0.0, j: entering}))
             gain[row, j] = -np.inf
-        return found
+        return candidates
 
     def _best(
         self, here: FloatVector, gradient: FloatVector, curvature: FloatVector, each: FloatVector
@@ -204,8 +206,8 @@ class Search:
         """The point after a change on its support, with some coordinates then put in their place."""
         other = point.copy()
         other[used] += change
-        for place, where in fixed.items():
-            other[place] = where
+        for index, where in fixed.items():
+            other[index] = where
         return other
 
 

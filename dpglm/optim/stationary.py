@@ -155,9 +155,9 @@ class PenalisedLoss:
         self, places: IntVector, x: FloatVector, gradient: FloatVector, hessian: FloatMatrix
     ) -> tuple[FloatVector, FloatMatrix] | None:
         """Gradient and second derivative of the whole on a support; None if the penalty knows none."""
-        whole = np.zeros(self.penalised.size)
-        whole[places] = x
-        known = self.penalty.derivatives(whole[self.penalised])
+        full = np.zeros(self.penalised.size)
+        full[places] = x
+        known = self.penalty.derivatives(full[self.penalised])
         if known is None:
             return None
         inside = np.flatnonzero(self.penalised[places])

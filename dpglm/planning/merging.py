@@ -217,15 +217,15 @@ def _mergers(
         assert isinstance(old, Categorical)
         assert isinstance(new, Categorical)
         for pool in pools.get(main.variable, ()):
-            place = new.labels.index(_joined(old, [pool], pool[0]))
-            errors, printed = _precision(merged, main.rows[place : place + 1])
+            position = new.labels.index(_joined(old, [pool], pool[0]))
+            errors, printed = _precision(merged, main.rows[position : position + 1])
             single, _ = _precision(expected, before[main.variable].rows[pool])
             names = tuple(old.labels[level] for level in pool)
             yield Merger(main.variable, names, float(single.max()), float(errors[0]), bool(printed[0]))
 
 
 def _grown(
-    expected: Expectation, name: str, lists: list[list[int]], found: Sequence[Merger]
+    expected: Expectation, name: str, lists: list[list[int]], mergers: Sequence[Merger]
 ) -> list[list[int]]:
     """The pools of one variable; those without an interval take up the next rarest level that is free."""
     variable = expected.model.schema.variables[name]
@@ -233,7 +233,7 @@ def _grown(
     taken = {0, *(level for pool in lists for level in pool)}
     order = np.argsort(expected_shares(variable), kind="stable")
     free = [int(level) for level in order if int(level) not in taken]
-    failed = {merger.levels for merger in found if merger.variable == name and not merger.printed}
+    failed = {merger.levels for merger in mergers if merger.variable == name and not merger.printed}
     grown = []
     for pool in lists:
         again = tuple(variable.labels[level] for level in pool) in failed and len(free) > 1

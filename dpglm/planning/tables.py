@@ -135,9 +135,9 @@ def release_lines(releases: PricedReleases) -> list[tuple[str, float, float | No
 
 def _releases(releases: PricedReleases) -> tuple[Fact, ...]:
     lines = []
-    for place, (name, scale, epsilon, mu) in enumerate(release_lines(releases)[:MOST_NAMES]):
+    for index, (name, scale, epsilon, mu) in enumerate(release_lines(releases)[:MOST_NAMES]):
         price = f"mu {budget(mu)}" if epsilon is None else f"epsilon {budget(epsilon)}"
-        lines.append(("Releases" if not place else "and", f"{name}, noise {coefficient(scale)}, {price}"))
+        lines.append(("Releases" if not index else "and", f"{name}, noise {coefficient(scale)}, {price}"))
     return tuple(lines)
 
 

@@ -202,8 +202,8 @@ class _Decoder:
             raise
         except (DpglmError, ValueError, TypeError, ArithmeticError, AssertionError) as error:
             # A part may name what it was given; the record itself does not.
-            found = error.found if isinstance(error, DpglmError) and not name else "fields that do not fit"
-            raise store_error(f"{name or 'a result'} with {found}", "what fit() gave") from None
+            problem = error.found if isinstance(error, DpglmError) and not name else "fields that do not fit"
+            raise store_error(f"{name or 'a result'} with {problem}", "what fit() gave") from None
 
     def _member(self, kinds: tuple[Any, ...], value: object, name: str) -> Any:
         """The first member of a union that fits; numbers keep their type where both are members."""
@@ -290,9 +290,9 @@ def _unpacked(value: dict[str, Any], name: str) -> FloatVector:
 
 def _places(value: object, size: int, name: str) -> list[int]:
     """Whole numbers from 0 to below ``size``."""
-    if not isinstance(value, list) or any(type(place) is not int for place in value):
+    if not isinstance(value, list) or any(type(index) is not int for index in value):
         raise _type_error(value, name, "a list of whole numbers")
-    if any(not 0 <= place < size for place in value):
+    if any(not 0 <= index < size for index in value):
         raise store_error(f"an entry of {name} outside its range", f"whole numbers from 0, below {size}")
     return value
 

@@ -121,17 +121,17 @@ def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
             expected="the fit's own penalty, with a strength chosen by cross-validation",
             remedy="Fit again with strength='cv', or with method=dpglm.methods.NonPrivate(path=True).",
         )
-    kept = record.exact_path
+    path = record.exact_path
     rows = _size(record) or 1.0
     return CoefficientPath(
         record.penalty,
         record.names,
-        rows * kept.strengths,
-        kept.coefficients,
-        kept.chosen,
-        f"one standard error, {kept.folds} folds" if kept.folds else "given",
-        kept.losses if kept.folds else None,
-        kept.errors if kept.folds else None,
+        rows * path.strengths,
+        path.coefficients,
+        path.chosen,
+        f"one standard error, {path.folds} folds" if path.folds else "given",
+        path.losses if path.folds else None,
+        path.errors if path.folds else None,
     )
 
 

@@ -42,7 +42,7 @@ METHOD = "noise-aware GLS on the released information matrix"
 def summary(record: FitRecord) -> Table:
     """Facts, coefficients and the guarantee in words; see :meth:`FitResult.summary`."""
     errors, ends = standard_errors(record), intervals(record, 0.95)
-    tests, kept, centre = p_values(record), selected(record), debiased(record)
+    tests, chosen, centre = p_values(record), selected(record), debiased(record)
     apart = record.contrasts is not None and penalised(record)
     part = () if record.part is None else record.part.facts(record)
     rows = tuple(
@@ -55,7 +55,7 @@ def summary(record: FitRecord) -> Table:
             p_value(tests[j]),
             coefficient(ends[j, 0]),
             coefficient(ends[j, 1]),
-            "yes" if kept[j] else "no",
+            "yes" if chosen[j] else "no",
         )
         for j, name in enumerate(record.names)
     )
@@ -133,11 +133,11 @@ def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
     A seeded fit shows the price it would have had as "not kept".
     """
     guarantee = record.guarantee
-    kept = "" if guarantee.private else " (not kept)"
+    not_private = "" if guarantee.private else " (not kept)"
     facts = []
     for label, value in (("epsilon", guarantee.epsilon), ("delta", guarantee.delta), ("mu", guarantee.mu)):
         text = budget(value) if math.isfinite(guarantee.epsilon) else ABSENT
-        facts.append((label, text if text == ABSENT else f"{text}{kept}"))
+        facts.append((label, text if text == ABSENT else f"{text}{not_private}"))
     for label, text in (("relation", guarantee.relation), ("unit", guarantee.unit)):
         facts.append((label, text if guarantee.private else ABSENT))
     if record.ledger is not None:

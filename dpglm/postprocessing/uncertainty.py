@@ -97,8 +97,8 @@ def covariance(record: FitRecord) -> FloatMatrix:
     size = len(record.names)
     if record.contrasts is None:
         return np.full((size, size), np.nan)
-    kept = reported(record)
-    return np.where(np.outer(kept, kept), record.contrasts.covariance, np.nan)
+    with_interval = reported(record)
+    return np.where(np.outer(with_interval, with_interval), record.contrasts.covariance, np.nan)
 
 
 def quantile(level: float) -> float:

@@ -66,9 +66,9 @@ class WaldResult:
         return self.summary().to_html()
 
 
-def wald_test(record: FitRecord, asked: object) -> WaldResult:
+def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:
     """Test of linear restrictions; see :meth:`FitResult.wald_test`."""
-    rows, values, words = restrictions(asked, record.names)
+    rows, values, words = restrictions(hypothesis, record.names)
     statistic_value = p = float("nan")
     if record.contrasts is None:
         reason = no_intervals(record)
@@ -88,7 +88,9 @@ def wald_test(record: FitRecord, asked: object) -> WaldResult:
     return WaldResult(statistic_value, len(rows), p, words, reason, record.promise)
 
 
-def restrictions(asked: object, names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector, tuple[str, ...]]:
+def restrictions(
+    hypothesis: object, names: tuple[str, ...]
+) -> tuple[FloatMatrix, FloatVector, tuple[str, ...]]:
     """Rows R, shape (k, p), and values q, shape (k,), of ``R @ coefficients = q``; each restriction in words.
 
     The rows are linearly independent.
@@ -100,14 +102,16 @@ def restrictions(asked: object, names: tuple[str, ...]) -> tuple[FloatMatrix, Fl
     >>> rows.tolist(), values.tolist()
     ([[1.0, -1.0, 0.0], [-1.0, 0.0, 2.0]], [0.0, 1.0])
     """
-    if isinstance(asked, str):
-        rows, values = _equations(asked, names)
-    elif isinstance(asked, Mapping):
-        rows, values = _mapped(asked, names)
-    elif isinstance(asked, Sequence) and asked and all(isinstance(text, str) for text in asked):
-        rows, values = _equations(list(asked), names)
+    if isinstance(hypothesis, str):
+        rows, values = _equations(hypothesis, names)
+    elif isinstance(hypothesis, Mapping):
+        rows, values = _mapped(hypothesis, names)
+    elif (
+        isinstance(hypothesis, Sequence) and hypothesis and all(isinstance(text, str) for text in hypothesis)
+    ):
+        rows, values = _equations(list(hypothesis), names)
     else:
-        rows, values = _arrays(asked, len(names))
+        rows, values = _arrays(hypothesis, len(names))
     if not len(rows):
         raise _restriction_error("no restriction")
     if not np.isfinite(rows).all() or not np.isfinite(values).all():
@@ -133,10 +137,10 @@ def _equations(text: str | list[str], names: tuple[str, ...]) -> tuple[FloatMatr
     return np.asarray(constraint.coefs), np.asarray(constraint.constants).ravel() + 0.0  # -0.0 becomes 0.0
 
 
-def _mapped(asked: Mapping[Any, Any], names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector]:
+def _mapped(hypothesis: Mapping[Any, Any], names: tuple[str, ...]) -> tuple[FloatMatrix, FloatVector]:
     """Rows and values of expressions with the values that they are restricted to."""
     texts = []
-    for left, value in asked.items():
+    for left, value in hypothesis.items():
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if not isinstance(left, str) or not is_number:
             raise _restriction_error("a mapping of something else than text to numbers")
@@ -147,13 +151,13 @@ def _mapped(asked: Mapping[Any, Any], names: tuple[str, ...]) -> tuple[FloatMatr
     return rows, values
 
 
-def _arrays(asked: object, size: int) -> tuple[FloatMatrix, FloatVector]:
-    pair = isinstance(asked, tuple) and len(asked) == 2 and np.ndim(asked[0]) > 0
+def _arrays(hypothesis: object, size: int) -> tuple[FloatMatrix, FloatVector]:
+    pair = isinstance(hypothesis, tuple) and len(hypothesis) == 2 and np.ndim(hypothesis[0]) > 0
     try:
-        rows = np.atleast_2d(np.asarray(asked[0] if pair else asked, dtype=np.float64))  # type: ignore[index]
-        values = np.asarray(asked[1] if pair else np.zeros(len(rows)), dtype=np.float64)  # type: ignore[index]
+        rows = np.atleast_2d(np.asarray(hypothesis[0] if pair else hypothesis, dtype=np.float64))  # type: ignore[index]
+        values = np.asarray(hypothesis[1] if pair else np.zeros(len(rows)), dtype=np.float64)  # type: ignore[index]
     except (TypeError, ValueError):
-        raise _restriction_error(f"a restriction of type {type(asked).__name__}") from None
+        raise _restriction_error(f"a restriction of type {type(hypothesis).__name__}") from None
     if rows.ndim != 2 or rows.shape[1] != size or not len(rows):
         raise _restriction_error(f"a matrix of shape {rows.shape} for {size} coefficients")
     if values.size not in (1, len(rows)):

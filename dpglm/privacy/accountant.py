@@ -279,6 +279,6 @@ def _point_cell(key: Counted) -> float | None:
     if len(points) == 1 and mu == 0.0:
         (epsilon,) = points
         least = math.floor(epsilon / cell) + 1
-        whole = (n for n in range(least, 2 * least) if epsilon / (epsilon / n) == n)
-        cell = epsilon / next(whole, least)
+        counts = (n for n in range(least, 2 * least) if epsilon / (epsilon / n) == n)
+        cell = epsilon / next(counts, least)
     return cell or None

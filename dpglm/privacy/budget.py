@@ -124,8 +124,8 @@ class Privacy:
     ) -> Self:
         """A zero-concentrated budget rho, met by Gaussian noise with mu = sqrt(2 rho)."""
         rho = _number("rho", rho, low=0.0, high=math.inf, open_low=True)
-        asked = cls.gdp(mu_from_rho(rho), delta=delta, relation=relation, unit=unit)
-        return cls(asked.epsilon, asked.delta, relation, unit, "zcdp", asked.mu)
+        budget = cls.gdp(mu_from_rho(rho), delta=delta, relation=relation, unit=unit)
+        return cls(budget.epsilon, budget.delta, relation, unit, "zcdp", budget.mu)
 
     @classmethod
     def of(cls, value: object) -> Privacy:

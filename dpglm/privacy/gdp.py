@@ -52,8 +52,8 @@ def gdp_delta(epsilon: float, mu: float) -> float:
     1e-05
     """
     if not (mu >= 0.0 and epsilon == epsilon):
-        found, remedy = f"epsilon={epsilon!r}, mu={mu!r}", "Give both as positive numbers."
-        raise PrivacyError(found, expected="numbers, mu >= 0", remedy=remedy)
+        problem, remedy = f"epsilon={epsilon!r}, mu={mu!r}", "Give both as positive numbers."
+        raise PrivacyError(problem, expected="numbers, mu >= 0", remedy=remedy)
     if epsilon < 0.0:  # a sum of positive terms: the profile is symmetric in this sense
         return -math.expm1(epsilon) + math.exp(epsilon) * gdp_delta(-epsilon, mu)
     if mu == 0.0 or epsilon == math.inf:

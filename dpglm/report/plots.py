@@ -154,8 +154,8 @@ def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
         edge = 1.2 if figure.right else 1.0
         axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(edge, 0.5))
     elif figure.legend:
-        place, columns = (0.5, -0.14), len(figure.legend)
-        axes.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=place, ncols=columns)
+        anchor, columns = (0.5, -0.14), len(figure.legend)
+        axes.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=anchor, ncols=columns)
     return axes
 
 
@@ -189,8 +189,8 @@ def _mark(axes: Axes, mark: Mark) -> None:
         case Intervals():
             cap = ("_" if mark.upright else "|") if mark.caps else ""
             for at, low, high in zip(mark.at, mark.low, mark.high, strict=True):
-                ends, place = (low, high), (at, at)
-                line(*((place, ends) if mark.upright else (ends, place)), marker=cap, ms=5.0)
+                ends, position = (low, high), (at, at)
+                line(*((position, ends) if mark.upright else (ends, position)), marker=cap, ms=5.0)
         case Bars():
             lengths = [stop - start for start, stop in zip(mark.start, mark.stop, strict=True)]
             label = _literal(mark.label)

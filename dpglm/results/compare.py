@@ -65,9 +65,9 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
     given = any(record.contrasts is not None for record in named.values())
     rows: list[tuple[str, ...]] = []
     for term in terms:
-        rows.append((term, *(coefficient(found.get(term)) for found in estimates)))
+        rows.append((term, *(coefficient(column.get(term)) for column in estimates)))
         if given:
-            rows.append((BELOW, *(_bracketed(found.get(term)) for found in errors)))
+            rows.append((BELOW, *(_bracketed(column.get(term)) for column in errors)))
     open_fits = [f"{label}: {record.alarm}" for label, record in named.items() if record.alarm]
     return Table(
         title="Fits side by side",

@@ -71,8 +71,8 @@ class Plan:
     n: int | None = None
 
     def __post_init__(self) -> None:
-        asked, paid = self.specification.privacy, self.releases.privacy
-        if asked != paid and (self.guarantee.private or paid is not None):
+        requested, paid = self.specification.privacy, self.releases.privacy
+        if requested != paid and (self.guarantee.private or paid is not None):
             raise MethodError(
                 "releases of another budget than the specification's",
                 expected="a plan as its specification makes it",

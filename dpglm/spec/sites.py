@@ -69,7 +69,7 @@ def fit_sites(
     """
     tables = site_tables(data)
     sites = tuple(tables)
-    labels = ["plan", "charge", *(f"site {place} of {len(sites)}" for place in range(1, len(sites) + 1))]
+    labels = ["plan", "charge", *(f"site {index} of {len(sites)}" for index in range(1, len(sites) + 1))]
     with steps(labels, progress) as step:
         step(0)
         noises = [noise_of(site_seed) for site_seed in site_seeds(seed, len(sites))]
@@ -88,16 +88,16 @@ def fit_sites(
             for site, noise in zip(sites, noises, strict=True)
         )
         guarantees = [run.guarantee for run in runs]
-        whole = disjoint(guarantees) if once else overlapping(guarantees)
+        total = disjoint(guarantees) if once else overlapping(guarantees)
         step(1)
         # Charge before reading: an interrupt from here on loses budget, never privacy.
-        state = _charge(ledger, runs, sites, whole, once=once)
+        state = _charge(ledger, runs, sites, total, once=once)
         fits: dict[str, FitResult] = {}
-        for place, (site, noise) in enumerate(zip(sites, noises, strict=True)):
-            step(2 + place)
+        for index, (site, noise) in enumerate(zip(sites, noises, strict=True)):
+            step(2 + index)
             run = runs.popleft()  # its rows are let go of with the run
             fits[site] = run.write_up(run.solve(noise), noise, state)
-        return SiteFits(fits, whole)
+        return SiteFits(fits, total)
 
 
 def site_seeds(seed: int | None, count: int) -> list[int | None]:
@@ -111,7 +111,7 @@ def site_seeds(seed: int | None, count: int) -> list[int | None]:
     noise_of(seed)  # refuses what is no seed
     if seed is None:
         return [None] * count
-    streams = (np.random.SeedSequence(int(seed), spawn_key=(place,)) for place in range(count))
+    streams = (np.random.SeedSequence(int(seed), spawn_key=(index,)) for index in range(count))
     return [int.from_bytes(stream.generate_state(4).astype("<u4").tobytes(), "little") for stream in streams]
 
 
@@ -225,14 +225,14 @@ def at_site(site: str, action: Callable[[], Result]) -> Result:
 
 
 def _charge(
-    ledger: Ledger | None, runs: Sequence[Run], sites: Sequence[str], whole: Guarantee, *, once: bool
+    ledger: Ledger | None, runs: Sequence[Run], sites: Sequence[str], total: Guarantee, *, once: bool
 ) -> LedgerState | None:
     """Charge all sites or none: a line for each site, or one where everybody is at one site only."""
     if ledger is None:
         return None
     if once and len(sites) > 1:
         plans = "".join(dict.fromkeys(run.plan.fingerprint for run in runs))
-        charges = [(whole, f"{runs[0].plan.what} at {len(sites)} sites, one per person", plans)]
+        charges = [(total, f"{runs[0].plan.what} at {len(sites)} sites, one per person", plans)]
     else:
         charges = [
             (run.guarantee, f"{run.plan.what} at site {site!r}", run.plan.fingerprint)

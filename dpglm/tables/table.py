@@ -206,7 +206,9 @@ def _facts(table: Table, total: int) -> list[str]:
     left = _labelled(table.left, half, first)
     right = _labelled(table.right, total - GAP - half, _indent(table.right))
     pairs = zip_longest(left, right, fillvalue="")
-    return _labelled(table.wide, total, first) + [_padded(one, half + GAP) + other for one, other in pairs]
+    return _labelled(table.wide, total, first) + [
+        _padded(left_line, half + GAP) + right_line for left_line, right_line in pairs
+    ]
 
 
 def _indent(facts: tuple[Fact, ...]) -> int:

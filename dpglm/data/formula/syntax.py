@@ -109,8 +109,8 @@ class FormulaText:
         excerpt = "".join(letter if letter.isprintable() else "\ufffd" for letter in formula[left:right])
         blanks = " " * (start - left + len(prefix))
         carets = "^" * max(1, min(end, right + 1) - start)
-        found = f"{problem}\n    {prefix}{excerpt}{suffix}\n    {blanks}{carets}"
-        return FormulaError(found, expected=expected, remedy=remedy)
+        excerpt_lines = f"{problem}\n    {prefix}{excerpt}{suffix}\n    {blanks}{carets}"
+        return FormulaError(excerpt_lines, expected=expected, remedy=remedy)
 
     def constant(self, node: ast.expr) -> float:
         """A number written out, with its sign."""

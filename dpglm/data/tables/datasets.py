@@ -121,10 +121,10 @@ def _cohort() -> pd.DataFrame:
     latent, answers = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     ones = latent > -ndtri(_shares(table))
     columns = {
-        name: ones[:, place].astype(np.int64)
+        name: ones[:, column].astype(np.int64)
         if deviation == 0.0
-        else np.round(mean + deviation * latent[:, place], digits)
-        for place, (name, mean, deviation, digits) in enumerate(
+        else np.round(mean + deviation * latent[:, column], digits)
+        for column, (name, mean, deviation, digits) in enumerate(
             zip(table.index, table["mean"], table["deviation"], table["digits"], strict=True)
         )
     }

@@ -140,7 +140,9 @@ class Penalty(ABC):
     def values(self, betas: FloatMatrix, strengths: FloatVector) -> FloatVector:
         """``value`` of each row of ``betas``, shape (k, p), at its own strength, shape (k,)."""
         pairs = zip(betas, strengths, strict=True)
-        return np.array([self.with_strength(float(one)).value(beta) for beta, one in pairs], dtype=np.float64)
+        return np.array(
+            [self.with_strength(float(strength)).value(beta) for beta, strength in pairs], dtype=np.float64
+        )
 
     def prox_rows(self, v: FloatMatrix, step: float, strengths: FloatVector) -> FloatMatrix:
         """``prox`` of each row of ``v``, shape (k, p), at its own strength, shape (k,)."""

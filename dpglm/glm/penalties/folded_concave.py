@@ -39,7 +39,7 @@ class FoldedConcave(Separable):
         if self.scale is None:
             return
         scales = plain_tuple(self.scale)
-        if not all(within(one, 0.0, math.inf) and 0.0 < one < math.inf for one in scales):
+        if not all(within(value, 0.0, math.inf) and 0.0 < value < math.inf for value in scales):
             raise self.option_error(
                 "scale",
                 "a finite number > 0, one for each penalised coefficient, or None",

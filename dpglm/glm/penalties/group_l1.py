@@ -53,10 +53,10 @@ class GroupL1(Penalty):
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
-            groups = tuple(tuple(int(place) for place in group) for group in self.groups)
+            groups = tuple(tuple(int(column) for column in group) for group in self.groups)
         except (TypeError, ValueError):
             groups = ((-1,),)
-        places = [place for group in groups for place in group]
+        places = [column for group in groups for column in group]
         if min(places, default=0) < 0 or len(set(places)) != len(places):
             raise self.option_error(
                 "groups",
@@ -71,7 +71,7 @@ class GroupL1(Penalty):
 
     @property
     def least_size(self) -> int:
-        return 1 + max((place for group in self.groups for place in group), default=0)
+        return 1 + max((column for group in self.groups for column in group), default=0)
 
     def labels(self, size: int) -> IntVector:
         """Which group each of ``size`` coefficients is in, shape (size,)."""
@@ -111,8 +111,8 @@ class GroupL1(Penalty):
     def prox_rows(self, v: FloatMatrix, step: float, strengths: FloatVector) -> FloatMatrix:
         norms, roots = self._norms(v)
         threshold = step * strengths[:, None] * roots
-        kept = 1.0 - threshold / np.where(norms > threshold, norms, np.inf)
-        return np.where(threshold == 0.0, v, np.where(norms > threshold, kept * v, 0.0)) + 0.0
+        shrinkage = 1.0 - threshold / np.where(norms > threshold, norms, np.inf)
+        return np.where(threshold == 0.0, v, np.where(norms > threshold, shrinkage * v, 0.0)) + 0.0
 
     def derivatives(self, beta: FloatVector) -> tuple[FloatVector, FloatMatrix]:
         norms, roots = self._norms(beta)

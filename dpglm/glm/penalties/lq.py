@@ -65,11 +65,11 @@ class LHalf(Separable):
         t = step * strength
         threshold = 1.5 * np.cbrt(t) ** 2
         mapped = np.zeros_like(size)
-        kept = size > threshold
-        v, least = size[kept], threshold[kept]
+        nonzero = size > threshold
+        v, least = size[nonzero], threshold[nonzero]
         angle = np.arccos(math.sqrt(0.5) * (least / v) ** 1.5)
         shrunk = (2.0 / 3.0) * v * (1.0 + np.cos((2.0 / 3.0) * (math.pi - angle)))
-        mapped[kept] = np.where(least == 0.0, v, np.minimum(shrunk, v))
+        mapped[nonzero] = np.where(least == 0.0, v, np.minimum(shrunk, v))
         return mapped
 
     def least_strength(self, gradient: FloatVector, step: FloatVector) -> FloatVector:
@@ -143,8 +143,8 @@ class Lq(Separable):
         jump = (2.0 * (1.0 - q) * t) ** (1.0 / (2.0 - q))
         threshold = jump * ((2.0 - q) / (2.0 * (1.0 - q)))
         mapped = np.zeros_like(size)
-        kept = size > threshold
-        v, least = size[kept], jump[kept]
+        nonzero = size > threshold
+        v, least = size[nonzero], jump[nonzero]
         z = v.copy()
         # Powers of z / jump cannot overflow: t z^(q-2) = (z / jump)^(q-2) / (2 (1-q)).
         for _ in range(_ROUNDS):
@@ -154,7 +154,7 @@ class Lq(Separable):
             z = np.clip(z - move, least, v)
             if (np.abs(move) <= 1e-9 * v).all():  # the error squares at each step
                 break
-        mapped[kept] = z
+        mapped[nonzero] = z
         return mapped
 
     def least_strength(self, gradient: FloatVector, step: FloatVector) -> FloatVector:

@@ -39,7 +39,7 @@ class Separable(Penalty):
         super().__post_init__()
         if self.weights is not None:
             weights = plain_tuple(self.weights)
-            if not all(within(one, 0.0, math.inf) and one < math.inf for one in weights):
+            if not all(within(weight, 0.0, math.inf) and weight < math.inf for weight in weights):
                 raise self.option_error(
                     "weights",
                     "one finite number >= 0 for each penalised coefficient, or None",
@@ -120,4 +120,4 @@ def plain_tuple(values: object) -> tuple[float, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         return (cast(float, values),)
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    return tuple(float(one) if within(one, -math.inf, math.inf) else one for one in listed)
+    return tuple(float(value) if within(value, -math.inf, math.inf) else value for value in listed)

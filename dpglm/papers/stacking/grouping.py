@@ -35,8 +35,8 @@ def column_groups(
     if isinstance(groups, Mapping):
         return _named(known, groups)
     count = min(GROUPS, len(known)) if groups is None else groups
-    whole = isinstance(count, int) and not isinstance(count, bool)
-    if not (whole and 1 <= count <= min(len(known), MOST_MODELS)):
+    is_integer = isinstance(count, int) and not isinstance(count, bool)
+    if not (is_integer and 1 <= count <= min(len(known), MOST_MODELS)):
         raise MethodError(
             "groups out of range",
             expected=f"a whole number from 1 to {min(len(known), MOST_MODELS)}, one a term at most",
@@ -46,8 +46,8 @@ def column_groups(
         raise MethodError("split_seed", expected="a whole number >= 0", remedy="Leave split_seed out.")
     order = np.random.default_rng(seed).permutation(len(known))
     labels = list(known)
-    dealt = [[labels[place] for place in sorted(part.tolist())] for part in np.array_split(order, count)]
-    return tuple(f"group {place + 1}" for place in range(count)), dealt
+    dealt = [[labels[index] for index in sorted(part.tolist())] for part in np.array_split(order, count)]
+    return tuple(f"group {index + 1}" for index in range(count)), dealt
 
 
 def plain_list(members: object) -> object:

@@ -77,8 +77,8 @@ class PSTS(Stacking):
         pricing = BudgetSplit.of(problem, privacy, self.name)
         require_combine(self.combine, self.holdout)
         require_positive(self.ridge, "ridge")
-        whole = isinstance(self.parts, int) and not isinstance(self.parts, bool)
-        if not (whole and 2 <= self.parts <= MOST_MODELS):
+        is_integer = isinstance(self.parts, int) and not isinstance(self.parts, bool)
+        if not (is_integer and 2 <= self.parts <= MOST_MODELS):
             raise MethodError(
                 "parts out of range",
                 expected=f"a whole number from 2 to {MOST_MODELS}",
@@ -88,7 +88,7 @@ class PSTS(Stacking):
         (mask,) = grouping.masks(problem.geometry)
         model = SubmodelMinimisers((pricing.alone(problem, mask, self.ridge),), grouping.loadings)
         low = 1.0 - float(self.holdout) if self.combine == "model" else 1.0
-        edges = (*(low * place / self.parts for place in range(self.parts)), low)
+        edges = (*(low * part / self.parts for part in range(self.parts)), low)
         releases = dealt([model] * self.parts, edges if low == 1.0 else (*edges, 1.0), range(self.parts))
         if self.combine == "model":
             meta = meta_release(pricing, problem, self.parts, 2.0 / math.sqrt(self.parts))
@@ -96,7 +96,7 @@ class PSTS(Stacking):
         return budgeted_plan(releases, pricing.privacy, mu=pricing.mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        names = tuple(f"part {place + 1}" for place in range(self.parts))
+        names = tuple(f"part {part + 1}" for part in range(self.parts))
         loadings = np.repeat(whole_rows(problem).loadings, self.parts, axis=0)
         grouping = Grouping(names, ((),) * self.parts, loadings)
         answers = [ask(release) for release in plan.releases[: self.parts]]
@@ -205,7 +205,7 @@ class PSTF(Stacking):
         names, groups = column_groups(problem.geometry, self.groups, self.split_seed)
         shares = public_shares(names, groups, self.importance, self.provenance)
         weighted = np.flatnonzero(shares).tolist()
-        members = [groups[place] for place in weighted]
+        members = [groups[group] for group in weighted]
         loadings = loadings_of(problem.geometry, members, shares[weighted], together=not pure)
         return Grouping(tuple(names[at] for at in weighted), tuple(map(tuple, members)), loadings), shares[
             weighted

@@ -50,11 +50,11 @@ class Grouping:
         free = np.zeros(self.loadings.shape[1], dtype=np.bool_)
         for block in geometry.term_columns:
             free[block.columns] = block.kind == "intercept"
-        return [~free[self.columns(place)] for place in range(len(self.names))]
+        return [~free[self.columns(group)] for group in range(len(self.names))]
 
-    def columns(self, place: int) -> IntVector:
+    def columns(self, group: int) -> IntVector:
         """Coded columns of a group."""
-        return np.flatnonzero(self.loadings[place])
+        return np.flatnonzero(self.loadings[group])
 
 
 def whole_rows(problem: Problem) -> Grouping:
@@ -121,9 +121,9 @@ def stacked(
         Releases the model of answers at the coefficients of all models, shape (K * p,).
     """
     coefficients = np.zeros_like(grouping.loadings)
-    for place, answer in enumerate(answers):
-        columns = grouping.columns(place)
-        coefficients[place, columns] = grouping.loadings[place, columns] * answer
+    for group, answer in enumerate(answers):
+        columns = grouping.columns(group)
+        coefficients[group, columns] = grouping.loadings[group, columns] * answer
     if len(answers) == 1:  # nothing to combine
         return _linear(problem, coefficients[0], 0.0, None)
     if combine == "model":
@@ -146,9 +146,9 @@ def _linear(problem: Problem, coded: FloatVector, constant: float, stack: Stack 
 def pull(grouping: Grouping, coefficients: FloatMatrix) -> FloatVector:
     """Where ridges pull to: models of coded columns, shape (K, p), in the coordinates of loaded ones."""
     centres = [
-        coefficients[place, columns] / grouping.loadings[place, columns]
-        for place in range(len(grouping.names))
-        for columns in [grouping.columns(place)]
+        coefficients[group, columns] / grouping.loadings[group, columns]
+        for group in range(len(grouping.names))
+        for columns in [grouping.columns(group)]
     ]
     return np.concatenate(centres)
 
@@ -157,13 +157,13 @@ def answers_of(
     grouping: Grouping, releases: Sequence[Release], ask: Ask, centre: FloatVector | None = None
 ) -> list[FloatVector]:
     """Coefficients of each model, released together or one by one."""
-    ends = np.cumsum([len(grouping.columns(place)) for place in range(len(grouping.names))])
+    ends = np.cumsum([len(grouping.columns(group)) for group in range(len(grouping.names))])
     starts = [0, *ends.tolist()]
     if len(releases) == 1:
         return np.split(ask(releases[0], centre), ends[:-1])
     return [
-        ask(release, None if centre is None else centre[starts[place] : starts[place + 1]])
-        for place, release in enumerate(releases)
+        ask(release, None if centre is None else centre[starts[group] : starts[group + 1]])
+        for group, release in enumerate(releases)
     ]
 
 
@@ -176,10 +176,10 @@ def distances(grouping: Grouping, source: FloatMatrix | None) -> list[float]:
         So far, or nowhere: rounding in a solver's certificate grows with it.
     """
     norms = [0.0] * len(grouping.names)
-    for place in range(len(norms) if source is not None else 0):
-        columns = grouping.columns(place)
-        norms[place] = math.hypot(*(source[place, columns] / grouping.loadings[place, columns]))  # type: ignore[index]
-        if not norms[place] <= FARTHEST:  # or no number
+    for group in range(len(norms) if source is not None else 0):
+        columns = grouping.columns(group)
+        norms[group] = math.hypot(*(source[group, columns] / grouping.loadings[group, columns]))  # type: ignore[index]
+        if not norms[group] <= FARTHEST:  # or no number
             raise MethodError(
                 "a source with coefficients that are too large to start from",
                 expected=f"a norm of at most {FARTHEST:g} in coded columns",
