@@ -32,13 +32,7 @@ class Permit:
         return len(self._waiting)
 
     def use(self, release: Release) -> None:
-        """Cross the release off.
-
-        Raises
-        ------
-        PermitError
-            The release is not the next one of the plan; nothing was read.
-        """
+        """Cross the release off; one that is not the next of the plan is a PermitError."""
         if not self._waiting or self._waiting[0] is not release:
             planned = repr(self._waiting[0].name) if self._waiting else "no further release"
             raise PermitError(
@@ -51,18 +45,9 @@ class Permit:
 
 
 class Curator:
-    """Holds the rows and runs the releases of one plan on them, each once.
+    """Holds the coded rows and runs the releases of one plan on them, each once and with fresh noise.
 
     A method is handed ``ask`` and nothing else: whatever it does with the answers is post-processing.
-
-    Parameters
-    ----------
-    rows : Rows
-        Coded rows of norm at most 1.
-    plan : PricedReleases
-        What was charged.
-    noise : NoiseSource
-        Drawn from afresh for every release.
     """
 
     def __init__(self, rows: Rows, plan: PricedReleases, noise: NoiseSource) -> None:
@@ -70,13 +55,7 @@ class Curator:
         self._permit = Permit(plan)
 
     def ask(self, release: Release, at: FloatVector | None = None) -> FloatVector:
-        """Run a planned release, shape (p,).
-
-        Raises
-        ------
-        PermitError
-            The release is not the next one of the plan; no row was read.
-        """
+        """Run a planned release; before a row is read, any other than the next one is a PermitError."""
         self._permit.use(release)  # proof: order
         # Overflow warnings would tell about rows; the arithmetic is finite for coded rows.
         with np.errstate(all="ignore"):  # proof: silence

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,29 +21,20 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 
 Kind = TypeVar("Kind", bound=Release)
+Costs: TypeAlias = tuple[tuple[str, Event], ...]
 
 
 @dataclass(frozen=True)
 class PricedReleases:
     """The releases of one fit, in order, and the guarantee they add up to.
 
-    Parameters
-    ----------
-    releases : tuple of Release
-        Each may be run once.
-    guarantee : Guarantee
-        What is promised for all of them together; checked against the releases' own events.
-    privacy : Privacy or None
-        What was asked; None for a fit without privacy.
-
-    Raises
-    ------
-    PrivacyError
-        The releases cost more than was asked.
+    ``guarantee`` is what is promised for all of them together, ``privacy`` what was asked; None for a fit
+    without privacy. Each release may be run once. Releases that cost more than was asked, by their own
+    events, are a PrivacyError.
 
     Examples
     --------
-    >>> PricedReleases((), Guarantee.none("no privacy asked"), None).costs()
+    >>> PricedReleases((), Guarantee.none("no privacy asked"), None).parallel()
     ()
     """
 
@@ -56,7 +47,7 @@ class PricedReleases:
             return
         # The calibration found the noise; this reads the price off the releases themselves.
         for releases in self._read_together():
-            events = [event for release in releases for _, event in release.events(self.privacy.relation)]
+            events = [event for _, event in _costs(releases, self.privacy.relation)]
             self._check(events, self.privacy)
             self._check_curve(releases, self.privacy.relation)
 
@@ -100,24 +91,14 @@ class PricedReleases:
                 remedy="State the curve of the releases.",
             )
 
-    def parallel(self) -> tuple[tuple[tuple[str, Event], ...], ...]:
-        """Named events of the releases that a single row can be in, a tuple for each part of the rows.
-
-        Releases on different parts of one dealing share no row; those on all rows are in every tuple.
-        """
-        relation = self._relation
-        return tuple(
-            tuple(cost for release in releases for cost in release.events(relation))
-            for releases in self._read_together()
-        )
+    def parallel(self) -> tuple[Costs, ...]:
+        """Named events of the releases that a single row can be in, a tuple for each part of the rows."""
+        return tuple(_costs(releases, self._relation) for releases in self._read_together())
 
     def _read_together(self) -> tuple[tuple[Release, ...], ...]:
-        """Releases that a single row can be in, a tuple for each part of the rows.
+        """Releases that a single row can be in, for each part of the rows; those on all rows in every tuple.
 
-        Raises
-        ------
-        PrivacyError
-            Parts of two dealings, which may overlap.
+        Parts of two dealings, which may overlap, are a PrivacyError.
         """
         if self.privacy is None:
             return ()
@@ -151,11 +132,9 @@ class PricedReleases:
         steps = [step for release in self.releases for step in release.why(self._relation)]
         return "\n".join([*dict.fromkeys(steps), WHY_AFTERWARDS]) if steps else ""
 
-    def costs(self) -> tuple[tuple[str, Event], ...]:
-        """Named events of all releases, in order."""
-        if self.privacy is None:
-            return ()
-        return tuple(cost for release in self.releases for cost in release.events(self.privacy.relation))
+
+def _costs(releases: Sequence[Release], relation: Relation) -> Costs:
+    return tuple(cost for release in releases for cost in release.events(relation))
 
 
 def releases_profile(
@@ -166,7 +145,7 @@ def releases_profile(
     known = releases[0].profile(asked, relation) if len(releases) == 1 else None
     if known is not None:
         return known
-    events = tuple(event for release in releases for _, event in release.events(relation))
+    events = tuple(event for _, event in _costs(releases, relation))
     if all(isinstance(event, PureEvent) for event in events):
         return pure_curve(asked, basic_composition(events, 0.0))
     return _composed(events, tuple(asked.tolist()))

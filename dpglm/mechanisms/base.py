@@ -88,8 +88,8 @@ def worst_case_rows(family: Family, relation: Relation, size: int) -> tuple[Arra
 class Release(ABC):
     """A function of the rows whose output may leave the curator.
 
-    Frozen; every parameter is public and fixed before rows are read. The proof beside the file cites the
-    lines marked ``# proof: label``.
+    Frozen; every parameter is public and fixed before rows are read; one out of its range is a MethodError.
+    The proof beside the file, under the same name, cites the lines marked ``# proof: label``.
     """
 
     name: ClassVar[str]
@@ -155,7 +155,11 @@ class Release(ABC):
 
 
 class NoisyRelease(Release):
-    """A release whose change by a neighbour is hidden by noise of one law."""
+    """A release whose change by a neighbour is hidden by noise of one law.
+
+    Its ``scale``, > 0, is the law's own: the standard deviation of a coordinate of Gaussian noise, or that of
+    noise of density exp(-norm / scale), the law "gamma".
+    """
 
     @property
     @abstractmethod
@@ -184,9 +188,8 @@ class PenalisedMinimiser(NoisyRelease):
         Keeps slopes of a row in an interval of length 1 that holds 0.
     ridge : float or ndarray, shape (p,)
         Public, > 0.
-    law : {"gamma", "gaussian"}
-        The noise has density exp(-|noise| / scale), or is N(0, scale^2 I).
-    scale : float
+    law, scale
+        Of the noise.
     tolerance : float
         Certified Euclidean norm of the smallest subgradient at the solver's answer.
     penalty : Penalty

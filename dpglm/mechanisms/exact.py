@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -61,10 +61,10 @@ class ExactAnswer:
     gamma: FloatVector
     strength: float
     residual: float
-    strengths: FloatVector
-    gammas: FloatMatrix
-    losses: FloatVector
-    errors: FloatVector
+    strengths: FloatVector = field(default_factory=lambda: np.zeros(0))
+    gammas: FloatMatrix = field(default_factory=lambda: np.zeros((0, 0)))
+    losses: FloatVector = field(default_factory=lambda: np.zeros(0))
+    errors: FloatVector = field(default_factory=lambda: np.zeros(0))
 
     def numbers(self) -> FloatVector:
         """All of it as one vector: coded coefficients and strength first."""
@@ -145,14 +145,8 @@ class ExactMinimiser(UnclaimedRelease):
         table = Table(self, rows, max(rows.row_count(), 1))
         if self.folds is None and not self.path and self.penalty.convex:
             end = table.solve(self.penalty, self.penalty.weight)
-            none = np.zeros(0)
-            path = np.zeros((0, rows.size))
-            answer = ExactAnswer(
-                end.theta, end.gamma, self.penalty.weight, end.residual, none, path, none, none
-            )
-        else:
-            answer = self._along(table, *self._prepared(table))
-        return answer.numbers()
+            return ExactAnswer(end.theta, end.gamma, self.penalty.weight, end.residual).numbers()
+        return self._along(table, *self._prepared(table)).numbers()
 
     def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
         """The penalty with its scale; and strengths from the least that selects nothing."""
@@ -193,7 +187,7 @@ class ExactMinimiser(UnclaimedRelease):
             gammas[chosen] = kept.gamma
         strength = float(strengths[chosen])
         if self.folds is None and not self.path:  # it was only the way there
-            strengths, gammas = strengths[:0], gammas[:0]
+            return ExactAnswer(kept.theta, kept.gamma, strength, kept.residual)
         return ExactAnswer(kept.theta, kept.gamma, strength, kept.residual, strengths, gammas, mean, error)
 
     def _cross_validated(

@@ -58,9 +58,6 @@ class Gradient(NoisyRelease):
 
     Parameters
     ----------
-    family : Family
-    scale : float
-        Standard deviation of each coordinate of the noise.
     clip : float
         Largest norm of one row's gradient. Families with slopes in [-1, 1] have 1 and are never cut there.
     sampling : {"all", "poisson", "fixed"}
@@ -69,16 +66,7 @@ class Gradient(NoisyRelease):
     rate : float
         In (0, 1]; 1 where all rows are read.
     parts : int
-        Rows are dealt out by their place, which is public under replace-one only.
-
-    Raises
-    ------
-    MethodError
-        A number out of its range, or parts of a sample.
-
-    References
-    ----------
-    ``gradient.md`` beside this file.
+        Rows are dealt out by their place, which is public under replace-one only. No parts of a sample.
     """
 
     family: Family

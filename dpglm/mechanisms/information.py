@@ -39,27 +39,17 @@ class Information(NoisyRelease):
     of row i at a point that was released before (at most 1/4 for binomial, 1 for poisson), or its squared
     slope (at most 1). Pi is the Frobenius projection onto ``span``. Sum units.
 
+    Gaussian noise E is the projection of a symmetric matrix with variance ``scale**2`` on the diagonal and
+    half of that off it, added on a grid. Gamma noise has density exp(-|E|_F / scale) on the span.
+
     Parameters
     ----------
     family : Family
         With slopes in an interval of length 1 that holds 0, and a bound on its curvature of at most 1.
-    scale : float
-        Gaussian: E is the projection of a symmetric matrix with variance ``scale**2`` on the diagonal and
-        half of that off it, added on a grid. Gamma: E has density exp(-|E|_F / scale) on the span.
-    law : {"gaussian", "gamma"}
     span : Span
-        Public; its blocks are those of the rows.
+        Public; its columns are those of the rows.
     what : {"curvature", "score"}
         The second derivative, or the sum of squared slopes times x x' (for robust variances).
-
-    Raises
-    ------
-    MethodError
-        Another family, or a scale that is not positive and finite.
-
-    References
-    ----------
-    ``information.md`` beside this file.
     """
 
     family: Family

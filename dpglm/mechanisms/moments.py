@@ -75,17 +75,8 @@ class SecondMoments(NoisyRelease):
     ----------
     span : Span
         Where X'X is known to lie, from the public coding of p columns; what is released is projected onto it.
-    law : {"gaussian", "gamma"}
-        Noise N(0, scale^2 I) on the sum of phi, or of density exp(-|noise| / scale).
-    scale : float
-        Noise scale, sum units, > 0.
     gram_weight, cross_weight, square_weight, count_weight : float
         Public weights, > 0; square_weight at most cross_weight, count_weight at most gram_weight.
-
-    Raises
-    ------
-    MethodError
-        A weight or a scale out of range.
 
     Notes
     -----
@@ -93,8 +84,7 @@ class SecondMoments(NoisyRelease):
 
     References
     ----------
-    Wang (2018), "Revisiting differentially private linear regression", UAI, for the three statistics;
-    ``moments.md`` beside this file for the sensitivities.
+    Wang (2018), "Revisiting differentially private linear regression", UAI, for the three statistics.
     """
 
     span: Span
@@ -183,12 +173,7 @@ class SecondMoments(NoisyRelease):
             return replace(found, gram=self.span.project(found.gram)).packed()
         added = self._noise(noise)
         gram = self.span.project(exact.gram)  # proof: projection
-        return MomentSums(
-            gram + added.gram,
-            exact.cross + added.cross,
-            exact.square + added.square,
-            exact.count + added.count,
-        ).packed()
+        return replace(exact, gram=gram).packed() + added.packed()
 
     def _weighted(self, sums: MomentSums) -> FloatVector:
         """The sum of phi, in orthonormal coordinates."""

@@ -20,11 +20,12 @@ from dpglm.mechanisms.base import (
     Rows,
     WorstCase,
     release_error,
+    require_positive,
 )
 from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.rows import one_piece
+from dpglm.mechanisms.rows import RowView, one_piece, squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
@@ -70,8 +71,7 @@ class NormClippedMinimiser(NoisyRelease):
         Calibrated for rows of norm at most 1; ``claimed_epsilon`` None. Its ridge, penalty strength and
         tolerance act on coefficients of the stretched rows, which are 1 / c times those of the coded rows.
     length_scale : float
-        Scale of the noise of the sums, of the minimiser's law: N(0, length_scale^2 I), or of density
-        exp(-|noise| / length_scale).
+        Scale of the noise of the sums, which is of the minimiser's law.
     count_rows : bool
         Whether the number of rows is released with noise, too, as it must be under add-remove: of rows that
         are not zero. If not, the sum is divided by the number of rows, usable or not.
@@ -79,15 +79,6 @@ class NormClippedMinimiser(NoisyRelease):
         Between 0.001 and 1000. A row as long as ``margin`` times the root mean square gets norm 1.
     most : float
         Largest c, between 1 and a million.
-
-    Raises
-    ------
-    MethodError
-        A number out of range, or a minimiser that is claimed at one epsilon.
-
-    References
-    ----------
-    ``norm_clipped.md`` beside this file.
     """
 
     minimiser: PerturbedMinimiser
@@ -139,17 +130,12 @@ class NormClippedMinimiser(NoisyRelease):
         return NoiseLaw(self.minimiser.law, self.length_scale, 2 if self.count_rows else 1)
 
     def __post_init__(self) -> None:
-        good = {
-            "length_scale": 0.0 < self.length_scale < math.inf,
-            "margin": 1e-3 <= self.margin <= 1e3,
-            "most": 1.0 <= self.most <= 1e6,
-        }
-        for name, right in good.items():
-            if not right:
-                raise release_error(
-                    f"{name}={getattr(self, name)!r}",
-                    "length_scale > 0, finite; margin from 1e-3 to 1e3; most from 1 to 1e6",
-                )
+        require_positive(self, "length_scale")
+        if not (1e-3 <= self.margin <= 1e3 and 1.0 <= self.most <= 1e6):
+            raise release_error(
+                f"margin={self.margin!r}, most={self.most!r}",
+                "margin from 1e-3 to 1e3; most from 1 to 1e6",
+            )
         self.noise_law.require_grid(length_sensitivity("add-remove"), 2)
         if self.minimiser.claimed_epsilon is not None:
             raise release_error(
@@ -208,10 +194,10 @@ class NormClippedMinimiser(NoisyRelease):
         total, number = 0.0, 0
         with np.errstate(all="ignore"):
             for block in rows.chunks():
-                squares = _squared_lengths(block.X, self._weights)
-                squares = np.where(np.isfinite(squares), np.minimum(squares, 1.0), 0.0)  # proof: length
-                total += _GRID * float(np.floor(squares / _GRID).sum())  # proof: exact
-                number += int(np.count_nonzero(squares))
+                lengths = _squared_lengths(block.X, self._weights)
+                lengths = np.where(np.isfinite(lengths), np.minimum(lengths, 1.0), 0.0)  # proof: length
+                total += _GRID * float(np.floor(lengths / _GRID).sum())  # proof: exact
+                number += int(np.count_nonzero(lengths))
         if not self.count_rows:
             return np.array([total])
         return np.array([total - 0.5 * number, 0.5 * number])  # proof: centred
@@ -236,33 +222,18 @@ class NormClippedMinimiser(NoisyRelease):
         return WorstCase(table(axis, 1), table(other, 0), np.eye(size + 1)[1])
 
 
-class NormClippedRows:
+class NormClippedRows(RowView):
     """The same rows times ``factor``, or less where a row would be longer than 1.
 
-    A row's bits depend on the row and on ``factor`` alone, not on its neighbours or its place in a block.
-
-    Parameters
-    ----------
-    rows : Rows
-        Coded rows.
-    factor : float
-        Public; a float32 number.
-    weights : ndarray, shape (p,), or None
-        Inverse of ridge times max_leverage: ``sum_j weights_j x_j**2`` is held to 1 as well.
+    A row's bits depend on the row and on ``factor`` alone, not on its neighbours or its place in a chunk.
+    ``factor`` is public, a float32 number. ``weights``, shape (p,), are the inverse of ridge times
+    max_leverage: ``sum_j weights_j x_j**2`` is held to 1 as well.
     """
 
     def __init__(self, rows: Rows, factor: float, weights: FloatVector | None = None) -> None:
-        self._rows, self._factor, self._weights = rows, factor, weights
+        super().__init__(rows)
+        self._factor, self._weights = factor, weights
         self._factors: list[FloatBlock] = []
-
-    @property
-    def size(self) -> int:
-        """Number of coded columns."""
-        return self._rows.size
-
-    def row_count(self) -> int:
-        """Number of rows; public under replace-one, private under add-remove."""
-        return self._rows.row_count()
 
     def chunks(self) -> Iterator[RowChunk]:
         """The rows in blocks, the same at each call."""
@@ -276,8 +247,8 @@ class NormClippedRows:
         with np.errstate(all="ignore"):
             lengths = np.sqrt(_squared_lengths(X, self._weights))
             factors: FloatBlock = np.minimum(self._factor, _SHRINK / lengths).astype(np.float32)
-            squares = _squared_lengths(_scaled(X, factors), self._weights)
-        factors[~(squares <= 1.0 - len(X) * 2.0**-50)] = 0.0  # proof: bounded
+            scaled = _squared_lengths(_scaled(X, factors), self._weights)
+        factors[~(scaled <= 1.0 - len(X) * 2.0**-50)] = 0.0  # proof: bounded
         return factors
 
 
@@ -290,10 +261,5 @@ def _scaled(X: FloatBlock, factors: FloatBlock) -> FloatBlock:
 
 def _squared_lengths(X: FloatBlock, weights: FloatVector | None) -> FloatVector:
     """Squared length of each row, shape (k,), added up coordinate by coordinate."""
-    norms, within_double_precision = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for j, entries in enumerate(X):
-        squares = np.square(entries, dtype=np.float64)
-        norms += squares  # proof: elementwise
-        if weights is not None:
-            within_double_precision += weights[j] * squares
-    return norms if weights is None else np.maximum(norms, within_double_precision)
+    norms = squares(np.ones(len(X)), X)  # proof: elementwise
+    return norms if weights is None else np.maximum(norms, squares(weights, X))

@@ -96,17 +96,13 @@ class PerturbedMinimiser(PenalisedMinimiser):
 
         sum_i loss(x_i'theta, y_i) + b'theta + theta' P theta / 2 + penalty(gamma),   theta = mixing @ gamma,
 
-    in sum units: nothing is divided by the number of rows. ``b`` is drawn afresh for each run. Run at a point
+    in sum units: nothing is divided by the number of rows. ``b`` is the noise. Run at a point
     c that was released before, the ridge pulls towards c: ``(theta - c)' P (theta - c) / 2``.
 
     Parameters
     ----------
-    family : Family
-        With curvatures in [0, 1], too.
     ridge : float or ndarray, shape (p,)
         Diagonal of P; a number for all coordinates alike.
-    scale : float
-        Noise scale of ``b``, sum units of the score.
     residual_noise_scale : float
         Scale of the noise that hides what the solver left over, added on a grid: the standard deviation of
         Gaussian noise where the claim composes and ``law`` is Gaussian, else the scale of independent
@@ -119,15 +115,6 @@ class PerturbedMinimiser(PenalisedMinimiser):
     max_leverage : float or None
         Public bound on x' P^-1 x; rows beyond it are read as zeros. Needed where ``ridge`` is an array; for a
         number it is 1 / ridge, and saying so asks for the claim that composes.
-
-    Raises
-    ------
-    MethodError
-        A penalty that is not convex, a family without these bounds, or numbers that no theorem allows.
-
-    References
-    ----------
-    Theorems A1, A2, A2', A4, B and C in ``objective_perturbation.md`` beside this file.
     """
 
     residual_noise_scale: float

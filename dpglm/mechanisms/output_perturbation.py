@@ -48,14 +48,9 @@ class PerturbedOutput(PenalisedMinimiser):
         A number of rows, beyond which none are read, where there are no offsets, no penalty and a logistic
         loss: slopes at the minimiser then stay below 1 by a known amount. Replace-one only.
 
-    Raises
-    ------
-    MethodError
-        A penalty that is not convex, a family without these bounds, or a number that is not positive.
-
     References
     ----------
-    Chaudhuri, Monteleoni and Sarwate (2011); ``output_perturbation.md`` beside this file.
+    Chaudhuri, Monteleoni and Sarwate (2011), "Differentially private empirical risk minimization", JMLR.
     """
 
     ridge: float

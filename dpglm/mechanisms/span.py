@@ -33,26 +33,6 @@ def from_coordinates(flat: FloatVector, size: int) -> FloatMatrix:
     return matrix
 
 
-@dataclass(frozen=True, eq=False)
-class SpanVariances:
-    """Variances of what is tied, for standard symmetric noise: 1 on the diagonal and 1/2 off it.
-
-    All of these numbers are independent of each other and of the free entries, which keep 1 or 1/2.
-
-    Parameters
-    ----------
-    total : float
-        Variance of W, the sum of the weights; 1 / constant^4 where nothing is tied.
-    levels : dict of int to float
-        By ``start`` of a factor's block: the variance of *each* coordinate of v, where the totals of the L
-        levels are ``W / L + Q v``, Q an orthonormal basis of the contrasts. The total of a level then has
-        variance ``total / L**2 + levels[start] * (1 - 1 / L)``.
-    """
-
-    total: float
-    levels: dict[int, float]
-
-
 @dataclass(frozen=True)
 class _Tie:
     """One factor: its table is ``stretch`` times ``basis``, shape (L, L - 1), of orthonormal columns."""
@@ -93,12 +73,7 @@ class Span:
     Parameters
     ----------
     term_columns : sequence of TermColumns
-        The coded columns in order, public.
-
-    Raises
-    ------
-    MethodError
-        If the columns of terms do not follow each other, or a table of levels is not a centred simplex.
+        The coded columns in order, public; a table of levels is a centred simplex.
 
     Examples
     --------
@@ -157,11 +132,6 @@ class Span:
             own = tie.stretch**2 * (total / tie.count * np.eye(tie.stop - tie.start) + tie.spread(contrast))
             found[columns, columns] = 0.5 * (own + own.T)
         return found
-
-    def variances(self) -> SpanVariances:
-        """How noisy the tied numbers are after `project`."""
-        levels = {tie.start: 1.0 / self._contrast_square(tie) for tie in self._ties}
-        return SpanVariances(1.0 / self._total_square, levels)
 
     @cached_property
     def _intercept(self) -> TermColumns | None:

@@ -86,26 +86,34 @@ class Problem:
             return float(self.count_rows())
         return None if self.known_rows is None else float(self.known_rows)
 
-    def require_strength(self) -> None:
-        """Refuse, before any row is read, a strength that a private fit cannot take.
+    def require_budget(self, privacy: Privacy | None, name: str, *, releases_rows: bool = False) -> Privacy:
+        """The budget of a private method; ``releases_rows`` where it releases a noisy number of rows.
 
         Raises
         ------
         MethodError
-            Cross-validation, or a strength per row where the number of rows is private.
+            No budget, cross-validation, or a strength per row where the number of rows is private.
         """
+        if privacy is None:
+            raise MethodError(
+                f"method={name!r} with privacy=None",
+                expected="a privacy budget",
+                remedy="Use method='nonprivate', or say privacy=(1.0, 1e-6).",
+            )
         if self.strength == "cv":
             raise MethodError(
                 "strength='cv' with a privacy budget",
                 expected="a strength that does not look at the data",
                 remedy="Leave strength out, or give a number that was chosen without these data.",
             )
-        if self.strength is not None and self.rows is None and self.count_rows is None:
+        private_rows = self.rows is None and self.count_rows is None
+        if self.strength is not None and private_rows and not releases_rows:
             raise MethodError(
                 "a penalty per row under add-remove, where the number of rows is private",
                 expected="a public number of rows",
                 remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
             )
+        return privacy
 
     def total_strength(self) -> float | None:
         """The strength that the user gave, sum units; None if it is to be chosen."""
@@ -184,6 +192,13 @@ def _released(released: ScoreAndInformation, unit: float, origin: FloatVector) -
         initial_variance=unit**2 * released.initial_variance,
         origin=origin,
     )
+
+
+def require_positive(value: float | None, name: str) -> None:
+    """Refuse an option that is not a positive finite number, None aside."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 1e-100 < value < 1e100):
+        raise MethodError(f"{name} out of range", expected="a number above 0", remedy=f"Leave {name} out.")
 
 
 class Method(ABC):

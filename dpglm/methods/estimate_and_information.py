@@ -13,6 +13,7 @@ from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import expected_information, expected_model, products_of_minimiser
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
@@ -67,7 +68,8 @@ def expected_signal(problem: Problem, privacy: Privacy) -> float:
     term_columns = problem.geometry.term_columns
     curvature = expected_information(term_columns, 0.25 * problem.known_rows, narrow=NARROW)
     ridge, scales = calibrated_ridge(problem, privacy, information=True)
-    score, information_scale = _deviations(scales, len(ridge), Span(term_columns))
+    score = NoiseLaw(scales.law, scales.score_scale, len(ridge)).deviation
+    information_scale = information_release(problem, scales).deviation
     model = expected_model(
         term_columns,
         curvature,
@@ -141,16 +143,6 @@ def calibrated_ridge(
     by_term = ridges(scales.score_scale) * scales.ridge_factor
     sizes = [columns.stop - columns.start for columns in term_columns]
     return np.repeat(by_term, sizes), replace(scales, max_leverage=max_leverage_of(by_term))
-
-
-def _deviations(scales: Calibration, size: int, span: Span) -> tuple[float, float]:
-    """Standard deviations of one coordinate of the score's noise and of one diagonal entry of the other."""
-    if scales.law == "gaussian":
-        return scales.score_scale, scales.information_scale
-    return (
-        scales.score_scale * math.sqrt(size + 1.0),
-        scales.information_scale * math.sqrt(span.dimension + 1.0),
-    )
 
 
 def information_release(problem: Problem, scales: Calibration) -> Information:

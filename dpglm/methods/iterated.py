@@ -17,24 +17,6 @@ from dpglm.typing import FloatVector
 MOST_STEPS = 100_000
 
 
-def require_budget(problem: Problem, privacy: Privacy | None, name: str) -> Privacy:
-    """The budget of a private method.
-
-    Raises
-    ------
-    MethodError
-        No budget, or a strength that a private fit cannot take.
-    """
-    if privacy is None:
-        raise MethodError(
-            f"method={name!r} with privacy=None",
-            expected="a privacy budget",
-            remedy="Use method='nonprivate', or say privacy=(1.0, 1e-6).",
-        )
-    problem.require_strength()
-    return privacy
-
-
 def gaussian_total(privacy: Privacy, name: str) -> float:
     """The mu that all Gaussian releases of a fit may add up to, in squares.
 
@@ -63,13 +45,6 @@ def require_steps(value: int | None, name: str) -> None:
             expected=f"a whole number from 1 to {MOST_STEPS}",
             remedy=f"Use {name}=30.",
         )
-
-
-def require_positive(value: float | None, name: str) -> None:
-    """Refuse an option that is not a positive finite number, None aside."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (number and 1e-100 < value < 1e100):
-        raise MethodError(f"{name} out of range", expected="a number above 0", remedy=f"Leave {name} out.")
 
 
 def public_rows(problem: Problem, name: str) -> float:

@@ -65,23 +65,12 @@ class Moments(Method):
     name: ClassVar[str] = "moments"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        if privacy is None:
-            raise MethodError(
-                "method='moments' with privacy=None",
-                expected="a privacy budget",
-                remedy="Use method='nonprivate', or say privacy=(1.0, 1e-6).",
-            )
+        privacy = problem.require_budget(privacy, self.name, releases_rows=True)
         if problem.family.name != "gaussian":
             raise MethodError(
                 f"family {problem.family.name!r} with method='moments'",
                 expected="family='gaussian': other families need more than second moments",
                 remedy="Leave method out.",
-            )
-        if problem.strength == "cv":
-            raise MethodError(
-                "strength='cv' with a privacy budget",
-                expected="a strength that does not look at the data",
-                remedy="Leave strength out, or give a number that was chosen without these data.",
             )
         release, mu = self._calibrated(problem, privacy)
         return budgeted_plan((release,), privacy, mu=mu)

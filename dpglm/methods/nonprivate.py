@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.path import ExactPath
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, methods
+from dpglm.methods.base import Ask, Estimate, Method, Problem, methods, require_positive
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee
@@ -54,8 +53,8 @@ class NonPrivate(Method):
     'nonprivate'
     >>> import dpglm
     >>> fit = dpglm.fit("y ~ x1 + x2", dpglm.load_data("simulated"), penalty="l1/2", privacy=None)
-    >>> fit.path().coefficients.shape, fit.alarm
-    ((50, 3), 'NOT PRIVATE: no privacy was asked for')
+    >>> fit.path().coefficients.shape, fit.private, fit.privacy.reason
+    ((50, 3), False, 'no privacy was asked for')
     """
 
     folds: int = 5
@@ -125,16 +124,8 @@ class NonPrivate(Method):
             raise MethodError(
                 "folds out of range", expected="a whole number from 2 to 1000", remedy="Use folds=5."
             )
-        c = self.augmentation
-        if c is not None and (
-            isinstance(c, bool) or not isinstance(c, int | float) or not 0.0 < c < math.inf
-        ):
-            raise MethodError(
-                f"augmentation={c!r}",
-                expected="a finite number > 0 per row, or None",
-                remedy="Leave augmentation out.",
-            )
-        if not problem.penalty.convex and c is None and problem.family.curvature_max is None:
+        require_positive(self.augmentation, "augmentation")
+        if not problem.penalty.convex and self.augmentation is None and problem.family.curvature_max is None:
             raise MethodError(
                 f"family {problem.family.name!r} with ADMM",
                 expected="a family whose curvature is bounded, or augmentation= of your own",

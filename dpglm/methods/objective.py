@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpglm.curator.priced_releases import PricedReleases
-from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1, NoPenalty
 from dpglm.inference.coefficients import Scaling, coefficients
@@ -22,10 +21,11 @@ from dpglm.inference.expectation import (
     products_of_minimiser,
 )
 from dpglm.inference.linear_model import LinearModel, interval_model
+from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.estimate_and_information import (
     calibrated_ridge,
     information_release,
@@ -33,16 +33,14 @@ from dpglm.methods.estimate_and_information import (
     releases_information,
 )
 from dpglm.methods.perturbed_objective import (
-    RESIDUAL_SHARE,
-    gdp_ridge,
     norm_scaled_minimiser,
     perturbed_objective,
     scales_norms,
+    uniform_ridge,
 )
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import Minimisers, Target, calibrate
+from dpglm.privacy.calibration import Target
 from dpglm.privacy.description import MethodDescription
-from dpglm.privacy.events import free_ridge
 from dpglm.typing import FloatVector
 
 # Released coefficients within this many standard deviations of the residual noise were zero before it.
@@ -81,61 +79,34 @@ class Objective(Method):
     name: ClassVar[str] = "objective"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        if privacy is None:
-            raise MethodError(
-                "method='objective' with privacy=None",
-                expected="a privacy budget",
-                remedy="Use method='nonprivate', or say privacy=1.0.",
-            )
-        if self.ridge is not None and not (isinstance(self.ridge, int | float) and 0 < self.ridge < 1e100):
-            raise MethodError(
-                f"ridge of {self.ridge:g}" if isinstance(self.ridge, float) else "ridge of another kind",
-                expected="a number above 0 and below 1e100",
-                remedy="Leave ridge out for the default.",
-            )
-        problem.require_strength()
-        if self.ridge is None and self.coding == "centred" and releases_information(problem, privacy):
-            return self._with_information(problem, privacy)
-        release: PerturbedMinimiser | NormClippedMinimiser
+        privacy = problem.require_budget(privacy, self.name)
+        require_positive(self.ridge, "ridge")
+        by_default = self.ridge is None and self.coding == "centred"
+        releases: tuple[Release, ...]
         inside = convex(problem.penalty)
-        if not problem.family.logistic:
-            uniform = self.ridge is not None or self.coding != "centred"
-            vector, scales = calibrated_ridge(
-                problem, privacy, information=False, ridge=self.ridge, uniform=uniform
+        if by_default and releases_information(problem, privacy):
+            smooth = replace(problem, strength=None)
+            ridge, scales = calibrated_ridge(problem, privacy, information=True)
+            estimate = perturbed_objective(
+                smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
             )
-            release = perturbed_objective(
-                problem,
-                inside,
-                ridge=float(vector[0]) if uniform else vector,
-                scales=scales,
-                max_leverage=scales.max_leverage,
+            releases = estimate, information_release(problem, scales)
+        elif not problem.family.logistic:
+            ridge, scales = calibrated_ridge(
+                problem, privacy, information=False, ridge=self.ridge, uniform=not by_default
             )
-        elif self.ridge is None and self.coding == "centred" and scales_norms(problem, inside):
-            release = norm_scaled_minimiser(problem, privacy, inside)
+            one = ridge if by_default else float(ridge[0])
+            releases = (
+                perturbed_objective(
+                    problem, inside, ridge=one, scales=scales, max_leverage=scales.max_leverage
+                ),
+            )
+        elif by_default and scales_norms(problem, inside):
+            releases = (norm_scaled_minimiser(problem, privacy, inside),)
         else:
-            release = self._calibrated(problem, privacy)
-        return budgeted_plan((release,), privacy, mu=privacy.mu, curve=True)
-
-    def _with_information(self, problem: Problem, privacy: Privacy) -> PricedReleases:
-        """Two releases: an estimate without penalty, and the information matrix at it."""
-        ridge, scales = calibrated_ridge(problem, privacy, information=True)
-        smooth = replace(problem, strength=None)
-        estimate = perturbed_objective(
-            smooth, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
-        )
-        releases = estimate, information_release(problem, scales)
+            number, scales = uniform_ridge(Target.of(privacy), self.ridge)
+            releases = (perturbed_objective(problem, inside, ridge=number, scales=scales),)
         return budgeted_plan(releases, privacy, mu=privacy.mu, curve=True)
-
-    def _calibrated(self, problem: Problem, privacy: Privacy) -> PerturbedMinimiser:
-        """The release that just fits the budget, with its penalty inside."""
-        if privacy.mu is not None:
-            ridge, scales = gdp_ridge(Target.of(privacy), self.ridge)
-        else:
-            epsilon = privacy.epsilon * (1.0 - RESIDUAL_SHARE)
-            ridge = self.ridge or free_ridge(epsilon, relation=privacy.relation)
-            alone = Minimisers(lambda scale: 1.0 / ridge, residual_share=RESIDUAL_SHARE)
-            scales = calibrate(alone, Target.of(privacy))
-        return perturbed_objective(problem, convex(problem.penalty), ridge=ridge, scales=scales)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         scaling = Scaling.of(problem.geometry)

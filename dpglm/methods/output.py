@@ -14,8 +14,8 @@ from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
-from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
-from dpglm.methods.iterated import estimate, gaussian_total, require_budget, require_positive
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
+from dpglm.methods.iterated import estimate, gaussian_total
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.gdp import SAFETY
@@ -63,7 +63,7 @@ class Output(Method):
     name: ClassVar[str] = "output"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        privacy = require_budget(problem, privacy, self.name)
+        privacy = problem.require_budget(privacy, self.name)
         require_positive(self.ridge, "ridge")
         if not problem.penalty.convex:
             raise MethodError(
@@ -103,10 +103,8 @@ class Output(Method):
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
         (release,) = plan.of_kind(PerturbedOutput)
-        size = len(rows.information)
-        deviation = release.scale * (math.sqrt(size + 1.0) if release.law == "gamma" else 1.0)
         sampling = noise_of_minimiser(rows.information, release.ridge, 0.0, rows.dispersion).sampling
-        return EstimateNoise(sampling, deviation**2 * np.eye(size))
+        return EstimateNoise(sampling, release.deviation**2 * np.eye(len(rows.information)))
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription("output perturbation", plan.describe(), "inside the objective", plan.why())

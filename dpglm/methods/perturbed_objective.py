@@ -12,11 +12,13 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import expected_information
+from dpglm.mechanisms.noise.lattice import NoiseLaw
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
+from dpglm.privacy.events import free_ridge
 from dpglm.typing import FloatVector
 
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
@@ -57,7 +59,7 @@ def perturbed_objective(
     scaling = Scaling.of(problem.geometry)
     size = len(scaling.lengths)
     scale = scales.score_scale
-    deviation = scale if scales.law == "gaussian" else scale * math.sqrt(size + 1.0)
+    deviation = NoiseLaw(scales.law, scale, size).deviation
     tolerance = tolerance_at(deviation, size, float(np.min(ridge)))
     if problem.strength is None:
         # Sum units: the level that noise alone reaches in p coordinates.
@@ -114,6 +116,17 @@ def score_variance(term_columns: Sequence[TermColumns], weight: float) -> float:
         return 0.0
     squares = np.diag(expected_information(term_columns, weight))
     return float(np.mean(np.concatenate([squares[block.columns] for block in penalised])))
+
+
+def uniform_ridge(target: Target, ridge: float | None) -> tuple[float, Calibration]:
+    """One ridge for all coordinates, sum units, and the noise of a logistic minimiser at it.
+
+    Without ``ridge`` it is the least that costs no more noise than the noise mechanism alone.
+    """
+    if target.mu is not None:
+        return gdp_ridge(target, ridge)
+    number = ridge or free_ridge(target.epsilon * (1.0 - RESIDUAL_SHARE), relation=target.relation)
+    return number, _at(target, number, 1)
 
 
 def gdp_ridge(target: Target, ridge: float | None = None, *, times: int = 1) -> tuple[float, Calibration]:

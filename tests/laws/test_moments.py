@@ -192,7 +192,8 @@ def problem(size: int = SIZE, **settings: Any) -> Problem:
 @pytest.mark.filterwarnings("error")
 def test_every_budget_is_met_by_the_releases_own_events(privacy: dpglm.Privacy, size: int) -> None:
     plan = Moments().plan(problem(size), privacy)
-    spent = basic_composition([event for _, event in plan.costs()], privacy.delta)
+    (costs,) = plan.parallel()
+    spent = basic_composition([event for _, event in costs], privacy.delta)
     assert privacy.epsilon * (1 - 1e-6) <= spent <= privacy.epsilon * (1 + 1e-9)
     (kind,) = plan.releases
     assert isinstance(kind, SecondMoments)

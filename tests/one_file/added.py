@@ -15,7 +15,7 @@ from dpglm.mechanisms.base import CHOSEN, SUMS, Release, Rows, WorstCase, worst_
 from dpglm.mechanisms.noise.lattice import NoiseLaw, add_normal
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
-from dpglm.methods.iterated import gaussian_total, require_budget
+from dpglm.methods.iterated import gaussian_total
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.events import Event, GaussianEvent
@@ -80,7 +80,7 @@ class Centroid(Method):
     name: ClassVar[str] = "centroid"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        privacy = require_budget(problem, privacy, self.name)
+        privacy = problem.require_budget(privacy, self.name)
         mu = gaussian_total(privacy, self.name)
         shares: dict[What, float] = {"responses": self.share, "rows": 1.0 - self.share}
         sensitivities = {what: SumOfRows(what, 1.0).sensitivity(privacy.relation) for what in shares}

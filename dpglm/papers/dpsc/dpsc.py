@@ -15,7 +15,7 @@ from dpglm.glm.penalties.elastic_net import NoPenalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.iterated import (
     bound_penalty,
     declared_rows,
@@ -24,8 +24,6 @@ from dpglm.methods.iterated import (
     noise_level,
     prox,
     public_rows,
-    require_budget,
-    require_positive,
     require_steps,
 )
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
@@ -103,7 +101,7 @@ class DPSC(Method):
         return self.paper_exact
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        privacy = require_budget(problem, privacy, self.name)
+        privacy = problem.require_budget(privacy, self.name)
         require_steps(self.iterations, "iterations")
         require_positive(self.c, "c")
         if self.paper_exact:

@@ -11,8 +11,8 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
-from dpglm.methods.base import Ask, Estimate, Problem, methods
-from dpglm.methods.iterated import declared_rows, estimate, require_budget, require_positive, require_steps
+from dpglm.methods.base import Ask, Estimate, Problem, methods, require_positive
+from dpglm.methods.iterated import declared_rows, estimate, require_steps
 from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod, Sampling
 from dpglm.papers.radmm.printed import printed_mpadmm
 from dpglm.privacy.budget import Privacy
@@ -160,7 +160,7 @@ class MPADMM(GradientMethod):
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         if not self.paper_exact:
             return super().plan(problem, privacy)
-        privacy = require_budget(problem, privacy, self.name)
+        privacy = problem.require_budget(privacy, self.name)
         for name in ("eta", "rho"):
             require_positive(getattr(self, name), name)
         require_steps(self.steps, "steps")

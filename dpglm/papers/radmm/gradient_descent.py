@@ -15,7 +15,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_information, noise_of_minimiser
 from dpglm.mechanisms.gradient import Gradient
-from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, require_positive
 from dpglm.methods.iterated import (
     bound_penalty,
     estimate,
@@ -23,8 +23,6 @@ from dpglm.methods.iterated import (
     noise_level,
     prox,
     public_rows,
-    require_budget,
-    require_positive,
     require_steps,
 )
 from dpglm.privacy.budget import Privacy
@@ -214,7 +212,7 @@ class GradientMethod(Method):
         return 1
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        privacy = require_budget(problem, privacy, self.name)
+        privacy = problem.require_budget(privacy, self.name)
         require_steps(self.steps, "steps")
         for name in ("eta", "clip"):
             require_positive(getattr(self, name), name)

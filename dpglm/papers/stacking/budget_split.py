@@ -13,7 +13,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L2, NoPenalty
 from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
 from dpglm.methods.base import Problem
-from dpglm.methods.iterated import gaussian_total, require_budget
+from dpglm.methods.iterated import gaussian_total
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, tolerance_at
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
@@ -48,7 +48,7 @@ class BudgetSplit:
         MethodError
             No budget, add-remove, or a family or penalty that stacks do not have.
         """
-        privacy = require_budget(problem, privacy, name)
+        privacy = problem.require_budget(privacy, name)
         if privacy.relation == "add-remove":
             raise MethodError(
                 f"method={name!r} under add-remove",
@@ -137,9 +137,9 @@ def _minimiser(
     )
     if not minimiser.within_double_precision(np.array([far])):
         raise MethodError(
-            f"a ridge of {ridge:g} times the source's coefficients, larger than double precision follows",
-            expected="a smaller ridge: this one leaves the source as it is",
-            remedy="Leave ridge out.",
+            f"a ridge of {ridge:g} times what it pulls to, larger than double precision follows",
+            expected="a smaller ridge, or a larger budget: this one leaves its centre as it is",
+            remedy="Leave ridge out; or use privacy=1.0.",
         )
     return replace(minimiser, residual_noise_scale=minimiser.residual_noise_for(scales.residual_price))
 

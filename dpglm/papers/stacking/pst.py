@@ -12,8 +12,7 @@ import numpy as np
 from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
-from dpglm.methods.base import Ask, Estimate, Problem, budgeted_plan, methods
-from dpglm.methods.iterated import require_positive
+from dpglm.methods.base import Ask, Estimate, Problem, budgeted_plan, methods, require_positive
 from dpglm.papers.stacking.budget_split import BudgetSplit
 from dpglm.papers.stacking.grouping import (
     Groups,

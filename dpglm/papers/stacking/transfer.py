@@ -15,8 +15,16 @@ from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
-from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem, budgeted_plan, methods
-from dpglm.methods.iterated import require_positive
+from dpglm.methods.base import (
+    Ask,
+    Estimate,
+    Geometry,
+    Method,
+    Problem,
+    budgeted_plan,
+    methods,
+    require_positive,
+)
 from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
 from dpglm.papers.stacking.pst import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack

@@ -102,7 +102,8 @@ def test_a_saved_fit_is_audited_by_the_plan_it_was_run_with(options: dict, tmp_p
     first = plan.releases[0]
     assert first.scale == pytest.approx(fit.description.releases[0].scale, rel=1e-12)
     assert plan.guarantee.epsilon == fit.privacy.epsilon
-    assert [name for name, _ in plan.costs()] == [line.release for line in fit._record.spend_lines]
+    (costs,) = plan.parallel()
+    assert [name for name, _ in costs] == [line.release for line in fit._record.spend_lines]
     assert dpglm.audit(fit, trials=200, seed=1, progress=False).passed
 
 

@@ -81,7 +81,9 @@ def test_the_relation_of_the_budget_decides_the_price() -> None:
     release = Priced(PureEvent(0.5), twice=PureEvent(1.0))
     for relation, asked in (("add-remove", 0.5), ("replace-one", 1.0)):
         budget = Privacy(asked, relation=relation)  # type: ignore[arg-type]
-        assert PricedReleases((release,), promised(budget), budget).costs() == (("priced", PureEvent(asked)),)
+        assert PricedReleases((release,), promised(budget), budget).parallel() == (
+            (("priced", PureEvent(asked)),),
+        )
         less = Privacy(0.9 * asked, relation=relation)  # type: ignore[arg-type]
         with pytest.raises(PrivacyError):
             PricedReleases((release,), promised(less), less)
@@ -121,7 +123,7 @@ def test_a_mu_is_promised_only_where_gaussian_releases_keep_it() -> None:
 
 
 def test_without_a_budget_nothing_is_priced() -> None:
-    assert PricedReleases((Priced(PureEvent(5.0)),), Guarantee.none("test"), None).costs() == ()
+    assert PricedReleases((Priced(PureEvent(5.0)),), Guarantee.none("test"), None).parallel() == ()
 
 
 def test_releases_are_run_in_the_order_of_the_plan() -> None:

@@ -85,7 +85,7 @@ def test_the_summary_says_how_what_it_cost_why_not_and_what_repairs_it():
     text = " ".join(str(FIT.summary()).split())
     assert "95 %, noise-aware GLS on the released information matrix, 50 % of the budget" in text
     assert "No interval (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.5)." in text
-    assert "by how much n or epsilon would have to grow" in text
+    assert "how many times the rows, or the epsilon, an interval would take" in text
     assert "merge the level with another by declaration" in text
     assert mergeable(FIT._record).tolist() == [False, True, True, True, False, False]
 

@@ -157,7 +157,7 @@ def test_thousands_of_releases_are_counted_and_have_one_line() -> None:
     events: list[Event] = [Sampled(0.5, 0.004, "fixed", "replace-one")] * 5000
     with counted_work(calls=CALLS):
         plan = plan_of([*events, GaussianEvent(0.1)], Privacy(2.0, 1e-6))
-        lines = spend_lines(plan.costs(), plan.guarantee)
+        lines = spend_lines(plan.parallel()[0], plan.guarantee)
     assert [line.release for line in lines] == ["gradient, 5000 times on 0.004 of the rows", "gradient"]
     assert lines[0].epsilon is lines[0].mu is None
     assert lines[1].mu == 0.1
