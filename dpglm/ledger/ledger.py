@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpglm.errors import BudgetExceeded, LedgerError
 from dpglm.ledger.log import Line, Log
-from dpglm.ledger.odometer import Balance, Charge, PrivacyFilter
+from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.ledger.records import (
     Entry,
     LedgerRecords,
@@ -23,11 +23,10 @@ from dpglm.ledger.records import (
     opening_line,
 )
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Balance", "Charge", "Entry", "Ledger"]
 
 WHAT_MAX = 10_000  # characters: a formula over hundreds of columns fits
 PLAN_MAX = 200 * 64  # one for each of many sites that share a line
@@ -74,9 +73,7 @@ class Ledger:
     >>> from dpglm.privacy.guarantee import Guarantee
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(f"{folder.name}/ward-7.ledger", budget=(3.0, 1e-5), dataset="ward-7")
-    >>> fit = Guarantee(
-    ...     epsilon=1.0, delta=1e-6, definition="approximate", relation="replace-one", unit="one row"
-    ... )
+    >>> fit = Guarantee(1.0, 1e-6, "approximate", "replace-one", "one row")
     >>> ledger.charge(fit, what="affair ~ age, objective perturbation").status
     'charged'
     >>> ledger.remaining
@@ -157,7 +154,7 @@ class Ledger:
         """What is left; a fit that costs this much still fits."""
         return self._records().filter.remaining
 
-    def charge(self, guarantee: Charge, *, what: str, plan: str = "") -> Entry:
+    def charge(self, guarantee: Guarantee, *, what: str, plan: str = "") -> Entry:
         """Take the cost of a guarantee from the budget; on disk when this returns.
 
         Call it before data are read: whatever happens afterwards, an interrupt, a kill or a power cut, costs
@@ -191,29 +188,15 @@ class Ledger:
         (line,) = self.charge_all([(guarantee, what, plan)])
         return line
 
-    def charge_all(self, charges: Sequence[tuple[Charge, str, str]]) -> tuple[Entry, ...]:
+    def charge_all(self, charges: Sequence[tuple[Guarantee, str, str]]) -> tuple[Entry, ...]:
         """Take the costs of several guarantees from the budget, a line each, all of them or none.
 
-        Parameters
-        ----------
-        charges : sequence of (Guarantee, str, str)
-            What is promised, what for, and the fingerprint of its plan, as :meth:`charge` takes them. At
-            least one.
-
-        Returns
-        -------
-        tuple of Entry
-            The lines that were written, in order, with no other between them.
-
-        Raises
-        ------
-        BudgetExceeded
-            Together they cost more than what is left. A refusal of each is written down and costs nothing.
-        PrivacyError, LedgerError
-            As :meth:`charge` raises them, for any of them. Nothing is written.
+        Each charge is the guarantee, what it is for, and the fingerprint of its plan, as :meth:`charge` takes
+        them and with the errors that it raises. The lines are written in order, with no other between them;
+        so are the refusals, where together they cost more than what is left.
         """
         assert charges, "something to charge"
-        own, planned = PrivacyFilter(self.budget), list[tuple[Balance, Charge, str, str]]()
+        empty, planned = PrivacyFilter(self.budget), list[tuple[Balance, Guarantee, str, str]]()
         for guarantee, what, plan in charges:
             if not set(plan) <= HEX or len(plan) > PLAN_MAX:
                 raise LedgerError(
@@ -222,7 +205,7 @@ class Ledger:
                     remedy="Use plan=plan.fingerprint, or leave plan out.",
                 )
             text = _public("what", what)
-            cost = own.cost(guarantee, owner=self.dataset)
+            cost = empty.cost(guarantee, owner=self.dataset)
             _public("unit", guarantee.unit, exactly=True)
             planned.append((cost, guarantee, text, plan))
         costs = [cost for cost, *_ in planned]
@@ -231,9 +214,9 @@ class Ledger:
         def compose(lines: tuple[Line, ...]) -> list[str]:
             records = LedgerRecords.of(lines, self.path.name, seen=seen)
             status: Status = "charged"
-            if not records.filter.after(costs[:-1]).admits(costs[-1]):
+            if not records.filter.admits(*costs):
                 status = "refused"
-                whole = costs[0] if len(costs) == 1 else PrivacyFilter(self.budget, costs).spent
+                whole = costs[0] if len(costs) == 1 else empty.after(costs).spent
                 refusals.append(records.refusal(whole, charges=len(costs)))
             return [
                 entry_line(cost, guarantee, what=text, plan=plan, status=status)
@@ -249,10 +232,7 @@ class Ledger:
     def verify(self, *, head: str | None = None) -> None:
         """Check every line, and that the file still holds the ``head`` noted earlier.
 
-        Raises
-        ------
-        LedgerError
-            The chain is broken, or ``head`` is not on it: lines written before it was noted are gone.
+        A LedgerError where the chain is broken, or where ``head`` is not on it: lines are gone.
         """
         self._records(head=head)
 
@@ -290,17 +270,14 @@ class Ledger:
         for e in records.entries:
             mu = "-" if e.mu is None else repr(e.mu)
             rows.append((str(e.index), e.when, e.what, e.status, repr(e.epsilon), repr(e.delta), mu))
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         table = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
         ]
-        return "\n".join(
-            [
-                f"Ledger {records.dataset!r}: budget {_worded(records.budget)}",
-                *([line.rstrip() for line in table] if records.entries else ["no charges yet"]),
-                f"spent {amounts(records.filter.spent)}; left {amounts(records.filter.remaining)}",
-            ]
-        )
+        first = f"Ledger {records.dataset!r}: budget {_worded(records.budget)}"
+        last = f"spent {amounts(records.filter.spent)}; left {amounts(records.filter.remaining)}"
+        return "\n".join([first, *(table if records.entries else ["no charges yet"]), last])
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -66,11 +66,9 @@ class Log:
     which a power cut just after a commit can undo it. No connection is kept between calls: nothing is
     shared by threads or inherited over a fork.
 
-    Parameters
-    ----------
-    path : Path
-        The file, absolute. It is never opened but by SQLite: closing a second handle would drop SQLite's
-        locks on POSIX systems.
+    ``path`` is absolute. The file is never opened but by SQLite: closing a second handle would drop SQLite's
+    locks on POSIX systems. A LedgerError says that it cannot be read or written, is no ledger, or was
+    tampered with.
 
     Examples
     --------
@@ -93,11 +91,6 @@ class Log:
 
         The file is made whole under another name and then given its own in one step, so that neither a crash
         nor a second process ever meets half a ledger, and an empty file is never taken for a new one.
-
-        Raises
-        ------
-        LedgerError
-            The folder is missing, cannot be written to or knows no hard links.
         """
         draft = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}.draft")
         try:
@@ -107,9 +100,7 @@ class Log:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute("INSERT INTO head VALUES (0, 0, '')")
-                line = _next([], content)
-                _insert(connection, line)
-                _advance(connection, line)
+                _append(connection, (), content)
                 _commit(connection)
             return self._publish(draft)
         finally:
@@ -117,13 +108,7 @@ class Log:
                 draft.unlink()
 
     def read(self) -> tuple[Line, ...]:
-        """All lines, checked.
-
-        Raises
-        ------
-        LedgerError
-            The file cannot be read, is no ledger, or was tampered with.
-        """
+        """All lines, checked."""
         single_link_check(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
             connection.execute("BEGIN")  # one snapshot for all the checks
@@ -134,11 +119,6 @@ class Log:
 
         No other process adds a line between what ``compose`` is shown and the new ones. If ``compose``
         raises, nothing is written.
-
-        Raises
-        ------
-        LedgerError
-            The file cannot be read or written, is no ledger, or was tampered with.
         """
         single_link_check(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
@@ -146,10 +126,7 @@ class Log:
             lines = _checked(connection, self.path.name)
             before = len(lines)
             for content in compose(lines):
-                line = _next(lines, content)
-                _insert(connection, line)
-                _advance(connection, line)
-                lines = (*lines, line)
+                lines = (*lines, _append(connection, lines, content))
             _commit(connection)
         return lines[before:]
 
@@ -225,6 +202,13 @@ def _begin(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
 
 
+def _append(connection: sqlite3.Connection, lines: tuple[Line, ...], content: str) -> Line:
+    line = _next(lines, content)
+    _insert(connection, line)
+    _advance(connection, line)
+    return line
+
+
 def _insert(connection: sqlite3.Connection, line: Line) -> None:
     connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (line.position, line.content, line.hash))
 
@@ -253,31 +237,23 @@ def _checked(connection: sqlite3.Connection, name: str) -> tuple[Line, ...]:
             remedy="Give the ledger's own path. If this was the ledger, put back its last good copy.",
         )
     if connection.execute("PRAGMA journal_mode").fetchone() != ("delete",):
-        raise _tampered(
-            name,
-            "its journal mode was changed, or a -wal file was put beside it",
-            "one file, no write-ahead log",
-        )
+        found = "its journal mode was changed, or a -wal file was put beside it"
+        raise _tampered(name, found, "one file, no write-ahead log")
     statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
     if statements != {*TABLES, *TRIGGERS}:
-        raise _tampered(
-            name, "its tables or triggers were changed", "the tables and triggers it was made with"
-        )
+        found = "its tables or triggers were changed"
+        raise _tampered(name, found, "the tables and triggers it was made with")
     lines: list[Line] = []
     for row in connection.execute("SELECT position, content, hash FROM entries ORDER BY position"):
-        found = Line(*row)
-        if not isinstance(found.content, str) or found != _next(lines, found.content):
-            raise _tampered(
-                name,
-                f"the chain breaks at line {len(lines)}",
-                "each line to hash to what is stored beside it",
-            )
-        lines.append(found)
+        line = Line(*row)
+        if not isinstance(line.content, str) or line != _next(lines, line.content):
+            found = f"the chain breaks at line {len(lines)}"
+            raise _tampered(name, found, "each line to hash to what is stored beside it")
+        lines.append(line)
     heads = connection.execute("SELECT count, hash FROM head").fetchall()
     if not lines or heads != [(len(lines), lines[-1].hash)]:
-        raise _tampered(
-            name, "lines are missing at its end, or its head was changed", "as many lines as it counts"
-        )
+        found = "lines are missing at its end, or its head was changed"
+        raise _tampered(name, found, "as many lines as it counts")
     return tuple(lines)
 
 
@@ -288,31 +264,25 @@ def _tampered(name: str, found: str, expected: str) -> LedgerError:
 def _error_of(error: sqlite3.Error | UnicodeError, path: Path) -> LedgerError:
     """What SQLite said, in three parts."""
     code = getattr(error, "sqlite_errorname", None) or "damaged text"
-    found = f"ledger file {path.name!r} failed with {code}"
+    happened, expected, remedy = (
+        f"failed with {code}",
+        "an SQLite file that only dpglm.Ledger has written to",
+        RESTORE,
+    )
     if code.startswith("SQLITE_CANTOPEN"):
         missing = "cannot be opened" if path.exists() else "does not exist, or its folder does not"
-        what = "is a folder" if path.is_dir() else missing
-        return LedgerError(
-            f"ledger file {path.name!r} {what}",
-            expected="a file that can be read and written, in a folder that exists",
-            remedy="Check the path; to make a ledger, give budget=(epsilon, delta).",
-        )
-    if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-        return LedgerError(
-            f"ledger file {path.name!r} cannot be written to",
-            expected="a file and a folder that may be written to: charges come before data are read",
-            remedy="Ask the data owner for the right to write to the ledger. Nothing was released.",
-        )
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return LedgerError(
-            f"ledger file {path.name!r} was held by another process for {BUSY_SECONDS:g} seconds",
-            expected="other processes to hold it for milliseconds",
-            remedy="Close programs that have the file open, then fit again. Nothing was released.",
-        )
-    if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return LedgerError(
-            found,
-            expected="a disk that works and has room for a charge",
-            remedy="Free some space or repair the disk, then fit again. Nothing was released.",
-        )
-    return LedgerError(found, expected="an SQLite file that only dpglm.Ledger has written to", remedy=RESTORE)
+        happened = "is a folder" if path.is_dir() else missing
+        expected = "a file that can be read and written, in a folder that exists"
+        remedy = "Check the path; to make a ledger, give budget=(epsilon, delta)."
+    elif code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+        happened = "cannot be written to"
+        expected = "a file and a folder that may be written to: charges come before data are read"
+        remedy = "Ask the data owner for the right to write to the ledger. Nothing was released."
+    elif code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        happened = f"was held by another process for {BUSY_SECONDS:g} seconds"
+        expected = "other processes to hold it for milliseconds"
+        remedy = "Close programs that have the file open, then fit again. Nothing was released."
+    elif code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+        expected = "a disk that works and has room for a charge"
+        remedy = "Free some space or repair the disk, then fit again. Nothing was released."
+    return LedgerError(f"ledger file {path.name!r} {happened}", expected=expected, remedy=remedy)

@@ -1,4 +1,4 @@
-"""What a budget still admits when each charge is chosen in the light of the ones before."""
+"""Privacy odometer and filter: what a budget still admits when each charge is chosen after seeing results."""
 
 from __future__ import annotations
 
@@ -7,41 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Protocol
 
 from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import EXACT, Privacy, exact, exact_square, exact_sum, rounded_down, rounded_up
 from dpglm.privacy.gdp import gdp_epsilon, mu_from_pure
-
-
-class Charge(Protocol):
-    """What a ledger needs to know of a guarantee; ``Guarantee`` is one."""
-
-    @property
-    def epsilon(self) -> float: ...
-    @property
-    def delta(self) -> float: ...
-    @property
-    def mu(self) -> float | None: ...
-    @property
-    def relation(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def private(self) -> bool: ...
+from dpglm.privacy.guarantee import Guarantee
 
 
 @dataclass(frozen=True)
 class Balance:
     """An amount of privacy: what a charge costs, what was spent or what is left.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Under a GDP budget the (epsilon, delta) point that ``mu`` implies at the budget's delta.
-    mu : float or None
-        Of a charge: its Gaussian-DP parameter, if it has one. Of a balance: None unless the budget is one of
-        Gaussian DP.
+    Of a charge ``mu`` is its Gaussian-DP parameter, if it has one. A balance has one under a budget of
+    Gaussian DP only; its epsilon and delta are the point that ``mu`` implies at the budget's delta.
     """
 
     epsilon: float
@@ -94,12 +72,11 @@ class PrivacyFilter:
     def remaining(self) -> Balance:
         """What is left, rounded down: a charge of this much is always admitted."""
         epsilon, delta, square = self._sums
-        if self.budget.mu is None:
-            left = EXACT.subtract(exact(self.budget.epsilon), epsilon)
-            return Balance(
-                rounded_down(left), rounded_down(EXACT.subtract(exact(self.budget.delta), delta)), None
-            )
-        return self._at(rounded_down(EXACT.subtract(exact_square(self.budget.mu), square), root=True))
+        if self.budget.mu is not None:
+            return self._at(rounded_down(EXACT.subtract(exact_square(self.budget.mu), square), root=True))
+        epsilon = EXACT.subtract(exact(self.budget.epsilon), epsilon)
+        delta = EXACT.subtract(exact(self.budget.delta), delta)
+        return Balance(rounded_down(epsilon), rounded_down(delta), None)
 
     @property
     def covered(self) -> bool:
@@ -113,23 +90,15 @@ class PrivacyFilter:
         """The filter once more ``costs`` were taken, whether or not the budget covers them."""
         return PrivacyFilter(self.budget, (*self.costs, *costs))
 
-    def admits(self, cost: Balance) -> bool:
-        """Whether the budget covers one more ``cost``."""
-        epsilon, delta, square = self._sums
-        if self.budget.mu is not None:
-            return EXACT.add(square, exact_square(_mu(cost))) <= exact_square(self.budget.mu)
-        return EXACT.add(epsilon, exact(cost.epsilon)) <= exact(self.budget.epsilon) and EXACT.add(
-            delta, exact(cost.delta)
-        ) <= exact(self.budget.delta)
+    def admits(self, *costs: Balance) -> bool:
+        """Whether the budget covers all of these as well."""
+        return self.after(costs).covered
 
-    def cost(self, guarantee: Charge, *, owner: str) -> Balance:
+    def cost(self, guarantee: Guarantee, *, owner: str) -> Balance:
         """What a guarantee costs under this budget; ``owner`` names the ledger in messages.
 
-        Raises
-        ------
-        PrivacyError
-            The guarantee is not private, speaks of other neighbours or another unit than the budget, holds
-            numbers that mean nothing, or has no mu where the budget counts in mu.
+        A PrivacyError where the guarantee is not private, speaks of other neighbours or another unit than the
+        budget, holds numbers that mean nothing, or has no mu where the budget counts in mu.
         """
         if not guarantee.private:
             raise PrivacyError(
@@ -150,8 +119,8 @@ class PrivacyFilter:
                     remedy=f"Use privacy=dpglm.Privacy(..., {name}={kept!r}), the ledger's own: amounts for "
                     "different neighbours do not add up.",
                 )
-        epsilon, delta = _plain(guarantee.epsilon), _plain(guarantee.delta)
-        mu = None if guarantee.mu is None else _plain(guarantee.mu)
+        epsilon, delta = _double(guarantee.epsilon), _double(guarantee.delta)
+        mu = None if guarantee.mu is None else _double(guarantee.mu)
         sound = 0 <= epsilon < math.inf and 0 <= delta < 1 and (mu is None or 0 < mu < math.inf)
         if not sound or (epsilon == 0 and delta == 0):
             raise PrivacyError(
@@ -172,11 +141,12 @@ class PrivacyFilter:
     @cached_property
     def _sums(self) -> tuple[Decimal, Decimal, Decimal]:
         """Exact sums of epsilon, delta and (under a GDP budget) mu squared."""
-        mus = [] if self.budget.mu is None else [_mu(cost) for cost in self.costs]
+        mus = [cost.mu for cost in self.costs if cost.mu is not None]
+        assert self.budget.mu is None or len(mus) == len(self.costs), "a GDP budget takes only costs with mu"
         return (
             exact_sum(cost.epsilon for cost in self.costs),
             exact_sum(cost.delta for cost in self.costs),
-            exact_sum(mus, squares=True),
+            exact_sum(mus if self.budget.mu is not None else (), squares=True),
         )
 
     def _at(self, mu: float) -> Balance:
@@ -184,12 +154,7 @@ class PrivacyFilter:
         return Balance(gdp_epsilon(mu, delta), delta, mu) if mu > 0 else Balance(0.0, 0.0, 0.0)
 
 
-def _mu(cost: Balance) -> float:
-    assert cost.mu is not None, "a GDP budget takes only costs with mu"
-    return cost.mu
-
-
-def _plain(number: float) -> float:
+def _double(number: float) -> float:
     """``number`` as a double; infinite where it is a whole number too large for one."""
     try:
         return float(number)

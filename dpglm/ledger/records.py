@@ -16,49 +16,28 @@ from typing import Any, Literal, Self
 
 from dpglm.errors import BudgetExceeded, LedgerError
 from dpglm.ledger.log import FORMAT, RESTORE, Line
-from dpglm.ledger.odometer import Balance, Charge, PrivacyFilter
+from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.privacy.budget import Privacy
+from dpglm.privacy.guarantee import Guarantee
 
 Status = Literal["charged", "refused"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a ledger: a charge, or a refusal, which costs nothing.
+    """One line of a ledger: a charge, or a refusal, which costs nothing and lets nothing out."""
 
-    Parameters
-    ----------
-    index : int
-        Its place, counted from 1.
-    when : str
-        UTC, ISO 8601, to the second.
-    what : str
-        What it was for, in public words.
-    status : {"charged", "refused"}
-        Refused: the budget did not cover it, and nothing was released.
-    epsilon, delta : float
-        What was asked for.
-    mu : float or None
-        Gaussian-DP parameter, where there is one.
-    relation, unit : str
-        Between which neighbours, and who is protected.
-    plan : str
-        Fingerprint of the plan that was charged; empty where none was told.
-    hash : str
-        SHA-256 of this line and, through the chain, of all before it.
-    """
-
-    index: int
-    when: str
-    what: str
+    index: int  # counted from 1
+    when: str  # UTC, ISO 8601, to the second
+    what: str  # what it was for, in public words
     status: Status
     epsilon: float
     delta: float
-    mu: float | None
+    mu: float | None  # Gaussian-DP parameter, where there is one
     relation: str
     unit: str
-    plan: str
-    hash: str
+    plan: str  # fingerprint of the plan that was charged; empty where none was told
+    hash: str  # SHA-256 of this line and, through the chain, of all before it
 
 
 @dataclass(frozen=True)
@@ -74,19 +53,14 @@ class LedgerRecords:
     def of(cls, lines: Sequence[Line], name: str, *, seen: tuple[int, str] | None = None) -> Self:
         """The meaning of the lines of file ``name``.
 
-        Raises
-        ------
-        LedgerError
-            The lines mean nothing, hold charges that the budget never covered, or do not hold the line
-            (position, hash) that was ``seen`` before.
+        A LedgerError where they mean nothing, hold charges that the budget never covered, or do not hold the
+        line (position, hash) that was ``seen`` before.
         """
         if seen is not None and (len(lines) <= seen[0] or lines[seen[0]].hash != seen[1]):
             raise behind(name, "what this object read from it before")
         try:
-            budget, dataset = _opening(lines[0])
-            records = cls(
-                budget, dataset, tuple(entry(line) for line in lines[1:]), tuple(line.hash for line in lines)
-            )
+            entries, hashes = tuple(map(entry, lines[1:])), tuple(line.hash for line in lines)
+            records = cls(*_opening(lines[0]), entries, hashes)
             records._require_covered()
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise LedgerError(
@@ -98,19 +72,21 @@ class LedgerRecords:
 
     def _require_covered(self) -> None:
         """ValueError for charges that no ledger would have taken: a file written by other hands."""
-        charged = [entry for entry in self.entries if entry.status == "charged"]
-        for e in charged:
+        for e in self._charged:
             known = self.budget.unit in ("one row", e.unit) and e.relation == self.budget.relation
             if not known or (self.budget.mu is not None and e.mu is None):
                 raise ValueError
         if not self.filter.covered:
             raise ValueError
 
+    @property
+    def _charged(self) -> list[Entry]:
+        return [entry for entry in self.entries if entry.status == "charged"]
+
     @cached_property
     def filter(self) -> PrivacyFilter:
         """The budget and what was charged to it."""
-        charged = (entry for entry in self.entries if entry.status == "charged")
-        return PrivacyFilter(self.budget, tuple(Balance(e.epsilon, e.delta, e.mu) for e in charged))
+        return PrivacyFilter(self.budget, [Balance(e.epsilon, e.delta, e.mu) for e in self._charged])
 
     def refusal(self, cost: Balance, *, charges: int = 1) -> BudgetExceeded:
         """Why ``cost`` is refused, in words; delta is named where the cost or the budget has some.
@@ -120,26 +96,26 @@ class LedgerRecords:
         left, budget = self.filter.remaining, self.budget
         if budget.mu is not None:
             needs, has = f"mu = {cost.mu!r}", f"mu = {left.mu!r} of {budget.mu!r} (squares of mu add) is"
-            advice = f"dpglm.Privacy.gdp({left.mu!r})" if left.mu else None
-        elif cost.delta > 0 or budget.delta > 0:
-            needs = f"epsilon = {cost.epsilon!r} and delta = {cost.delta!r}"
-            has = f"epsilon = {left.epsilon!r} of {budget.epsilon!r} and "
-            has += f"delta = {left.delta!r} of {budget.delta!r} are"
-            pair = f"({left.epsilon!r}, {left.delta!r})" if left.delta and cost.delta else repr(left.epsilon)
-            advice = pair if left.epsilon else None
+            amount = f"dpglm.Privacy.gdp({left.mu!r})" if left.mu else None
         else:
-            needs, has = f"epsilon = {cost.epsilon!r}", f"epsilon = {left.epsilon!r} of {budget.epsilon!r} is"
-            advice = repr(left.epsilon) if left.epsilon else None
+            needs, has = f"epsilon = {cost.epsilon!r}", f"epsilon = {left.epsilon!r} of {budget.epsilon!r}"
+            pair = f"({left.epsilon!r}, {left.delta!r})" if left.delta and cost.delta else repr(left.epsilon)
+            amount = pair if left.epsilon else None
+            if cost.delta > 0 or budget.delta > 0:
+                needs += f" and delta = {cost.delta!r}"
+                has += f" and delta = {left.delta!r} of {budget.delta!r} are"
+            else:
+                has += " is"
+        if charges == 1:
+            cause, advice = "this charge costs", f"Use privacy={amount}"
+        else:
+            cause = f"these {charges} charges together cost"
+            advice = f"Use a budget for each that adds up to {amount}"
         ask = "sk the data owner for a larger budget."
-        cause = "this charge costs" if charges == 1 else f"these {charges} charges together cost"
-        if advice and charges > 1:
-            advice = f"a budget for each that adds up to {advice}"
         return BudgetExceeded(
             f"{cause} {needs}, but {has} left in ledger {self.dataset!r}",
             expected="a cost that what is left covers; nothing was read and nothing was released",
-            remedy=f"Use {'privacy=' if charges == 1 else ''}{advice} or less, or a{ask}"
-            if advice
-            else f"A{ask}",
+            remedy=f"{advice} or less, or a{ask}" if amount else f"A{ask}",
         )
 
     def until(self, entry: Entry) -> LedgerRecords:
@@ -165,7 +141,7 @@ def opening_line(budget: Privacy, dataset: str) -> str:
     )
 
 
-def entry_line(cost: Balance, guarantee: Charge, *, what: str, plan: str, status: Status) -> str:
+def entry_line(cost: Balance, guarantee: Guarantee, *, what: str, plan: str, status: Status) -> str:
     """The line of a charge or a refusal; one without a plan is written as it was before lines had plans."""
     fingerprint = {"plan": plan} if plan else {}
     return _canonical(

@@ -135,7 +135,7 @@ class BoundedSlopeEvent(PerturbedEvent):
     --------
     >>> event = BoundedSlopeEvent(0.2, 0.05, "replace-one")
     >>> event.total_mu, round(event.shift, 4), round(event.factor, 4), round(event.delta(1.0, 0.2), 6)
-    (0.4, 0.0488, 1.05, 0.00651)
+    (0.4, 0.0488, 1.05, 0.004445)
     """
 
     @property

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 from dpglm import __version__
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.design import Design, Response
-from dpglm.ledger.ledger import Entry, Ledger
+from dpglm.ledger.ledger import Ledger
+from dpglm.ledger.records import Entry
 from dpglm.mechanisms.noise.source import NoiseSource
 from dpglm.methods.base import Estimate, Problem, to_response_scale
 from dpglm.postprocessing.record import FitRecord, LedgerLine, LedgerState, ResponseFacts, parallel_lines

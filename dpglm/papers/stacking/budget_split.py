@@ -137,9 +137,9 @@ def _minimiser(
     )
     if not minimiser.within_double_precision(np.array([far])):
         raise MethodError(
-            f"a ridge of {ridge:g} times the source's coefficients, larger than double precision follows",
-            expected="a smaller ridge: this one leaves the source as it is",
-            remedy="Leave ridge out.",
+            f"a ridge of {ridge:g} times what it pulls to, larger than double precision follows",
+            expected="a smaller ridge, or a larger budget: this one leaves its centre as it is",
+            remedy="Leave ridge out; or use privacy=1.0.",
         )
     return replace(minimiser, residual_noise_scale=minimiser.residual_noise_for(scales.residual_price))
 

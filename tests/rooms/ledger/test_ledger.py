@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from dpglm.errors import BudgetExceeded, DpglmError, LedgerError, PrivacyError
 from dpglm.ledger import log, records
-from dpglm.ledger.ledger import Balance, Charge, Ledger
+from dpglm.ledger.ledger import Ledger
 from dpglm.ledger.log import TABLES, TRIGGERS
-from dpglm.ledger.odometer import PrivacyFilter
+from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_delta
 from dpglm.privacy.guarantee import Guarantee
@@ -266,7 +266,7 @@ def test_a_refusal_is_written_down_and_costs_nothing(ledger: Ledger) -> None:
     ],
     ids=lambda g: f"{g.private}, {g.relation}, {g.unit}, {g.epsilon}, {g.delta}, {g.mu}",
 )
-def test_what_cannot_be_added_up_is_not_charged(ledger: Ledger, guarantee: Charge) -> None:
+def test_what_cannot_be_added_up_is_not_charged(ledger: Ledger, guarantee: Guarantee) -> None:
     before = ledger.head
     with pytest.raises(PrivacyError) as error:
         ledger.charge(guarantee, what="y ~ x")
