@@ -219,7 +219,12 @@ class PenalisedMinimiser(NoisyRelease):
 
     def require_bounds(self, where: str, *, curvature: bool) -> None:
         """Refuse what no proof covers by a MethodError."""
-        require_convex(self.penalty, where)
+        if not self.penalty.convex:
+            raise MethodError(
+                f"penalty {self.penalty.name!r} in {where}",
+                expected="a convex penalty: a global minimiser of another one may jump",
+                remedy="Use penalty='l1', 'l2', 'elastic_net' or 'none'.",
+            )
         require_bounded_slopes(self.family, where, curvature=curvature)
         require_positive(self, "scale", "tolerance")
         ridge = np.asarray(self.ridge, dtype=np.float64)
@@ -281,16 +286,6 @@ def require_public_rows(relation: Relation, penalty_rows: float | None) -> None:
             "a penalty per row under add-remove, where the number of rows is private",
             expected="a public number of rows",
             remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
-        )
-
-
-def require_convex(penalty: Penalty, where: str) -> None:
-    """Refuse a penalty that is not convex, whose minimiser may jump, by a MethodError."""
-    if not penalty.convex:
-        raise MethodError(
-            f"penalty {penalty.name!r} in {where}",
-            expected="a convex penalty: a global minimiser of another one may jump",
-            remedy="Use penalty='l1', 'l2', 'elastic_net' or 'none'.",
         )
 
 

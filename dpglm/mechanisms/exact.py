@@ -45,14 +45,10 @@ class ExactAnswer:
     ----------
     theta, gamma : ndarray, shape (p,)
         Coded coefficients, and the scaled ones with their exact zeros.
-    strength : float
-        Used, per row.
-    residual : float
-        Of the conditions for a minimum or a stationary point, sum units.
-    strengths : ndarray, shape (k,)
-        Of the path, falling, per row; k is 0 without a path.
-    gammas : ndarray, shape (k, p)
-        Scaled coefficients along the path.
+    strength, residual : float
+        Used, per row; and of the conditions for a minimum or a stationary point, sum units.
+    strengths, gammas : ndarray, shapes (k,) and (k, p)
+        Of the path, falling, per row, and scaled coefficients along it; k is 0 without a path.
     losses, errors : ndarray, shape (k,) or (0,)
         Mean held-out loss and its standard error, if there was cross-validation.
     """

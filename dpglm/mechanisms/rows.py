@@ -144,11 +144,7 @@ class FirstRows(RowView):
 class RowSubset:
     """The rows at chosen places; cut out of the table at each read.
 
-    Parameters
-    ----------
-    rows : Rows
-    holds : callable
-        A place and a number k to whether the k rows from there on are held, shape (k,).
+    ``holds`` takes a place and a number k to whether the k rows from there on are held, shape (k,).
     """
 
     rows: Rows

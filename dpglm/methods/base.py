@@ -149,19 +149,8 @@ class Estimate:
 def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, shift: float) -> Estimate:
     """The estimate of a model of ``y = shift + unit * coded response``.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        For the coded response.
-    geometry : Geometry
-        The public coding; a shift needs an intercept among the user's coefficients.
-    unit, shift : float
-        Public, from the declared bounds; 1 and 0 leave everything as it is.
-
-    Returns
-    -------
-    Estimate
-        Coefficients in units of the response; zeros stay exact, the intercept takes up the shift.
+    ``unit`` and ``shift`` are public, from the declared bounds; a shift needs an intercept among the user's
+    coefficients, which takes it up. Zeros stay exact.
     """
     if unit == 1.0 and shift == 0.0:
         return estimate
@@ -227,13 +216,7 @@ class Method(ABC):
 
     @abstractmethod
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        """The releases and their guarantee, before any row is read.
-
-        Raises
-        ------
-        MethodError
-            The method cannot do what is asked; told from public facts.
-        """
+        """The releases and their guarantee, before any row is read, or a MethodError from public facts."""
 
     @abstractmethod
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
@@ -270,21 +253,9 @@ def budgeted_plan(
 ) -> PricedReleases:
     """The budget as a guarantee, with the theorems and assumptions of all releases.
 
-    Parameters
-    ----------
-    releases : tuple of Release
-    privacy : Privacy
-    mu : float or None
-        Where all of it is Gaussian private; checked by the plan.
-    curve : bool
-        Whether to say what holds at other epsilons, too.
-    more : tuple of str
-        What the method takes for granted, beside its releases.
-
-    Raises
-    ------
-    PrivacyError
-        The releases cost more than the budget.
+    ``mu`` says that all of it is Gaussian private, which the plan checks; ``curve`` asks for what holds at
+    other epsilons, too; ``more`` is what the method takes for granted beside its releases. Releases that cost
+    more than the budget are a PrivacyError.
     """
     theorems = (release.describe(privacy.relation).theorem for release in releases)
     guarantee = Guarantee(

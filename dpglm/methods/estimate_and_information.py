@@ -91,16 +91,8 @@ def calibrated_ridge(
 ) -> tuple[FloatVector, Calibration]:
     """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget.
 
-    Parameters
-    ----------
-    problem : Problem
-    privacy : Privacy
-    information : bool
-        Whether half of the budget goes to the information matrix.
-    ridge : float or None
-        One number for all coordinates, instead of the default.
-    uniform : bool
-        Whether the default is to be one number.
+    Half of the budget goes to the information matrix where that is released. ``ridge`` is one number for all
+    coordinates instead of the default; ``uniform`` makes the default one number.
 
     Raises
     ------

@@ -90,19 +90,8 @@ def noise_level(deviation: float, size: int) -> float:
 def bound_penalty(problem: Problem, scaling: Scaling, quadratic: float, level: float) -> Penalty:
     """The penalty for proximal steps against a quadratic, at the user's strength or at one that stops noise.
 
-    Parameters
-    ----------
-    problem : Problem
-    scaling : Scaling
-    quadratic : float
-        Second derivative of the quadratic in each coordinate, sum units.
-    level : float
-        Where no strength was given: noise of this size in the gradient, sum units, is set to zero.
-
-    Returns
-    -------
-    Penalty
-        Strength in sum units.
+    ``quadratic`` is its second derivative in each coordinate. Where no strength was given, noise of size
+    ``level`` in the gradient is set to zero. All is in sum units, and so is the penalty's strength.
     """
     size = int(scaling.penalised.sum())
     penalty = problem.penalty.with_scale(np.full(size, quadratic))

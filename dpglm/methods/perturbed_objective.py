@@ -43,24 +43,13 @@ def perturbed_objective(
 ) -> PerturbedMinimiser:
     """The release at calibrated noise.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its strength, if given, is per row.
-    penalty : Penalty
-        Convex; goes inside the objective.
-    ridge, max_leverage
-        As `PerturbedMinimiser` wants them.
-    scales : Calibration
-    row_square : float or None
-        Mean squared norm of the rows that are read, for the default strength; None expects it from declared
-        bounds.
+    ``penalty`` is convex and goes inside the objective; the problem's strength, if given, is per row.
+    ``row_square`` is the mean squared norm of the rows that are read, for the default strength; None expects
+    it from the declared bounds.
     """
     scaling = Scaling.of(problem.geometry)
     size = len(scaling.lengths)
-    scale = scales.score_scale
-    deviation = NoiseLaw(scales.law, scale, size).deviation
-    tolerance = tolerance_at(deviation, size, float(np.min(ridge)))
+    deviation = NoiseLaw(scales.law, scales.score_scale, size).deviation
     if problem.strength is None:
         # Sum units: the level that noise alone reaches in p coordinates.
         strength = default_strength(problem, penalty, deviation, row_square)
@@ -71,8 +60,8 @@ def perturbed_objective(
         family=problem.family,
         ridge=ridge,
         law=scales.law,
-        scale=scale,
-        tolerance=tolerance,
+        scale=scales.score_scale,
+        tolerance=tolerance_at(deviation, size, float(np.min(ridge))),
         residual_noise_scale=1.0,
         penalty=penalty.with_strength(strength),
         penalty_rows=rows,

@@ -29,20 +29,10 @@ SLACK = 1e-4
 def add_normal(values: FloatVector, *, scale: float, sensitivity: float, noise: NoiseSource) -> FloatVector:
     """Values on a grid plus Gaussian noise, shape (m,): as private as N(0, scale^2 I) on real numbers.
 
-    Parameters
-    ----------
-    values : ndarray, shape (m,)
-        Computed in double precision, each rounding error of theirs included in ``sensitivity``'s slack.
-    scale : float
-        Standard deviation that ``sensitivity`` was calibrated to; what is used is a little larger.
-    sensitivity : float
-        Largest change of the exact values between neighbours, Euclidean norm.
-    noise : NoiseSource
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        Whole multiples of a public step.
+    ``values``, shape (m,), are computed in double precision, their rounding errors within the slack of
+    ``sensitivity``, the largest change of the exact values between neighbours, Euclidean norm. ``scale`` is
+    the standard deviation that was calibrated to it; what is used is a little larger. The result holds whole
+    multiples of a public step.
 
     Notes
     -----
@@ -62,10 +52,7 @@ def grid_step(scale: float, sensitivity: float, count: int) -> float:
     ``STEPS * step`` is ``scale`` times the sensitivity with rounding, ``sensitivity * (1 + SLACK) +
     sqrt(count) * step``, over that without.
 
-    Raises
-    ------
-    MethodError
-        Noise of about 10^12 times the sensitivity and more: no step is fine enough.
+    Noise of about 10^12 times the sensitivity and more, for which no step is fine enough, is a MethodError.
     """
     left = STEPS - scale * (math.sqrt(count) / sensitivity)
     if not left > 0.0:

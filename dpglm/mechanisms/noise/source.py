@@ -100,12 +100,8 @@ class OsNoise(NoiseSource):
 class SeededNoise(NoiseSource):
     """The same laws from a seed, for tests and simulations: whoever knows the seed knows the noise.
 
-    Draws are made many at a time and kept for later calls, which no private source may do.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of a PCG64 stream, >= 0.
+    Draws are made many at a time and kept for later calls, which no private source may do. ``seed``, >= 0, is
+    that of a PCG64 stream.
     """
 
     private = False
