@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, Inexact
 from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -224,3 +224,14 @@ def rounded_down(amount: Decimal, *, root: bool = False) -> float:
 
 def _measured(amount: Decimal, *, root: bool) -> tuple[Callable[[float], Decimal], float]:
     return (exact_square, float(_ROOTS.sqrt(amount))) if root else (exact, float(amount))
+
+
+def rounded_text(value: float | None) -> str:
+    """Four significant digits, rounded up: a printed price is never below the real one."""
+    if value is None or value == 0.0 or not math.isfinite(value):
+        return "-" if value is None else f"{value:g}"
+    number = exact(float(value))
+    last = number.adjusted() - 3
+    rounded = number.quantize(Decimal(1).scaleb(last), rounding=ROUND_CEILING)
+    mantissa, _, power = f"{float(rounded):.4g}".partition("e")
+    return f"{mantissa}e{int(power)}" if power else mantissa

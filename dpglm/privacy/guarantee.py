@@ -1,17 +1,17 @@
-"""Privacy guarantee: what was promised, in numbers and in one sentence."""
+"""Privacy guarantee: what was promised, in numbers and in one sentence, by one fit or by several sites."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from decimal import ROUND_CEILING, Decimal
 from typing import Any, Self, get_args
 
 from scipy.special import ndtr, ndtri
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.budget import Definition, Relation
-from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_delta
+from dpglm.privacy.budget import Definition, Relation, exact_sum, rounded_text, rounded_up
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_delta, rho_from_mu
 
 _NEIGHBOURS: dict[Relation, str] = {
     "replace-one": "replaced by any other (the number of rows is public)",
@@ -23,12 +23,10 @@ _NEIGHBOURS: dict[Relation, str] = {
 class Guarantee:
     """The privacy promise that a result carries, or the reason why it carries none.
 
-    Numbers that contradict each other or are out of range are a PrivacyError.
-
     Parameters
     ----------
     epsilon, delta : float
-        The promise as a pair; delta 0 is pure epsilon-DP.
+        The promise as a pair; delta 0 is pure epsilon-DP. Numbers out of range are a PrivacyError.
     definition : {"pure", "approximate", "gdp", "zcdp"}
         In which terms it was asked for.
     relation : {"replace-one", "add-remove"}
@@ -70,10 +68,8 @@ class Guarantee:
         finite = self.epsilon < math.inf or not self.private
         _require(self.epsilon >= 0.0 and finite, f"epsilon={self.epsilon!r}", "epsilon >= 0, finite")
         _require(0.0 <= self.delta <= 1.0, f"delta={self.delta!r}", "0 <= delta <= 1")
-        _require(
-            self.definition in get_args(Definition), f"definition={self.definition!r}", "a known definition"
-        )
-        _require(self.relation in get_args(Relation), f"relation={self.relation!r}", "a known relation")
+        _require(self.definition in get_args(Definition), f"definition={self.definition!r}", "a known one")
+        _require(self.relation in get_args(Relation), f"relation={self.relation!r}", "a known one")
         _require(bool(self.unit.strip()), f"unit={self.unit!r}", "words that say what one row is")
         pure = self.definition != "pure" or self.delta == 0.0
         _require(pure, f"delta={self.delta!r} with definition='pure'", "delta = 0")
@@ -119,10 +115,10 @@ class Guarantee:
                 "NOT PRIVATE: the noise came from a known seed and can be subtracted by whoever knows it; "
                 f"the same fit without a seed would carry differential privacy with {self._numbers()}."
             )
-        slack = f", plus {_up(self.delta)}," if self.delta > 0.0 else ""
+        slack = f", plus {rounded_text(self.delta)}," if self.delta > 0.0 else ""
         parts = [
             f"Differential privacy with {self._numbers()}: no set of results is more than "
-            f"{_up(_exp(self.epsilon))} times as probable{slack} from one of two tables as "
+            f"{rounded_text(_exp(self.epsilon))} times as probable{slack} from one of two tables as "
             f"from the other, when they differ in {self.unit}, {_NEIGHBOURS[self.relation]}"
         ]
         if self.theorem:
@@ -144,7 +140,7 @@ class Guarantee:
         >>> round(promise.posterior(0.5), 3)
         0.731
         """
-        _probability("prior", prior)
+        _require(0.0 <= prior <= 1.0, f"{prior=}", "0 <= prior <= 1")
         if prior == 0.0:
             return 0.0
         if not self.private:
@@ -163,7 +159,7 @@ class Guarantee:
         >>> round(promise.guess(), 3)
         0.553
         """
-        _probability("prior", prior)
+        _require(0.0 <= prior <= 1.0, f"{prior=}", "0 <= prior <= 1")
         if not self.private or prior in (0.0, 1.0):
             return 1.0
         odds = math.log1p(-prior) - math.log(prior)
@@ -182,14 +178,14 @@ class Guarantee:
         >>> round(promise.true_positive_rate(0.01), 4)
         0.0198
         """
-        _probability("false_positive_rate", false_positive_rate)
+        good = 0.0 <= false_positive_rate <= 1.0
+        _require(good, f"{false_positive_rate=}", "0 <= false_positive_rate <= 1")
         if not self.private:
             return 1.0
         rate = 1.0
         for epsilon, delta in self._points():
-            grown = delta
-            if false_positive_rate > 0.0:  # not infinity times 0
-                grown += _exp(epsilon) * false_positive_rate
+            # not infinity times 0
+            grown = delta + (_exp(epsilon) * false_positive_rate if false_positive_rate > 0.0 else 0.0)
             left = 1.0 - math.exp(-epsilon) * (1.0 - delta - false_positive_rate)
             rate = min(rate, grown, left)
         if self.mu is not None:
@@ -241,12 +237,12 @@ class Guarantee:
     def _numbers(self) -> str:
         """The budget in the terms it was asked in, and its relation."""
         if self.definition == "pure":
-            return f"epsilon = {_up(self.epsilon)} (pure, delta = 0; {self.relation})"
-        pair = f"epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)}"
+            return f"epsilon = {rounded_text(self.epsilon)} (pure, delta = 0; {self.relation})"
+        pair = f"epsilon = {rounded_text(self.epsilon)}, delta = {rounded_text(self.delta)}"
         if self.definition == "gdp":
-            return f"mu = {_up(self.mu)} (Gaussian, which means {pair}; {self.relation})"
+            return f"mu = {rounded_text(self.mu)} (Gaussian, which means {pair}; {self.relation})"
         if self.definition == "zcdp":
-            return f"rho = {_up(self.rho)} (zero-concentrated, which means {pair}; {self.relation})"
+            return f"rho = {rounded_text(self.rho)} (zero-concentrated, which means {pair}; {self.relation})"
         return f"{pair} ({self.relation})"
 
 
@@ -255,21 +251,100 @@ def _exp(epsilon: float) -> float:
     return math.exp(epsilon) if epsilon < 709.0 else math.inf
 
 
-def _up(value: float | None) -> str:
-    """Four significant digits, rounded up: a printed price is never below the real one."""
-    if value is None or value == 0.0 or not math.isfinite(value):
-        return "-" if value is None else f"{value:g}"
-    exact = Decimal(repr(float(value)))
-    last = exact.adjusted() - 3
-    rounded = exact.quantize(Decimal(1).scaleb(last), rounding=ROUND_CEILING)
-    mantissa, _, power = f"{float(rounded):.4g}".partition("e")
-    return f"{mantissa}e{int(power)}" if power else mantissa
-
-
-def _probability(name: str, value: float) -> None:
-    _require(0.0 <= value <= 1.0, f"{name}={value!r}", f"0 <= {name} <= 1")
-
-
 def _require(good: bool, found: str, expected: str) -> None:
     if not good:
         raise PrivacyError(found, expected=expected, remedy="Let a plan make the guarantee.")
+
+
+def overlapping(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """What a person is promised who may have one row at every site.
+
+    One guarantee per site, all for the same budget. Sums are exact and rounded up; squares of mu are added at
+    the delta that was asked for. No promise at all where one of them promises nothing. A PrivacyError where
+    the epsilons add up to more than a number can hold.
+
+    Examples
+    --------
+    >>> single = Guarantee(1.0, 0.0, "pure", "replace-one", "one patient", theorem="Theorem A1")
+    >>> both = overlapping([single, single])
+    >>> both.epsilon, both.unit
+    (2.0, 'one patient, with a row at each of the 2 sites')
+    """
+    first, mu, definition = guarantees[0], None, guarantees[0].definition
+    if _nothing_to_combine(guarantees):
+        return first
+    mus = [guarantee.mu for guarantee in guarantees if guarantee.mu is not None]
+    if definition in ("gdp", "zcdp") and len(mus) == len(guarantees):
+        delta = max(guarantee.delta for guarantee in guarantees)
+        mu = rounded_up(exact_sum(mus, squares=True), root=True)
+        epsilon = gdp_epsilon(mu, delta)
+    else:
+        delta = rounded_up(exact_sum(guarantee.delta for guarantee in guarantees))
+        epsilon = rounded_up(exact_sum(guarantee.epsilon for guarantee in guarantees))
+        definition = "pure" if delta == 0.0 else "approximate"
+    return _joint(
+        guarantees,
+        "composition over the sites",
+        "this holds at every site, where small probabilities add up",
+        epsilon=epsilon,
+        delta=min(1.0, delta),
+        definition=definition,
+        unit=f"{first.unit}, with a row at each of the {len(guarantees)} sites",
+        mu=mu,
+        rho=rho_from_mu(mu) if mu is not None and definition == "zcdp" else None,
+        curve=(),
+    )
+
+
+def disjoint(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """What a person is promised who is at one site only, as the schema declares: the worst of the sites'.
+
+    Examples
+    --------
+    >>> single = Guarantee(1.0, 0.0, "pure", "add-remove", "one patient", theorem="Theorem A1")
+    >>> both = disjoint([single, single])
+    >>> both.epsilon, both.theorem
+    (1.0, 'Theorem A1 and parallel composition over the sites')
+    """
+    first = guarantees[0]
+    if _nothing_to_combine(guarantees):
+        return first
+    mus = [math.inf if guarantee.mu is None else guarantee.mu for guarantee in guarantees]
+    rhos = [math.inf if guarantee.rho is None else guarantee.rho for guarantee in guarantees]
+    moves = (
+        "a row is replaced by another at its own site (the number of rows of each site is public, and which "
+        "site somebody is at is not protected)"
+        if first.relation == "replace-one"
+        else "a row is present or absent at its own site (moving to another is two steps)"
+    )
+    return _joint(
+        guarantees,
+        "parallel composition over the sites",
+        "whoever a row stands for is at one site only, as the schema declares",
+        moves,
+        epsilon=max(guarantee.epsilon for guarantee in guarantees),
+        delta=max(guarantee.delta for guarantee in guarantees),
+        mu=max(mus) if max(mus) < math.inf else None,
+        rho=max(rhos) if max(rhos) < math.inf else None,
+        curve=first.curve if all(guarantee.curve == first.curve for guarantee in guarantees) else (),
+    )
+
+
+def _nothing_to_combine(guarantees: Sequence[Guarantee]) -> bool:
+    """One site, or no numbers: seeded guarantees have them, and combine as if they were private."""
+    kinds = {(each.definition, each.relation, each.unit, each.private, each.reason) for each in guarantees}
+    assert len(kinds) == 1, "every site is asked for the same budget"
+    first = guarantees[0]
+    return len(guarantees) == 1 or not (first.private or first.reason == "seeded")
+
+
+def _joint(guarantees: Sequence[Guarantee], rule: str, *premises: str, **numbers: Any) -> Guarantee:
+    """The first guarantee with other numbers, all theorems and the rule, all assumptions and the premises."""
+    theorems = dict.fromkeys(guarantee.theorem for guarantee in guarantees if guarantee.theorem)
+    assumptions = dict.fromkeys(text for guarantee in guarantees for text in guarantee.assumptions)
+    return replace(
+        guarantees[0],
+        theorem=" and ".join([*theorems, rule]),
+        assumptions=(*assumptions, *premises),
+        **numbers,
+    )

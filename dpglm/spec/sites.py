@@ -16,8 +16,7 @@ from dpglm.data.tables.sources import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import LedgerState
-from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.site_composition import disjoint, overlapping
+from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import FRAMES, noise_of
@@ -44,7 +43,7 @@ def fit_sites(
     """Run one plan on a table for each site, each under the whole budget.
 
     A site with its own generator of noise is told nothing about another: the fits differ from single ones in
-    when they are charged, and in what they promise together (:mod:`dpglm.privacy.site_composition`).
+    when they are charged, and in what they promise together (:mod:`dpglm.privacy.guarantee`).
 
     Parameters
     ----------

@@ -28,8 +28,7 @@ from dpglm.errors import (
     SchemaError,
 )
 from dpglm.ledger import log as journal
-from dpglm.privacy.guarantee import Guarantee
-from dpglm.privacy.site_composition import disjoint, overlapping
+from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 
 SCHEMA = dpglm.Schema.of({"age": (0, 10), "dose": (0, 1), "ill": ["no", "yes"]}, unit="one patient")
 DISJOINT = dpglm.Schema.of(SCHEMA, sites="disjoint")
