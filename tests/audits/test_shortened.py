@@ -123,7 +123,7 @@ def test_pure_noise_of_the_lengths_has_the_law_that_is_paid_for_and_a_twin_has_n
 
     def norms(drawn: NormClippedMinimiser) -> Any:
         noise = SeededNoise(5)
-        return [np.linalg.norm(drawn._hidden(np.zeros(size), noise)) for _ in range(DRAWS)]
+        return [np.linalg.norm(drawn.noise_law.draw(noise)) for _ in range(DRAWS)]
 
     scale = length_sensitivity(relation) / (0.5 * 0.99)  # half of what the blur leaves
     law = gamma(size, scale=scale).cdf

@@ -180,7 +180,7 @@ def _polars(rows: list[Row]) -> Any:
         cells = [row[name] for row in rows]
         try:
             columns[name] = polars.Series(name, cells, strict=False)
-        except Exception:
+        except (Exception, polars.exceptions.PanicException):  # a panic of its own is no Exception
             columns[name] = polars.Series(name, [None] * len(cells), dtype=polars.String)
     return polars.DataFrame(list(columns.values()))
 
