@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -161,15 +162,15 @@ def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
     if len(plan.releases) == 1:
         return plan_claim
     events: list[Event] = [event for _, event in release.events(plan_claim.relation)]
-    common = {"relation": plan_claim.relation, "unit": plan_claim.unit}
+    claimed = partial(Guarantee, relation=plan_claim.relation, unit=plan_claim.unit)
     if all(isinstance(event, PureEvent) for event in events):
-        return Guarantee(basic_composition(events, 0.0), 0.0, "pure", **common)  # type: ignore[arg-type]
+        return claimed(basic_composition(events, 0.0), 0.0, "pure")
     mus = [each_mu for each_mu in map(gaussian_mu, events) if each_mu is not None]
     delta = plan_claim.delta
     if len(mus) == len(events):
         mu = math.hypot(*mus)
-        return Guarantee(gdp_epsilon(mu, delta), delta, "gdp", mu=mu, **common)  # type: ignore[arg-type]
+        return claimed(gdp_epsilon(mu, delta), delta, "gdp", mu=mu)
     epsilon = basic_composition(events, delta)
     grid = np.linspace(0.0, 1.5 * epsilon, _POINTS)
     curve = tuple(zip(grid.tolist(), composed_profile(events, grid.tolist()).tolist(), strict=True))
-    return Guarantee(epsilon, delta, "approximate", curve=curve, **common)  # type: ignore[arg-type]
+    return claimed(epsilon, delta, "approximate", curve=curve)
