@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Unpack, overload
 
 from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Problem

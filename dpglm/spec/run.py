@@ -12,7 +12,7 @@ from dpglm.curator.curator import Curator
 from dpglm.data.coding.design import Design, Response
 from dpglm.ledger.ledger import Ledger
 from dpglm.ledger.records import Entry
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Estimate, Problem, to_response_scale
 from dpglm.postprocessing.record import FitRecord, LedgerLine, LedgerState, ResponseFacts, parallel_lines
 from dpglm.privacy.guarantee import Guarantee

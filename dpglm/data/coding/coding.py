@@ -27,7 +27,7 @@ from dpglm.data.coding.geometry import (
 from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term
 from dpglm.data.formula.syntax import FormulaText
 from dpglm.errors import FormulaError, MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 Kind: TypeAlias = Literal["centred", "reference"]

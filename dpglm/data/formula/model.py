@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.formula.expressions import Expression
-from dpglm.glm.term_columns import Kind
+from dpglm.glm.penalties.base import Kind
 from dpglm.typing import FloatMatrix, FloatVector
 
 

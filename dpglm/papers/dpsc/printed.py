@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Rows
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Problem
 from dpglm.methods.iterated import public_rows
 from dpglm.papers.reproduction import Printed, printed_fields, unprotected
