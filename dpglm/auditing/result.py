@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import bounds_figure
 from dpglm.report.plots import draw
-from dpglm.tables.number import balance, budget, count
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import Column, Table, balance, budget, count
 
 if TYPE_CHECKING:
     import pandas as pd

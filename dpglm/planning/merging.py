@@ -15,7 +15,7 @@ from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.linear_model import LinearModel
 from dpglm.planning.expected_rows import expected_shares
-from dpglm.tables.number import coefficient
+from dpglm.tables.table import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:

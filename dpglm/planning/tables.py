@@ -15,8 +15,7 @@ from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.report.coefficient_figures import expected_figure
 from dpglm.report.plots import draw
-from dpglm.tables.number import ABSENT, budget, coefficient, count, factor, share
-from dpglm.tables.table import Column, Fact, Table
+from dpglm.tables.table import ABSENT, Column, Fact, Table, budget, coefficient, count, factor, share
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,7 +28,7 @@ from dpglm.inference.contrasts import (
 )
 from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.record import FitRecord
-from dpglm.tables.number import factor, plain_number
+from dpglm.tables.table import factor, plain_number
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 

@@ -35,7 +35,7 @@ from dpglm.report.figure import (
     shortened,
 )
 from dpglm.report.section import shown
-from dpglm.tables.number import coefficient, percent, plain_number
+from dpglm.tables.table import coefficient, percent, plain_number
 from dpglm.typing import FloatMatrix, FloatVector
 
 MOST_ROWS: Final = 40  # coefficients drawn; the tables list more

@@ -15,7 +15,7 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Axis, Band, Bars, Curve, Figure, Names, Note, Points, Rows, Rule
 from dpglm.report.section import price, shown
 from dpglm.report.svg import Drawing
-from dpglm.tables.number import budget, computed, percent
+from dpglm.tables.table import budget, computed, percent
 
 Pairs: TypeAlias = tuple[tuple[float, float], ...]
 

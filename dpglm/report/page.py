@@ -18,8 +18,7 @@ from dpglm.report.result_sections import model_and_results, usefulness
 from dpglm.report.section import ReportedPart, Section, fact_words, price, shown
 from dpglm.report.svg import drawn
 from dpglm.tables.markup import environment
-from dpglm.tables.number import balance, budget, chance, computed, count, percent, plain_number
-from dpglm.tables.table import one_line
+from dpglm.tables.table import balance, budget, chance, computed, count, one_line, percent, plain_number
 
 if TYPE_CHECKING:
     from jinja2 import Template

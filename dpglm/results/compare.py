@@ -12,8 +12,7 @@ from dpglm.postprocessing.summary import family_text, guarantee_notes, strength_
 from dpglm.postprocessing.uncertainty import approximation, standard_errors
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
-from dpglm.tables.number import ABSENT, budget, coefficient
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import ABSENT, Column, Table, budget, coefficient
 
 if TYPE_CHECKING:
     import pandas as pd

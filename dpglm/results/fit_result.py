@@ -18,8 +18,7 @@ from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.page import render
 from dpglm.report.plots import plot
-from dpglm.tables.number import budget
-from dpglm.tables.table import Table, one_line
+from dpglm.tables.table import Table, budget, one_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm
 from dpglm.errors import FormulaError
-from dpglm.glm.penalties.base import TermKind, TermColumns
+from dpglm.glm.penalties.base import TermColumns, TermKind
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
