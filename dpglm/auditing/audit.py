@@ -85,11 +85,11 @@ def audited(plan: Plan, count: int, failure: float, noise: NoiseSource, progress
 def _tasks(plan: Plan) -> list[Task]:
     """What is drawn on which tables for which claim; each release and then all, or the only one."""
     spec, releases, problem = plan.specification, plan.releases, plan.problem
-    encoder, relation = spec.coded_model.encoder, releases.guarantee.relation
-    declared = declared_neighbours(spec.schema, encoder, problem.family, relation)
-    axes = declared_axes(spec.schema, encoder)
+    coding, relation = spec.coded_model.coding, releases.guarantee.relation
+    declared = declared_neighbours(spec.schema, coding, problem.family, relation)
+    axes = declared_axes(spec.schema, coding)
     distinct = unlike(releases.releases)
-    hardest = [release_neighbours(release, relation, encoder.size, axes) for release in distinct]
+    hardest = [release_neighbours(release, relation, coding.size, axes) for release in distinct]
     tasks = []
     if len(releases.releases) > 1:
         for release, case in zip(distinct, hardest, strict=True):

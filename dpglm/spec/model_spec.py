@@ -9,8 +9,7 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import Any, Final, Literal, Self, get_args
 
-from dpglm.data.coding.coded_model import CodedModel
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import CodedModel, Design
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, SchemaError
 from dpglm.glm.families import Family, families
@@ -180,7 +179,7 @@ class ModelSpec:
             )
             if self.rows_are_public
             else None,
-            offset=bool(model.model.offsets),
+            offset=bool(model.coding.model.offsets),
         )
 
     def plan(self, *, n: int | None = None) -> Plan:

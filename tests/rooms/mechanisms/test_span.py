@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
@@ -45,7 +44,7 @@ def declared(formula: str, count: int) -> tuple[Span, Array]:
         "h": rng.integers(0, 5, count).astype(np.int32),
         "y": np.zeros(count, np.int32),
     }
-    return Span(coding.term_columns), RowEncoder(model, coding).coded(columns)[0]
+    return Span(coding.term_columns), coding.coded(columns)[0]
 
 
 def in_coordinates(matrices: Array) -> Array:
