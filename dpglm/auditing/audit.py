@@ -22,8 +22,7 @@ from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.events import Event, PureEvent, gaussian_mu
 from dpglm.privacy.gdp import gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.spec.arguments import number_of
-from dpglm.spec.run import counting
+from dpglm.spec.arguments import bar_of, number_of
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan
@@ -70,7 +69,7 @@ def audited(plan: Plan, count: int, failure: float, noise: NoiseSource, progress
     """Bounds for each release and for the whole plan, all wrong with at most probability ``failure``."""
     tasks = _tasks(plan)
     each = failure / len(tasks)
-    with counting(2 * count * len(tasks), progress) as step:
+    with bar_of(progress, range(2 * count * len(tasks))) as step:
         bounds = [_run(task, noise, count, each, step) for task in tasks]
     names = [release.name for release in unlike(plan.releases.releases)]
     if len(bounds) == 1:  # a plan of one release: what is drawn is the same

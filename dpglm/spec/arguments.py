@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar
 
@@ -158,6 +159,34 @@ def ledger_of(ledger: object) -> Ledger | None:
         expected="a ledger, or the path of one",
         remedy="Use ledger=dpglm.Ledger('ward-7.db', budget=(3.0, 1e-5)).",
     )
+
+
+@contextmanager
+def bar_of(progress: bool | None, steps: Sequence[str] | range) -> Iterator[Callable[[], None]]:
+    """A function to call at each public step, by its name, or at each of a range of draws; it moves a bar.
+
+    ``progress=None`` shows the bar in a terminal only. Named steps have no times, which depend on the data.
+    """
+    if progress is False:
+        yield lambda: None
+        return
+    from tqdm.auto import tqdm
+
+    labels = iter(steps)
+    draws: dict[str, Any] = {"unit": "draw", "mininterval": 0.5}
+    named: dict[str, Any] = {"bar_format": "{desc}: {n_fmt}/{total_fmt} |{bar}|"}
+    look = draws if isinstance(steps, range) else named
+    with tqdm(
+        total=len(steps), disable=None if progress is None else not progress, leave=False, **look
+    ) as bar:
+
+        def step() -> None:
+            label = next(labels, None)
+            if isinstance(label, str):
+                bar.set_description_str(label)
+            bar.update(1)
+
+        yield step
 
 
 def require_choice(name: str, value: object, choices: Sequence[str]) -> None:

@@ -35,7 +35,7 @@ from dpglm.spec.arguments import (
     row_count_of,
     strength_of,
 )
-from dpglm.spec.plan import Plan, hashed, planned
+from dpglm.spec.plan import Plan, hashed
 
 FORMAT: Final = "dpglm-specification"
 
@@ -198,7 +198,9 @@ class ModelSpec:
         """
         opened = replace(self, method=self.method.opened(read))
         opened.__dict__["coded_model"] = self.coded_model
-        return planned(opened, self.schema.rows if n is None else row_count_of(n))
+        rows = self.schema.rows if n is None else row_count_of(n)
+        problem = opened.problem(n=rows)
+        return Plan(opened, problem, opened.method.plan(problem, self.privacy), rows)
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""
