@@ -14,16 +14,15 @@ from dpglm.auditing.bounds import Found, bounded
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
 from dpglm.auditing.result import Audit, AuditRow
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.events import Event, PureEvent, gaussian_mu
 from dpglm.privacy.gdp import gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.spec.arguments import number_of
-from dpglm.spec.run import counting
+from dpglm.spec.arguments import bar_of, number_of
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan
@@ -70,7 +69,7 @@ def audited(plan: Plan, count: int, failure: float, noise: NoiseSource, progress
     """Bounds for each release and for the whole plan, all wrong with at most probability ``failure``."""
     tasks = _tasks(plan)
     each = failure / len(tasks)
-    with counting(2 * count * len(tasks), progress) as step:
+    with bar_of(progress, range(2 * count * len(tasks))) as step:
         bounds = [_run(task, noise, count, each, step) for task in tasks]
     names = [release.name for release in unlike(plan.releases.releases)]
     if len(bounds) == 1:  # a plan of one release: what is drawn is the same
@@ -86,11 +85,11 @@ def audited(plan: Plan, count: int, failure: float, noise: NoiseSource, progress
 def _tasks(plan: Plan) -> list[Task]:
     """What is drawn on which tables for which claim; each release and then all, or the only one."""
     spec, releases, problem = plan.specification, plan.releases, plan.problem
-    encoder, relation = spec.coded_model.encoder, releases.guarantee.relation
-    declared = declared_neighbours(spec.schema, encoder, problem.family, relation)
-    axes = declared_axes(spec.schema, encoder)
+    coding, relation = spec.coded_model.coding, releases.guarantee.relation
+    declared = declared_neighbours(spec.schema, coding, problem.family, relation)
+    axes = declared_axes(spec.schema, coding)
     distinct = unlike(releases.releases)
-    hardest = [release_neighbours(release, relation, encoder.size, axes) for release in distinct]
+    hardest = [release_neighbours(release, relation, coding.size, axes) for release in distinct]
     tasks = []
     if len(releases.releases) > 1:
         for release, case in zip(distinct, hardest, strict=True):

@@ -14,7 +14,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours
 from dpglm.auditing.statistics import Statistic, along, flat, learned, log_ratio
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatMatrix, FloatVector
 

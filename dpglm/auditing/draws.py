@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpglm.auditing.neighbours import Table
-from dpglm.curator.curator import Curator
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Method, Problem
 from dpglm.typing import FloatMatrix, FloatVector
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.coding import Coding
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
 from dpglm.glm.families import Family
@@ -109,9 +109,9 @@ def release_neighbours(
     return Neighbours("longest declared rows with offsets", first, second, direction, case.at)
 
 
-def declared_axes(schema: Schema, encoder: RowEncoder) -> FloatMatrix:
+def declared_axes(schema: Schema, coding: Coding) -> FloatMatrix:
     """The longest declared row and, in models of more than one column, one at a wide angle; shape (p, k)."""
-    X = corners(schema, encoder)[0].astype(np.float64)
+    X = corners(schema, coding)[0].astype(np.float64)
     places = [_longest(X)]
     if len(X) > 1:
         places.append(_widest(X, places[0]))
@@ -120,7 +120,7 @@ def declared_axes(schema: Schema, encoder: RowEncoder) -> FloatMatrix:
 
 def declared_neighbours(
     schema: Schema,
-    encoder: RowEncoder,
+    coding: Coding,
     family: Family,
     relation: Relation,
     at: FloatVector | None = None,
@@ -130,7 +130,7 @@ def declared_neighbours(
     The longest declared row against none or against the opposite response, alone and beside a rest that
     holds the fit where its slope is largest; under replace-one also against the row that is most unlike it.
     """
-    X, offsets = corners(schema, encoder)
+    X, offsets = corners(schema, coding)
     longest = _longest(X)
     low, high = family.worst_case_responses
 
@@ -163,10 +163,10 @@ def declared_neighbours(
     return [Neighbours(label, table(a, rest), table(b, rest), None, at) for label, a, b, rest in pairs]
 
 
-def corners(schema: Schema, encoder: RowEncoder) -> tuple[FloatBlock, FloatVector | None]:
+def corners(schema: Schema, coding: Coding) -> tuple[FloatBlock, FloatVector | None]:
     """Coded rows at ends and middles of declared ranges and at levels, shape (p, k), and their offsets."""
     values: dict[str, NDArray[Any]] = {}
-    for name in encoder.columns:
+    for name in coding.columns:
         variable = schema.variables[name]
         if isinstance(variable, Categorical):
             values[name] = np.arange(len(variable.levels))
@@ -181,7 +181,7 @@ def corners(schema: Schema, encoder: RowEncoder) -> tuple[FloatBlock, FloatVecto
         }
     else:
         columns = {name: generator.choice(column, _CORNERS) for name, column in values.items()}
-    X, offsets, usable = encoder.encode(columns or {"": np.zeros(1)})
+    X, offsets, usable = coding.encode(columns or {"": np.zeros(1)})
     usable_rows = np.flatnonzero(usable)
     return np.ascontiguousarray(X[:, usable_rows]), None if offsets is None else offsets[usable_rows]
 

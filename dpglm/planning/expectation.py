@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpglm.data.coding.coded_model import CodedModel
+from dpglm.data.coding.design import CodedModel
 from dpglm.errors import DpglmError, MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, classical_deviations
@@ -87,7 +87,7 @@ class Expectation:
     @cached_property
     def moments(self) -> FloatMatrix:
         """Mean of x x' over expected rows, shape (p, p); it depends on neither n nor the budget."""
-        return expected_moments(self.model.schema, self.model.encoder)
+        return expected_moments(self.model.schema, self.model.coding)
 
     @cached_property
     def rows(self) -> ExpectedRows:

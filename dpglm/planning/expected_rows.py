@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from dpglm.data.coding.coded_model import CodedModel
-from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.design import CodedModel
 from dpglm.data.schema.declarations import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
@@ -51,7 +51,7 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
         From `expected_moments`.
     """
     family, response = model.family, model.response
-    variable = model.schema.variables[model.model.response]
+    variable = model.schema.variables[model.coding.model.response]
     if isinstance(variable, Numeric) and family.response_kind != "binary":
         values = expected_quantiles(variable)
         natural, coded = float(values.mean()), (values - response.shift) / response.unit
@@ -65,7 +65,7 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
 
 def expected_rate(model: CodedModel) -> float:
     """The expected share of the response's second level: as declared, else one half."""
-    variable = model.schema.variables[model.model.response]
+    variable = model.schema.variables[model.coding.model.response]
     return float(expected_shares(variable)[-1]) if _two_levels(variable) else 0.5
 
 
@@ -74,7 +74,7 @@ def _two_levels(variable: Variable) -> TypeGuard[Categorical]:
 
 
 def expected_moments(
-    schema: Schema, encoder: RowEncoder, *, points: int = POINTS, overlap: float = OVERLAP
+    schema: Schema, coding: Coding, *, points: int = POINTS, overlap: float = OVERLAP
 ) -> FloatMatrix:
     """Mean of x x' over coded rows x whose columns are spread as declared, shape (p, p).
 
@@ -88,7 +88,7 @@ def expected_moments(
     ----------
     schema : Schema
         The declarations.
-    encoder : RowEncoder
+    coding : Coding
         The coded rows of a formula.
     points : int
         Rows drawn. Chance adds a correlation with standard deviation ``1 / sqrt(points)`` to any two columns.
@@ -102,7 +102,7 @@ def expected_moments(
     >>> schema = Schema.of({"y": ["no", "yes"], "age": {"bounds": (20, 80), "mean": 45, "sd": 12}})
     >>> model = parse("y ~ age", schema)
     >>> coding = Coding.of(model)
-    >>> coded = expected_moments(schema, RowEncoder(model, coding))
+    >>> coded = expected_moments(schema, coding)
     >>> found = coding.coded_from_user.T @ coded @ coding.coded_from_user  # of 1 and age
     >>> [round(float(value), 6) for value in found.ravel()]  # 45^2 + 12^2 = 2169
     [1.0, 45.0, 45.0, 2169.0]
@@ -112,7 +112,7 @@ def expected_moments(
     weights = np.ones(points)
     common = math.sqrt(overlap) * generator.standard_normal(points)
     even = (np.arange(points) + 0.5) / points
-    for name in encoder.columns:
+    for name in coding.columns:
         variable = schema.variables[name]
         scores = common + math.sqrt(1.0 - overlap) * generator.standard_normal(points)
         places = np.empty(points)
@@ -126,7 +126,7 @@ def expected_moments(
             weights *= weight
     if not columns:  # the constant alone
         columns[""] = np.zeros(points)
-    rows, _ = encoder.coded(columns)
+    rows, _ = coding.coded(columns)
     moments = (rows.T * (weights / weights.sum())) @ rows
     return np.asarray(0.5 * (moments + moments.T))
 

@@ -95,7 +95,8 @@ def proposals(expected: Expectation) -> tuple[Merger, ...]:
 
 def without_shares(expected: Expectation) -> tuple[str, ...]:
     """Columns with three levels or more of which no shares are declared."""
-    variables = ((name, expected.model.schema.variables[name]) for name in expected.model.model.columns)
+    model = expected.model
+    variables = ((name, model.schema.variables[name]) for name in model.coding.columns)
     return tuple(
         name
         for name, variable in variables
@@ -110,7 +111,7 @@ def _worth(expected: Expectation, name: str) -> bool:
 
 def _mains(expected: Expectation) -> Iterator[_Main]:
     """Main effects of columns that no other term uses."""
-    model = expected.model.model
+    model = expected.model.coding.model
     uses = [
         {
             name
@@ -135,7 +136,7 @@ def _mains(expected: Expectation) -> Iterator[_Main]:
 
 
 def _columns(expected: Expectation, factor: int) -> tuple[str, ...]:
-    return expected.model.model.factors[factor].expression.columns
+    return expected.model.coding.model.factors[factor].expression.columns
 
 
 def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:

@@ -9,13 +9,11 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import Any, Final, Literal, Self, get_args
 
-from dpglm.data.coding.coded_model import CodedModel
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import CodedModel, Design
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
-from dpglm.methods.auto import auto
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.store import read
@@ -29,6 +27,7 @@ from dpglm.spec.arguments import (
     DEFAULT_PENALTY,
     REQUIRED,
     Required,
+    auto,
     checked_strength,
     piece_of,
     privacy_of,
@@ -36,7 +35,7 @@ from dpglm.spec.arguments import (
     row_count_of,
     strength_of,
 )
-from dpglm.spec.plan import Plan, hashed, planned
+from dpglm.spec.plan import Plan, hashed
 
 FORMAT: Final = "dpglm-specification"
 
@@ -180,7 +179,7 @@ class ModelSpec:
             )
             if self.rows_are_public
             else None,
-            offset=bool(model.model.offsets),
+            offset=bool(model.coding.model.offsets),
         )
 
     def plan(self, *, n: int | None = None) -> Plan:
@@ -199,7 +198,9 @@ class ModelSpec:
         """
         opened = replace(self, method=self.method.opened(read))
         opened.__dict__["coded_model"] = self.coded_model
-        return planned(opened, self.schema.rows if n is None else row_count_of(n))
+        rows = self.schema.rows if n is None else row_count_of(n)
+        problem = opened.problem(n=rows)
+        return Plan(opened, problem, opened.method.plan(problem, self.privacy), rows)
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""

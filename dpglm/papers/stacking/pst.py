@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.methods.base import Ask, Estimate, Problem, budgeted_plan, methods

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
