@@ -11,7 +11,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L2, NoPenalty
-from dpglm.mechanisms.noise.lattice import NoiseLaw
+from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
 from dpglm.methods.base import Problem
 from dpglm.methods.iterated import gaussian_total
