@@ -14,7 +14,6 @@ from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
-from dpglm.methods.auto import auto
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.store import read
@@ -28,6 +27,7 @@ from dpglm.spec.arguments import (
     DEFAULT_PENALTY,
     REQUIRED,
     Required,
+    auto,
     checked_strength,
     piece_of,
     privacy_of,
@@ -35,7 +35,7 @@ from dpglm.spec.arguments import (
     row_count_of,
     strength_of,
 )
-from dpglm.spec.plan import Plan, hashed, planned
+from dpglm.spec.plan import Plan, hashed
 
 FORMAT: Final = "dpglm-specification"
 
@@ -198,7 +198,9 @@ class ModelSpec:
         """
         opened = replace(self, method=self.method.opened(read))
         opened.__dict__["coded_model"] = self.coded_model
-        return planned(opened, self.schema.rows if n is None else row_count_of(n))
+        rows = self.schema.rows if n is None else row_count_of(n)
+        problem = opened.problem(n=rows)
+        return Plan(opened, problem, opened.method.plan(problem, self.privacy), rows)
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""

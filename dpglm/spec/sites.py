@@ -15,15 +15,15 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
+from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.record import LedgerState
 from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import FRAMES, noise_of
-from dpglm.spec.run import Run, ledger_state, steps
+from dpglm.spec.arguments import FRAMES, bar_of, noise_of
 
 if TYPE_CHECKING:
-    from dpglm.spec.plan import Plan
+    from dpglm.spec.plan import Plan, Run
 
 Result = TypeVar("Result")
 MOST_SITES: Final = 200
@@ -69,8 +69,8 @@ def fit_sites(
     tables = site_tables(data)
     sites = tuple(tables)
     labels = ["plan", "charge", *(f"site {index} of {len(sites)}" for index in range(1, len(sites) + 1))]
-    with steps(labels, progress) as step:
-        step(0)
+    with bar_of(progress, labels) as step:
+        step()
         noises = [noise_of(site_seed) for site_seed in site_seeds(seed, len(sites))]
         specification = plan.specification
         once = specification.schema.sites == "disjoint"
@@ -83,17 +83,17 @@ def fit_sites(
             for site in sites
         }
         runs = deque(
-            at_site(site, partial(Run.of, plans[site], tables[site], seeded=not noise.private))
+            at_site(site, partial(plans[site]._on, tables[site], seeded=not noise.private))
             for site, noise in zip(sites, noises, strict=True)
         )
         guarantees = [run.guarantee for run in runs]
         total = disjoint(guarantees) if once else overlapping(guarantees)
-        step(1)
+        step()
         # Charge before reading: an interrupt from here on loses budget, never privacy.
         state = _charge(ledger, runs, sites, total, once=once)
         fits: dict[str, FitResult] = {}
-        for index, (site, noise) in enumerate(zip(sites, noises, strict=True)):
-            step(2 + index)
+        for site, noise in zip(sites, noises, strict=True):
+            step()
             run = runs.popleft()  # its rows are let go of with the run
             fits[site] = run.write_up(run.solve(noise), noise, state)
         return SiteFits(fits, total)
@@ -237,4 +237,4 @@ def _charge(
             (run.guarantee, f"{run.plan.what} at site {site!r}", run.plan.fingerprint)
             for run, site in zip(runs, sites, strict=True)
         ]
-    return ledger_state(ledger, ledger.charge_all(charges)[-1])
+    return decode(LedgerState, ledger.state(at=ledger.charge_all(charges)[-1]))
