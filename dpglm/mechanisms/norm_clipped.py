@@ -22,8 +22,7 @@ from dpglm.mechanisms.base import (
     release_error,
     require_positive,
 )
-from dpglm.mechanisms.noise.lattice import NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import RowView, one_piece, squares
 from dpglm.optim.rows import ArrayChunk, RowChunk

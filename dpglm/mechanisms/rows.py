@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Rows
-from dpglm.mechanisms.noise.lattice import NoiseLaw
+from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 

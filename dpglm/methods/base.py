@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases, releases_profile
+from dpglm.curator.curator import PricedReleases, releases_profile
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.path import ExactPath

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import expected_information, expected_model, products_of_minimiser
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.noise.lattice import NoiseLaw
+from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem

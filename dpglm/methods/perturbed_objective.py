@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import expected_information
-from dpglm.mechanisms.noise.lattice import NoiseLaw
+from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.mechanisms.base import Rows, UnclaimedRelease
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Problem
 from dpglm.methods.iterated import prox, public_rows
 from dpglm.optim.rows import ChunkLoss

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import (
     LEAST_SIGNAL,
     MOST_ADJUSTMENT,

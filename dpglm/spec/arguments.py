@@ -14,8 +14,11 @@ from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
-from dpglm.mechanisms.noise.source import NoiseSource, OsNoise, SeededNoise
+from dpglm.mechanisms.noise import NoiseSource, OsNoise, SeededNoise
 from dpglm.methods.base import Method
+from dpglm.methods.moments import Moments
+from dpglm.methods.nonprivate import NonPrivate
+from dpglm.methods.objective import Objective
 from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
@@ -97,6 +100,22 @@ def piece_of(registry: Registry[Piece], kind: Any, value: object, example: str) 
         )
     chosen: Piece = value
     return chosen
+
+
+def auto(privacy: Privacy | None, family: Family | None = None) -> Method:
+    """The method that ``method="auto"`` stands for.
+
+    Without a budget the exact minimiser; with one, second moments for a Gaussian response and a perturbed
+    minimiser otherwise. The rule sees public facts only.
+
+    Examples
+    --------
+    >>> auto(None).name, auto(Privacy(1.0)).name
+    ('nonprivate', 'objective')
+    """
+    if privacy is None:
+        return NonPrivate()
+    return Moments() if family is not None and family.name == "gaussian" else Objective()
 
 
 def strength_of(strength: float | Literal["cv"] | None, penalty: Penalty) -> float | Literal["cv"] | None:

@@ -14,7 +14,6 @@ from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
-from dpglm.methods.auto import auto
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.store import read
@@ -28,6 +27,7 @@ from dpglm.spec.arguments import (
     DEFAULT_PENALTY,
     REQUIRED,
     Required,
+    auto,
     checked_strength,
     piece_of,
     privacy_of,

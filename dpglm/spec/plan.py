@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final, Unpack, overload
 from dpglm import __version__
 from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
-from dpglm.curator.curator import Curator
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.data.coding.design import Design
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Ledger
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Estimate, Problem, to_response_scale
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_rate

@@ -10,7 +10,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.linear_model import interval_model
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Problem
 from dpglm.methods.estimate_and_information import released_by
 from dpglm.methods.objective import Objective

@@ -16,10 +16,10 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.mechanisms.noise.source import SeededNoise
-from dpglm.methods.auto import auto
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Problem
 from dpglm.privacy.budget import Privacy
+from dpglm.spec.arguments import auto
 
 
 @dataclass(frozen=True)

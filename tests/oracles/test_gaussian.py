@@ -20,7 +20,7 @@ from dpglm.data.tables.sources import open_source
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.linear_model import interval_model
 from dpglm.mechanisms.moments import SecondMoments
-from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
+from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.methods.base import Estimate, Method, Problem, to_response_scale
 from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate

@@ -20,7 +20,7 @@ from dpglm.data.coding.geometry import DEPENDENT, SLACK, Group, Layout, Part, Pr
 from dpglm.data.coding.layouts import partial, reference
 from dpglm.data.formula.model import Model
 from dpglm.errors import FormulaError, MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 Kind: TypeAlias = Literal["centred", "reference"]

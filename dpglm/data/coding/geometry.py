@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm
-from dpglm.glm.term_columns import Kind, TermColumns
+from dpglm.glm.penalties.base import TermColumns, TermKind
 from dpglm.typing import FloatMatrix
 
 # Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
@@ -62,7 +62,7 @@ class Group:
     """
 
     label: str
-    kind: Kind
+    kind: TermKind
     start: int
     stop: int
     bound: float
@@ -92,7 +92,7 @@ def prior_of(factors: Sequence[Factor]) -> float:
     return max((factor.prior for factor in factors), default=_INTERCEPT_PRIOR)
 
 
-def kind_of(factors: Sequence[Factor]) -> Kind:
+def kind_of(factors: Sequence[Factor]) -> TermKind:
     """What the product of these factors is to inference."""
     if len(factors) > 1:
         return "other"

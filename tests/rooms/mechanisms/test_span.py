@@ -12,7 +12,7 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.span import Span
 
 Array = NDArray[np.float64]

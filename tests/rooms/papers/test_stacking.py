@@ -26,7 +26,7 @@ from dpglm.errors import DpglmError, MethodError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Method, Problem
 from dpglm.methods.objective import Objective
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
