@@ -24,10 +24,21 @@ from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
+
+
+def information_sensitivity(weight_max: float, relation: Relation) -> float:
+    """Largest change of a sum of w x x', w at most ``weight_max``: x has norm at most 1, and so has x x'.
+
+    Examples
+    --------
+    >>> information_sensitivity(0.25, "add-remove")
+    0.25
+    """
+    return weight_max * math.sqrt(STEPS[relation])  # proof: sensitivity
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +82,8 @@ class Information(NoisyRelease):
         return NoiseLaw(self.law, self.scale, self.span.dimension)
 
     def sensitivity(self, relation: Relation) -> float:
-        """Largest change of the sum in Frobenius norm; one row has norm at most 1, and so has x x'."""
-        rows = 2.0 if relation == "replace-one" else 1.0
-        return self.weight_max * math.sqrt(rows)  # proof: sensitivity
+        """Largest change of the sum in Frobenius norm."""
+        return information_sensitivity(self.weight_max, relation)
 
     @property
     def weight_max(self) -> float:
