@@ -123,14 +123,8 @@ class Information(NoisyRelease):
             return None
         noises = []
         for table in (first, second):
-            rows = one_piece(table)
-            X = rows.X.astype(np.float64)
-            eta = at @ X
-            eta = eta if rows.offset is None else eta + rows.offset
-            weights = self.family.curvature(eta, rows.y)
-            if self.what == "score":
-                weights = self.family.slope(eta, rows.y) ** 2
-            noises.append(answers - weights @ outer_products(X).T)
+            X, y, offset = one_piece(table)
+            noises.append(answers - self._weights(at @ X + offset, y) @ outer_products(X).T)
         return self.noise_law.log_ratio(noises[0], noises[1])
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
@@ -140,10 +134,10 @@ class Information(NoisyRelease):
         total = self._sum(rows, finite(at))  # proof: finite
         if self.law == "gaussian":
             flat = self.noise_law.add(to_coordinates(total), self.weight_max, noise)  # proof: lattice
-            found = self.span.project(from_coordinates(flat, rows.size))  # proof: projection
+            perturbed = self.span.project(from_coordinates(flat, rows.size))  # proof: projection
         else:
-            found = self.span.project(total) + self._noise(noise)
-        return np.asarray(found.ravel(), dtype=np.float64)
+            perturbed = self.span.project(total) + self._noise(noise)
+        return np.asarray(perturbed.ravel(), dtype=np.float64)
 
     def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
         """The weighted sum, in double precision, in one read: within chunks first, then over chunks."""
