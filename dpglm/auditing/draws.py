@@ -70,7 +70,7 @@ class Act:
         raise MethodError(
             f"method {self.method.name!r}, which did not ask for all of its planned releases",
             expected="a method that runs what it plans",
-            remedy="PricedReleases fewer releases, or ask for all of them.",
+            remedy="Plan fewer releases, or ask for all of them.",
         )
 
     def draw(

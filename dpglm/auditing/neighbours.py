@@ -30,13 +30,7 @@ _OPPOSITE = -0.75
 
 
 class Table:
-    """Given coded rows as a release reads them.
-
-    Examples
-    --------
-    >>> Table(ArrayChunk(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)).row_count()
-    2
-    """
+    """Given coded rows as a release reads them."""
 
     def __init__(self, block: RowChunk) -> None:
         self._block = block
@@ -57,24 +51,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two tables that differ in one row.
+    """Two tables that differ in one row."""
 
-    Attributes
-    ----------
-    label : str
-        What they are, in words.
-    first, second : Table
-    direction : ndarray or None
-        Where the output of the first release differs most, if known.
-    at : ndarray or None
-        A point for releases that are evaluated somewhere.
-    """
-
-    label: str
+    label: str  # what they are, in words
     first: Table
     second: Table
-    direction: FloatVector | None = None
-    at: FloatVector | None = None
+    direction: FloatVector | None = None  # where the output of the first release differs most, if known
+    at: FloatVector | None = None  # a point for releases that are evaluated somewhere
 
 
 def release_neighbours(
@@ -119,11 +102,7 @@ def declared_axes(schema: Schema, coding: Coding) -> FloatMatrix:
 
 
 def declared_neighbours(
-    schema: Schema,
-    coding: Coding,
-    family: Family,
-    relation: Relation,
-    at: FloatVector | None = None,
+    schema: Schema, coding: Coding, family: Family, relation: Relation
 ) -> list[Neighbours]:
     """Pairs of tables of rows that the schema allows.
 
@@ -160,7 +139,7 @@ def declared_neighbours(
             ("longest declared row or the one most unlike it, empty rest", [row], [(other[0], answer)], ()),
             ("longest declared row or the one most unlike it, small rest", [row], [(other[0], answer)], rest),
         ]
-    return [Neighbours(label, table(a, rest), table(b, rest), None, at) for label, a, b, rest in pairs]
+    return [Neighbours(label, table(a, rest), table(b, rest)) for label, a, b, rest in pairs]
 
 
 def corners(schema: Schema, coding: Coding) -> tuple[FloatBlock, FloatVector | None]:

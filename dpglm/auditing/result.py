@@ -104,7 +104,7 @@ class Audit:
         return not any(row.refuted for row in self.rows)
 
     def summary(self) -> Table:
-        """Claims, lower bounds and interval_decisions; prints as text, HTML, LaTeX or Markdown."""
+        """Claims, lower bounds and verdicts; prints as text, HTML, LaTeX or Markdown."""
         relation, unit = self.rows[-1].claim.relation, self.rows[-1].claim.unit
         tables = dict.fromkeys(f"{row.name}: {row.tables}" for row in self.rows)
         refuted = ", ".join(row.name for row in self.rows if row.refuted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,11 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import CodedModel
 from dpglm.data.schema.declarations import largest_sd
 from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.variables import Categorical, Numeric, Variable
+from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.typing import FloatMatrix, FloatVector
 
+# Rows drawn: chance adds a correlation with standard deviation 1 / sqrt(POINTS) to any two columns.
 POINTS: Final = 2**14
 # Where no standard deviation is declared it is this share of the largest that numbers between the bounds
 # with that mean can have: a sixth of the range if the mean is its middle. Bounds from code books are
@@ -66,16 +67,12 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
 def expected_rate(model: CodedModel) -> float:
     """The expected share of the response's second level: as declared, else one half."""
     variable = model.schema.variables[model.coding.model.response]
-    return float(expected_shares(variable)[-1]) if _two_levels(variable) else 0.5
+    if isinstance(variable, Categorical) and len(variable.levels) == 2:
+        return float(expected_shares(variable)[-1])
+    return 0.5
 
 
-def _two_levels(variable: Variable) -> TypeGuard[Categorical]:
-    return isinstance(variable, Categorical) and len(variable.levels) == 2
-
-
-def expected_moments(
-    schema: Schema, coding: Coding, *, points: int = POINTS, overlap: float = OVERLAP
-) -> FloatMatrix:
+def expected_moments(schema: Schema, coding: Coding) -> FloatMatrix:
     """Mean of x x' over coded rows x whose columns are spread as declared, shape (p, p).
 
     Levels have their declared shares, or equal ones; numbers a beta distribution between their bounds with
@@ -90,10 +87,6 @@ def expected_moments(
         The declarations.
     coding : Coding
         The coded rows of a formula.
-    points : int
-        Rows drawn. Chance adds a correlation with standard deviation ``1 / sqrt(points)`` to any two columns.
-    overlap : float
-        Correlation of the normal scores of two columns, from 0 (independent) to below 1.
 
     Examples
     --------
@@ -109,13 +102,13 @@ def expected_moments(
     """
     generator = np.random.default_rng(_SEED)
     columns: dict[str, NDArray[Any]] = {}
-    weights = np.ones(points)
-    common = math.sqrt(overlap) * generator.standard_normal(points)
-    even = (np.arange(points) + 0.5) / points
+    weights = np.ones(POINTS)
+    common = math.sqrt(OVERLAP) * generator.standard_normal(POINTS)
+    even = (np.arange(POINTS) + 0.5) / POINTS
     for name in coding.columns:
         variable = schema.variables[name]
-        scores = common + math.sqrt(1.0 - overlap) * generator.standard_normal(points)
-        places = np.empty(points)
+        scores = common + math.sqrt(1.0 - OVERLAP) * generator.standard_normal(POINTS)
+        places = np.empty(POINTS)
         places[np.argsort(scores)] = even
         if isinstance(variable, Numeric):
             values = expected_quantiles(variable)
@@ -125,7 +118,7 @@ def expected_moments(
             columns[name] = codes
             weights *= weight
     if not columns:  # the constant alone
-        columns[""] = np.zeros(points)
+        columns[""] = np.zeros(POINTS)
     rows, _ = coding.coded(columns)
     moments = (rows.T * (weights / weights.sum())) @ rows
     return np.asarray(0.5 * (moments + moments.T))
