@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import CodedModel
-from dpglm.data.schema.declarations import largest_sd
+from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.inference.expectation import ExpectedRows

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dpglm.data.formula.model import LevelFactor
-from dpglm.data.schema.declarations import label_of
 from dpglm.data.schema.variables import Categorical
+from dpglm.data.tables.cells import label_of
 from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.linear_model import LinearModel
