@@ -17,10 +17,9 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.path import ExactPath
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
-from dpglm.postprocessing.parts import ResultPart
+from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.events import pure_curve
