@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpglm.auditing.neighbours import Table
-from dpglm.curator.curator import Curator
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Method, Problem
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -71,7 +70,7 @@ class Act:
         raise MethodError(
             f"method {self.method.name!r}, which did not ask for all of its planned releases",
             expected="a method that runs what it plans",
-            remedy="PricedReleases fewer releases, or ask for all of them.",
+            remedy="Plan fewer releases, or ask for all of them.",
         )
 
     def draw(

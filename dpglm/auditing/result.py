@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import bounds_figure
 from dpglm.report.plots import draw
-from dpglm.tables.number import balance, budget, count
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import Column, Table, balance, budget, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +104,7 @@ class Audit:
         return not any(row.refuted for row in self.rows)
 
     def summary(self) -> Table:
-        """Claims, lower bounds and interval_decisions; prints as text, HTML, LaTeX or Markdown."""
+        """Claims, lower bounds and verdicts; prints as text, HTML, LaTeX or Markdown."""
         relation, unit = self.rows[-1].claim.relation, self.rows[-1].claim.unit
         tables = dict.fromkeys(f"{row.name}: {row.tables}" for row in self.rows)
         refuted = ", ".join(row.name for row in self.rows if row.refuted)

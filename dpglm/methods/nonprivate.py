@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser

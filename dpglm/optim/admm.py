@@ -89,7 +89,7 @@ def minimise_by_admm(
     The w-step takes Newton's steps from one second derivative, and calls `minimise` if they do not halve the
     gradient; it ends at a hundredth of the distance of Z and w, or a tenth of the tolerance. Once zeros and
     signs stay for some iterations, Newton's method on the support of Z looks for the stationary point nearby;
-    it is returned if the prox keeps it, and restarts the loop if not. So does a saddle, down its steepest side.
+    it is returned if the prox keeps it, else it restarts the loop; so does a saddle, down its steepest side.
 
     References
     ----------

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import IntervalDecision
-from dpglm.methods.estimate_and_information import MOST
+from dpglm.methods.perturbed_objective import MOST
 from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.report.coefficient_figures import expected_figure
 from dpglm.report.plots import draw
-from dpglm.tables.number import ABSENT, budget, coefficient, count, factor, share
-from dpglm.tables.table import Column, Fact, Table
+from dpglm.tables.table import ABSENT, Column, Fact, Table, budget, coefficient, count, factor, share
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.postprocessing.codec import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatMatrix

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.formula.expressions import Expression
-from dpglm.glm.term_columns import Kind
+from dpglm.glm.penalties.base import TermKind
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -68,7 +68,7 @@ class Factor(ABC):
         Public weight of its squared coordinates in the squared norm of a row.
     usual_prior : float
         The prior scale of a column for which the schema declares none.
-    kind : Kind
+    kind : TermKind
         What its coded columns are to inference, where they stand alone in a term.
     """
 
@@ -78,7 +78,7 @@ class Factor(ABC):
 
     share: ClassVar[float] = 1.0
     usual_prior: ClassVar[float] = 1.0
-    kind: ClassVar[Kind]
+    kind: ClassVar[TermKind]
 
     @property
     def key(self) -> Hashable:

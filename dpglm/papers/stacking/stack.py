@@ -17,8 +17,7 @@ from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import marked
 from dpglm.report.section import Section, shown
-from dpglm.tables.number import coefficient
-from dpglm.tables.table import Fact
+from dpglm.tables.table import Fact, coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
