@@ -152,9 +152,7 @@ def releases_profile(
     return _composed(events, tuple(requested.tolist()))
 
 
-@lru_cache(maxsize=8)  # a plan's curve is worked out and then checked
-def _composed(events: tuple[Event, ...], epsilons: tuple[float, ...]) -> FloatVector:
-    return composed_profile(events, epsilons)
+_composed = lru_cache(maxsize=8)(composed_profile)  # a plan's curve is worked out and then checked
 
 
 def _is_gdp(events: Sequence[Event], mu: float) -> bool:

@@ -26,15 +26,13 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
-from dpglm.methods.estimate_and_information import (
+from dpglm.methods.perturbed_objective import (
     calibrated_ridge,
     information_release,
-    released_by,
-    releases_information,
-)
-from dpglm.methods.perturbed_objective import (
     norm_scaled_minimiser,
     perturbed_objective,
+    released_by,
+    releases_information,
     scales_norms,
     uniform_ridge,
 )

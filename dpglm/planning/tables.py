@@ -10,7 +10,7 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import IntervalDecision
-from dpglm.methods.estimate_and_information import MOST
+from dpglm.methods.perturbed_objective import MOST
 from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.report.coefficient_figures import expected_figure
