@@ -13,19 +13,17 @@ import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.penalties import Penalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.methods.base import (
     Ask,
     Estimate,
     Geometry,
-    Method,
     Problem,
     budgeted_plan,
     methods,
     require_positive,
 )
-from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
+from dpglm.papers.stacking.budget_split import BudgetSplit, RidgeModels
 from dpglm.papers.stacking.pst import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.papers.stacking.stacked import Grouping, distances, linear_estimate, whole_rows
@@ -39,7 +37,7 @@ from dpglm.typing import FloatVector
 
 
 @dataclass(frozen=True)
-class _Transfer(Method):
+class _Transfer(RidgeModels):
     """A method that starts from a saved result.
 
     Parameters
@@ -73,9 +71,6 @@ class _Transfer(Method):
             )
         # The name alone: results keep options, and no path of this machine.
         return replace(self, source=Path(self.source).name, digest=digest, _saved=saved)
-
-    def inside(self, penalty: Penalty, strength: object) -> Penalty:
-        return own_ridge(penalty, strength)
 
     @property
     def saved(self) -> FitRecord:
