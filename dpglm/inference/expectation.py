@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.typing import FloatMatrix, FloatVector

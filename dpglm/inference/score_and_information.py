@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.linalg
 
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # A cell further from independence than this many standard deviations is left as it is.

@@ -13,8 +13,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.mechanisms.noise.lattice import Law, NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import Law, NoiseLaw, NoiseSource
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss, RowChunk
 from dpglm.privacy.budget import Relation

@@ -14,13 +14,12 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.base import Rows, UnclaimedRelease
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.optim.rows import ChunkLoss, RowChunk
-from dpglm.optim.stationary import Stationary
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -176,15 +175,14 @@ class ExactMinimiser(UnclaimedRelease):
             best = int(np.argmin(mean))
             chosen = int(np.flatnonzero(mean <= mean[best] + error[best])[0])
         ends = list(table.path(penalty, strengths))
-        gammas, kept = np.array([end.gamma for end in ends]), ends[chosen]
+        gammas, end, strength = np.array([end.gamma for end in ends]), ends[chosen], float(strengths[chosen])
         if penalty.convex:
             # The same as for this strength given, to the last bit.
-            kept = table.solve(penalty, float(strengths[chosen]))
-            gammas[chosen] = kept.gamma
-        strength = float(strengths[chosen])
+            end = table.solve(penalty, strength)
+            gammas[chosen] = end.gamma
         if self.folds is None and not self.path:  # it was only the way there
-            return ExactAnswer(kept.theta, kept.gamma, strength, kept.residual)
-        return ExactAnswer(kept.theta, kept.gamma, strength, kept.residual, strengths, gammas, mean, error)
+            return ExactAnswer(end.theta, end.gamma, strength, end.residual)
+        return ExactAnswer(end.theta, end.gamma, strength, end.residual, strengths, gammas, mean, error)
 
     def _cross_validated(
         self, table: Table, penalty: Penalty, strengths: FloatVector
@@ -215,9 +213,7 @@ class Table:
             rows.chunks, release.family, size=rows.size, row_count=count, weight=whole / max(count, 1)
         )
 
-    def solve(
-        self, penalty: Penalty, strength: float, start: FloatVector | None = None
-    ) -> Minimum | Stationary:
+    def solve(self, penalty: Penalty, strength: float, start: FloatVector | None = None) -> Minimum:
         """The solution at a strength per row, from a scaled start.
 
         A penalty that is not convex starts there, or at zero, and at the one of 20 lassos at which its
@@ -226,15 +222,19 @@ class Table:
         penalty = penalty.with_strength(strength * self.whole)
         if penalty.convex:
             return self.convex(penalty, start, self.release.tolerance)
-        first, *others = self._starts(penalty, start)
+        gammas = [lasso.gamma for lasso, _ in self._lassos]
+        values = [loss + penalty.value(lasso.gamma[self.release.penalised]) for lasso, loss in self._lassos]
+        best = gammas[int(np.argmin(values))]
+        first = gammas[0] if start is None else start
         ends = [self._stationary(penalty, first, ITERATIONS)]
-        for other in others:
+        if not np.array_equal(first, best):
             # An end far from its start is seldom better, and on separable rows takes for ever.
-            end = self._stationary(penalty, other, _FEW if ends[0].certified else ITERATIONS)
-            ends = ends if ends[0].certified and not end.certified else [*ends, end]
+            other = self._stationary(penalty, best, _FEW if ends[0].certified else ITERATIONS)
+            if other.certified or not ends[0].certified:
+                ends.append(other)
         return ends[int(np.argmin([self._value(penalty, end) for end in ends]))]
 
-    def path(self, penalty: Penalty, strengths: FloatVector) -> Iterator[Minimum | Stationary]:
+    def path(self, penalty: Penalty, strengths: FloatVector) -> Iterator[Minimum]:
         """Solutions at strengths per row, each from the one before."""
         start: FloatVector | None = None
         for strength in strengths.tolist():
@@ -262,7 +262,7 @@ class Table:
             return given * self.whole
         return default_augmentation(self.loss, RIDGE, self.release.mixing, self.release.penalised)
 
-    def _stationary(self, penalty: Penalty, start: FloatVector, limit: int) -> Stationary:
+    def _stationary(self, penalty: Penalty, start: FloatVector, limit: int) -> Minimum:
         return minimise_by_admm(
             self.loss,
             penalty,
@@ -274,14 +274,6 @@ class Table:
             tolerance=STATIONARY,
             limit=limit,
         )
-
-    def _starts(self, penalty: Penalty, previous: FloatVector | None) -> list[FloatVector]:
-        gammas = [lasso.gamma for lasso, _ in self._lassos]
-        mask = self.release.penalised
-        values = [loss + penalty.value(lasso.gamma[mask]) for lasso, loss in self._lassos]
-        best = gammas[int(np.argmin(values))]
-        first = gammas[0] if previous is None else previous
-        return [first] if np.array_equal(first, best) else [first, best]
 
     @cached_property
     def _lassos(self) -> list[tuple[Minimum, float]]:
@@ -297,7 +289,7 @@ class Table:
     def _loss(self, theta: FloatVector) -> float:
         return self.whole * mean_loss(self.release.family, self.rows, theta)
 
-    def _value(self, penalty: Penalty, end: Stationary) -> float:
+    def _value(self, penalty: Penalty, end: Minimum) -> float:
         ridge = 0.5 * RIDGE * float(end.theta @ end.theta)
         return self._loss(end.theta) + ridge + penalty.value(end.gamma[self.release.penalised])
 

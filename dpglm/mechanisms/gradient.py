@@ -22,8 +22,7 @@ from dpglm.mechanisms.base import (
     require_positive,
     worst_case_rows,
 )
-from dpglm.mechanisms.noise.lattice import NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import chosen_rows, finite, widened
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import Relation

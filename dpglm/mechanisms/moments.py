@@ -19,8 +19,7 @@ from dpglm.mechanisms.base import (
     release_error,
     require_positive,
 )
-from dpglm.mechanisms.noise.lattice import NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation

@@ -20,8 +20,7 @@ from dpglm.mechanisms.base import (
     require_positive,
     require_public_rows,
 )
-from dpglm.mechanisms.noise.lattice import add_laplace, add_normal, grid_step, laplace_price
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
 from dpglm.mechanisms.rows import WithinLeverage, perturbation_log_ratio
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import FloatMatrix, FloatVector
 
 

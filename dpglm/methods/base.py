@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases, releases_profile
+from dpglm.curator.curator import PricedReleases, releases_profile
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.inference.coefficients import Geometry as ScaledGeometry
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.path import ExactPath
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.mechanisms.base import Release
-from dpglm.postprocessing.parts import ResultPart
+from dpglm.mechanisms.base import Release, require_public_rows
+from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.events import pure_curve
@@ -29,7 +29,7 @@ from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
-class Geometry(Protocol):
+class Geometry(ScaledGeometry, Protocol):
     """The public coding of rows; lives in the data room."""
 
     @property
@@ -39,14 +39,6 @@ class Geometry(Protocol):
     @property
     def user_from_coded(self) -> FloatMatrix:
         """User's coefficients from coded ones, shape (p, p)."""
-
-    @property
-    def coded_from_user(self) -> FloatMatrix:
-        """Its inverse."""
-
-    @property
-    def penalised(self) -> BoolVector:
-        """Which of the user's coefficients a penalty may touch."""
 
     @property
     def term_columns(self) -> tuple[TermColumns, ...]:
@@ -106,13 +98,8 @@ class Problem:
                 expected="a strength that does not look at the data",
                 remedy="Leave strength out, or give a number that was chosen without these data.",
             )
-        private_rows = self.rows is None and self.count_rows is None
-        if self.strength is not None and private_rows and not releases_rows:
-            raise MethodError(
-                "a penalty per row under add-remove, where the number of rows is private",
-                expected="a public number of rows",
-                remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
-            )
+        if self.strength is not None and self.count_rows is None and not releases_rows:
+            require_public_rows("add-remove", self.rows)
         return privacy
 
     def total_strength(self) -> float | None:

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.expectation import ExpectedRows, expected_model
@@ -102,7 +102,9 @@ class Moments(Method):
                 estimates = np.where(printed, contrasts.estimates, estimates)
                 coded = scaling.coded(scaling.from_user(estimates))
             return Estimate(coded, estimates, np.ones(len(coded), dtype=np.bool_), released=released)
-        total = _strength(problem, sums, release, released.dispersion)
+        total = None  # the strength in sum units on the released loss, which is half the deviance
+        if problem.strength is not None:
+            total = float(problem.strength) * _rows(sums, release) / released.dispersion
         fit = coefficients(contrasts, scaling, problem.penalty, total, size=problem.public_size())
         strength = None
         if fit.strength is not None:
@@ -128,8 +130,8 @@ class Moments(Method):
             terms,
             rows.information,
             products=np.diag(np.concatenate(size) ** 2),
-            score_scale=release.deviation / release.cross_weight,
-            information_scale=release.deviation / release.gram_weight,
+            score_scale=release.cross_deviation,
+            information_scale=release.gram_deviation,
             dispersion=rows.dispersion,
             third_derivative_bound=problem.family.third_derivative_bound,
         )
@@ -144,13 +146,6 @@ class Moments(Method):
             "noise-aware generalised least squares on the released linear model",
             (Fact("Scale of the prior that shrinks", prior),),
         )
-
-
-def _strength(problem: Problem, sums: MomentSums, release: SecondMoments, dispersion: float) -> float | None:
-    """Penalty strength in sum units on the released loss, which is half the deviance."""
-    if problem.strength is None:
-        return None
-    return float(problem.strength) * _rows(sums, release) / dispersion
 
 
 def _weights(relation: Relation) -> dict[str, float]:

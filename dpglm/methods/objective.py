@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1, NoPenalty
 from dpglm.inference.coefficients import Scaling, coefficients
@@ -26,15 +26,13 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
-from dpglm.methods.estimate_and_information import (
+from dpglm.methods.perturbed_objective import (
     calibrated_ridge,
     information_release,
-    released_by,
-    releases_information,
-)
-from dpglm.methods.perturbed_objective import (
     norm_scaled_minimiser,
     perturbed_objective,
+    released_by,
+    releases_information,
     scales_norms,
     uniform_ridge,
 )

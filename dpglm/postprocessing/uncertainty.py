@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import (
     LEAST_SIGNAL,
     MOST_ADJUSTMENT,
@@ -28,7 +28,7 @@ from dpglm.inference.contrasts import (
 )
 from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.record import FitRecord
-from dpglm.tables.number import factor, plain_number
+from dpglm.tables.table import factor, plain_number
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 

@@ -12,8 +12,7 @@ from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions, wald
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
-from dpglm.tables.number import p_value, statistic
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import Column, Table, p_value, statistic
 from dpglm.typing import FloatMatrix, FloatVector
 
 Restriction: TypeAlias = (

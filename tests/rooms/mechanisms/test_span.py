@@ -9,11 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.span import Span
 
 Array = NDArray[np.float64]
@@ -45,7 +44,7 @@ def declared(formula: str, count: int) -> tuple[Span, Array]:
         "h": rng.integers(0, 5, count).astype(np.int32),
         "y": np.zeros(count, np.int32),
     }
-    return Span(coding.term_columns), RowEncoder(model, coding).coded(columns)[0]
+    return Span(coding.term_columns), coding.coded(columns)[0]
 
 
 def in_coordinates(matrices: Array) -> Array:
