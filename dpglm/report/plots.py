@@ -77,13 +77,7 @@ def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figur
 
 
 def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
-    """A figure with matplotlib, on the axes given or on new ones.
-
-    Raises
-    ------
-    MethodError
-        ``ax`` is not one of matplotlib's.
-    """
+    """A figure with matplotlib, on the axes given or on new ones."""
     from matplotlib import axes as drawings
     from matplotlib import pyplot
 

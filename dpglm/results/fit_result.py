@@ -58,11 +58,6 @@ class FitResult:
     True
     >>> 0.5 < fit.auc(women) < 0.8
     True
-    >>> fit.submodels()
-    Traceback (most recent call last):
-    dpglm.errors.MethodError: Found: submodels of a fit by method 'objective', which is one model
-    Expected: a stack of models
-    Remedy: Use tidy(), or fit with method='pst-f'.
     """
 
     _record: FitRecord
@@ -328,14 +323,8 @@ class FitResult:
     def __repr__(self) -> str:
         record, asked = self._record, self.specification
         price = f"epsilon={budget(self.privacy.epsilon)}, delta={budget(self.privacy.delta)}"
-        facts = (
-            repr(asked.formula),
-            asked.family.name,
-            record.penalty,
-            asked.method.name,
-            record.alarm or price,
-        )
-        return one_line(f"<FitResult {', '.join(facts)}>")
+        facts = (asked.family.name, record.penalty, asked.method.name, record.alarm or price)
+        return one_line(f"<FitResult {asked.formula!r}, {', '.join(facts)}>")
 
     def _repr_html_(self) -> str:
         return self.summary().to_html()

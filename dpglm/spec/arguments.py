@@ -200,9 +200,9 @@ def require_goal(value: object) -> None:
 
 
 def number_of(
-    name: str, value: object, *, low: float, high: float, whole: bool = False, expected: str, remedy: str
+    name: str, value: object, *, expected: str, remedy: str, low: int = 0, high: int = 1, whole: bool = False
 ) -> float:
-    """A number within bounds, whole ones at the bounds too; refused by name otherwise."""
+    """A number between 0 and 1, or a whole one from ``low`` to ``high``; refused by name otherwise."""
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     number = isinstance(value, kinds) and not isinstance(value, bool)
     inside = number and (low <= value <= high if whole else low < value < high)  # type: ignore[operator]
@@ -224,15 +224,13 @@ def row_count_of(n: object) -> int:
 
 def level_of(level: object) -> float:
     """A coverage of intervals."""
-    expected = "a number between 0 and 1"
-    return number_of("level", level, low=0.0, high=1.0, expected=expected, remedy="Use level=0.95.")
+    return number_of("level", level, expected="a number between 0 and 1", remedy="Use level=0.95.")
 
 
 def rate_of(rate: object) -> float:
     """A share of successes to expect."""
     expected = "the expected share of the response's second level, between 0 and 1"
-    remedy = "Use rate=0.2, or leave it out."
-    return number_of("rate", rate, low=0.0, high=1.0, expected=expected, remedy=remedy)
+    return number_of("rate", rate, expected=expected, remedy="Use rate=0.2, or leave it out.")
 
 
 def refuse_beside_plan(schema: object, *options: object) -> None:

@@ -46,16 +46,10 @@ class ModelSpec:
 
     Parameters
     ----------
-    formula : str
-        As for `dpglm.fit`.
-    schema : Schema
-        Public bounds and levels.
-    family : Family
+    formula, schema, family, strength, goal
+        As for `dpglm.fit`; schema and family as objects.
     penalty : Penalty
         Without a strength of its own.
-    strength : float, "cv" or None
-        Penalty strength per row, as given.
-    goal : {"explain", "predict", "select"}
     method : Method
         With its options; ``"auto"`` has been decided.
     privacy : Privacy or None

@@ -51,18 +51,9 @@ STEPS: Final = ("charge", "read and solve", "write up")
 class Plan:
     """What a fit will release and what that costs: made from public facts, before any row is read.
 
-    An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report.
-
-    Parameters
-    ----------
-    specification : ModelSpec
-        What is fitted, and how.
-    problem : Problem
-        What the method was given.
-    releases : PricedReleases
-        The releases in their order, and the guarantee that they add up to.
-    n : int or None
-        Expected number of rows; no release depends on it.
+    An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report. Its
+    ``problem`` is what the method was given, ``releases`` are in their order, and on ``n``, the expected
+    number of rows, none of them depends.
 
     Examples
     --------
@@ -194,7 +185,7 @@ class Plan:
     def expected(
         self, n: int | None = None, *, rate: float | None = None, level: float = 0.95
     ) -> Expectation:
-        """What the fit can be expected to give; costs no privacy.
+        """What the fit can be expected to give, to print, tabulate and plot; costs no privacy.
 
         Parameters
         ----------
@@ -205,11 +196,6 @@ class Plan:
             else one half.
         level : float
             Coverage of the intervals.
-
-        Returns
-        -------
-        Expectation
-            With ``summary()``, ``tidy()``, ``curve()`` and ``plot()``.
 
         Raises
         ------
