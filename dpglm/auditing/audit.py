@@ -53,14 +53,8 @@ def audited_plan(
     count = number_of(
         "trials", trials, low=_FEWEST, high=_MOST, whole=True, expected=draws, remedy="Use trials=10_000."
     )
-    sure = number_of(
-        "confidence",
-        confidence,
-        low=0.0,
-        high=1.0,
-        expected="a probability between 0 and 1",
-        remedy="Use confidence=0.9999.",
-    )
+    likely = "a probability between 0 and 1"
+    sure = number_of("confidence", confidence, expected=likely, remedy="Use confidence=0.9999.")
     failure = 1.0 - sure
     tasks = _tasks(plan)
     trials, each = int(count), failure / len(tasks)

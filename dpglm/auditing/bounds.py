@@ -43,26 +43,11 @@ def bounded(
     known: Mapping[str, Statistic] = MappingProxyType({}),
     step: Callable[[], None] = lambda: None,
 ) -> Found:
-    """Draw, choose, draw again and count.
+    """Draw, choose, draw again and count; wrong with probability at most ``failure``.
 
-    Parameters
-    ----------
-    act : Act
-        What is drawn.
-    pairs : sequence of Neighbours
-        Tables to try; half of the draws, split evenly, choose the pair that promises most. For a single
-        pair a quarter chooses statistic and events.
-    claim : Guarantee
-        What is promised of what is drawn.
-    noise : NoiseSource
-    trials : int
-        Draws on each table, the choice included.
-    failure : float
-        The bound is wrong with at most this probability.
-    known : mapping of str to callable
-        Further statistics of all outputs side by side, chosen without any draw.
-    step : callable
-        Called at each draw.
+    Of the ``trials`` draws on each table of a pair half, split evenly over the pairs, choose the pair that
+    promises most. For a single pair a quarter chooses statistic and events. ``known`` holds further
+    statistics of all outputs side by side, chosen without any draw; ``step`` is called at each draw.
     """
     each = max(trials // 4 if len(pairs) == 1 else trials // (2 * len(pairs)), LEAST)
     fresh = trials - each * len(pairs)
@@ -141,21 +126,11 @@ Choice = list[tuple[float, Event]]
 
 @dataclass(frozen=True)
 class Bound:
-    """What draws showed of one claim.
+    """What draws showed of one claim."""
 
-    Attributes
-    ----------
-    epsilon : float
-        Lower bound on epsilon at the claimed delta, >= 0.
-    delta : float
-        Lower bound on delta at the claimed epsilon, >= 0.
-    margin : float
-        By how much the least probability found on one table exceeds what the claim allows; above 0 the claim
-        is refuted.
-    """
-
-    epsilon: float
-    delta: float
+    epsilon: float  # lower bound at the claimed delta, >= 0
+    delta: float  # lower bound at the claimed epsilon, >= 0
+    # By how much the least probability found on one table exceeds what the claim allows.
     margin: float
 
     @property
@@ -189,24 +164,10 @@ def chosen_events(
 ) -> Choice:
     """The events that promise most on draws that are not counted later, and how much they promise.
 
-    Parameters
-    ----------
-    statistics : mapping of str to callable
-        Fixed before these draws.
-    first, second : ndarray, shape (k, m)
-        Outputs on the two tables.
-    claim : Guarantee
-    failure : float
-        Of each bound in the end.
-    trials : int
-        Number of draws that will be counted.
-    caution : float
-        More than 1 for statistics that are looked at because draws spoke for them.
-
-    Returns
-    -------
-    Choice
-        For the verdict, for epsilon and for delta: what to expect, and the event.
+    Statistics are fixed before these draws, outputs on the two tables of shape (k, m). ``failure`` is that of
+    each bound in the end, ``trials`` the number of draws that will be counted. ``caution`` is more than 1 for
+    statistics that are looked at because draws spoke for them. Given are what to expect, and the event, for
+    the verdict, for epsilon and for delta.
     """
     # As uncertain as the counts to come will be: rare events that looked well by chance are not preferred.
     size = len(first)

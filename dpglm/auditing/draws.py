@@ -22,16 +22,7 @@ class _Answered(Exception):  # ends a fit whose releases were all run; never lea
 
 @dataclass(frozen=True)
 class Act:
-    """What is repeated: a whole plan as its method asks for it, or one release of it at a point.
-
-    Parameters
-    ----------
-    plan : PricedReleases
-    problem : Problem
-    method : Method
-    alone : Release or None
-        One release of the plan, by itself.
-    """
+    """What is repeated: a whole plan as its method asks for it, or one release of it ``alone`` at a point."""
 
     plan: PricedReleases
     problem: Problem

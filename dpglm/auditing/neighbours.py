@@ -65,14 +65,8 @@ def release_neighbours(
 ) -> Neighbours:
     """The release's own worst case, with offsets that keep slopes or weights at their largest.
 
-    Parameters
-    ----------
-    release : Release
-    relation : {"replace-one", "add-remove"}
-    size : int
-        Number of coded columns p.
-    axes : ndarray, shape (p, k), or None
-        Declared rows to take in place of unit vectors, where the release reads rows and nothing else.
+    ``axes``, shape (p, k), are declared rows that stand for the unit vectors of ``size`` columns, where the
+    release reads rows and nothing else.
     """
     case = release.worst_case(relation, size)
     if axes is None or not release.turns:

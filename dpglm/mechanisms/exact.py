@@ -20,7 +20,6 @@ from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.optim.rows import ChunkLoss, RowChunk
-from dpglm.optim.stationary import Stationary
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -206,9 +205,7 @@ class Table:
             rows.chunks, release.family, size=rows.size, row_count=count, weight=whole / max(count, 1)
         )
 
-    def solve(
-        self, penalty: Penalty, strength: float, start: FloatVector | None = None
-    ) -> Minimum | Stationary:
+    def solve(self, penalty: Penalty, strength: float, start: FloatVector | None = None) -> Minimum:
         """The solution at a strength per row, from a scaled start.
 
         A penalty that is not convex starts there, or at the lasso that sets all to zero, and at the one of 20
@@ -230,7 +227,7 @@ class Table:
                 ends.append(other)
         return ends[int(np.argmin([self._value(penalty, end) for end in ends]))]
 
-    def path(self, penalty: Penalty, strengths: FloatVector) -> Iterator[Minimum | Stationary]:
+    def path(self, penalty: Penalty, strengths: FloatVector) -> Iterator[Minimum]:
         """Solutions at strengths per row, each from the one before."""
         start: FloatVector | None = None
         for strength in strengths.tolist():
@@ -258,7 +255,7 @@ class Table:
             return given * self.whole
         return default_augmentation(self.loss, RIDGE, self.release.mixing, self.release.penalised)
 
-    def _stationary(self, penalty: Penalty, start: FloatVector, limit: int) -> Stationary:
+    def _stationary(self, penalty: Penalty, start: FloatVector, limit: int) -> Minimum:
         return minimise_by_admm(
             self.loss,
             penalty,
@@ -285,7 +282,7 @@ class Table:
     def _loss(self, theta: FloatVector) -> float:
         return self.whole * mean_loss(self.release.family, self.rows, theta)
 
-    def _value(self, penalty: Penalty, end: Stationary) -> float:
+    def _value(self, penalty: Penalty, end: Minimum) -> float:
         ridge = 0.5 * RIDGE * float(end.theta @ end.theta)
         return self._loss(end.theta) + ridge + penalty.value(end.gamma[self.release.penalised])
 

@@ -18,10 +18,9 @@ from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.coefficients import Geometry as ScaledGeometry
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.path import ExactPath
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release, require_public_rows
-from dpglm.postprocessing.parts import ResultPart
+from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.events import pure_curve

@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import CodedModel
-from dpglm.data.schema.declarations import largest_sd
+from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.inference.expectation import ExpectedRows
@@ -40,16 +40,9 @@ EXPLAINED: Final = 0.2
 
 
 def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) -> ExpectedRows:
-    """What ``n`` rows of a model are expected to add up to.
+    """What ``n`` rows of a model are expected to add up to, with moments from `expected_moments`, (p, p).
 
-    Parameters
-    ----------
-    model : CodedModel
-    n : int
-    rate : float
-        Expected share of the second level of a response with two levels.
-    moments : ndarray, shape (p, p)
-        From `expected_moments`.
+    ``rate`` is the expected share of the second level of a response with two levels.
     """
     family, response = model.family, model.response
     variable = model.schema.variables[model.coding.model.response]
@@ -80,13 +73,6 @@ def expected_moments(schema: Schema, coding: Coding) -> FloatMatrix:
     a sixth of the range around its middle). Any two columns have normal scores with the same correlation.
     Functions of one column, such as ``x`` and ``I(x ** 2)``, are as dependent as they are. The same arguments
     give the same numbers.
-
-    Parameters
-    ----------
-    schema : Schema
-        The declarations.
-    coding : Coding
-        The coded rows of a formula.
 
     Examples
     --------

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dpglm.data.formula.model import LevelFactor
-from dpglm.data.schema.declarations import label_of
 from dpglm.data.schema.variables import Categorical
+from dpglm.data.tables.cells import label_of
 from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.linear_model import LinearModel
@@ -29,17 +29,6 @@ _ROUNDS: Final = 3
 class Merger:
     """Levels of one variable to declare as one.
 
-    Attributes
-    ----------
-    variable : str
-        The column.
-    levels : tuple of str
-        Its levels to merge.
-    before, after : float
-        Expected standard error of the worst of them against the reference level, and of the merged one.
-    printed : bool
-        Whether the merged level will probably have an interval.
-
     Examples
     --------
     >>> print(Merger("job", ("clerk", "nurse"), 0.9, 0.4, True))
@@ -48,9 +37,9 @@ class Merger:
 
     variable: str
     levels: tuple[str, ...]
-    before: float
-    after: float
-    printed: bool
+    before: float  # expected standard error of the worst of them against the reference level
+    after: float  # that of the merged one
+    printed: bool  # whether the merged level will probably have an interval
 
     def __str__(self) -> str:
         words = f"{', '.join(self.levels[:-1])} and {self.levels[-1]}"

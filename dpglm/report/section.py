@@ -39,12 +39,7 @@ def shown(text: object, most: int = LONGEST) -> str:
 
 
 def price(guarantee: Guarantee) -> str:
-    """Epsilon and what goes with it, short.
-
-    Examples
-    --------
-    ``"ε = 1"``, ``"ε = 1, δ = 1e-6"``, ``"μ = 0.5 (ε = 2.314 at δ = 1e-6)"``.
-    """
+    """Epsilon and what goes with it: ``"ε = 1, δ = 1e-6"``, ``"μ = 0.5 (ε = 2.314 at δ = 1e-6)"``."""
     pair = f"ε = {budget(guarantee.epsilon)}"
     if guarantee.delta > 0:
         pair += f", δ = {budget(guarantee.delta)}"

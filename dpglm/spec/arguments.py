@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar
+from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar, get_args
 
 import numpy as np
 
@@ -118,15 +118,15 @@ def auto(privacy: Privacy | None, family: Family | None = None) -> Method:
     return Moments() if family is not None and family.name == "gaussian" else Objective()
 
 
-def strength_of(strength: object, penalty: Penalty) -> float | Literal["cv"] | None:
-    """The penalty strength per row, "cv", or None for the method's default; said once."""
+def strength_of(strength: float | Literal["cv"] | None, penalty: Penalty) -> float | Literal["cv"] | None:
+    """The strength, said once: in the penalty object or beside it."""
     if strength is not None and penalty.strength is not None:
         raise MethodError(
             "a strength in the penalty object and in strength=",
             expected="one of the two",
             remedy="Leave strength= out.",
         )
-    return checked_strength(strength if penalty.strength is None else penalty.strength)
+    return strength if penalty.strength is None else penalty.strength
 
 
 def checked_strength(value: object) -> float | Literal["cv"] | None:
@@ -189,20 +189,20 @@ def bar_of(progress: bool | None, steps: Sequence[str] | range) -> Iterator[Call
         yield step
 
 
-def require_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse a word that is not among the choices."""
-    if not isinstance(value, str) or value not in choices:
+def require_goal(value: object) -> None:
+    """Refuse what is no goal."""
+    if not isinstance(value, str) or value not in get_args(Goal):
         raise MethodError(
-            f"{name}={value!r}" if isinstance(value, str) else f"{name} of type {type(value).__name__}",
-            expected=f"one of {', '.join(map(repr, choices))}",
-            remedy=f"Choose {name}={choices[0]!r}.",
+            f"goal={value!r}" if isinstance(value, str) else f"goal of type {type(value).__name__}",
+            expected=f"one of {', '.join(map(repr, get_args(Goal)))}",
+            remedy=f"Choose goal={DEFAULT_GOAL!r}.",
         )
 
 
 def number_of(
-    name: str, value: object, *, low: float, high: float, whole: bool = False, expected: str, remedy: str
+    name: str, value: object, *, expected: str, remedy: str, low: int = 0, high: int = 1, whole: bool = False
 ) -> float:
-    """A number within bounds, whole ones at the bounds too; refused by name otherwise."""
+    """A number between 0 and 1, or a whole one from ``low`` to ``high``; refused by name otherwise."""
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     number = isinstance(value, kinds) and not isinstance(value, bool)
     inside = number and (low <= value <= high if whole else low < value < high)  # type: ignore[operator]
@@ -224,15 +224,13 @@ def row_count_of(n: object) -> int:
 
 def level_of(level: object) -> float:
     """A coverage of intervals."""
-    expected = "a number between 0 and 1"
-    return number_of("level", level, low=0.0, high=1.0, expected=expected, remedy="Use level=0.95.")
+    return number_of("level", level, expected="a number between 0 and 1", remedy="Use level=0.95.")
 
 
 def rate_of(rate: object) -> float:
     """A share of successes to expect."""
     expected = "the expected share of the response's second level, between 0 and 1"
-    remedy = "Use rate=0.2, or leave it out."
-    return number_of("rate", rate, low=0.0, high=1.0, expected=expected, remedy=remedy)
+    return number_of("rate", rate, expected=expected, remedy="Use rate=0.2, or leave it out.")
 
 
 def refuse_beside_plan(schema: object, *options: object) -> None:

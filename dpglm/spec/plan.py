@@ -38,7 +38,7 @@ from dpglm.spec.arguments import (
     rate_of,
     row_count_of,
 )
-from dpglm.spec.sites import fit_sites
+from dpglm.spec.sites import fit_sites, site_tables
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
@@ -51,18 +51,9 @@ STEPS: Final = ("charge", "read and solve", "write up")
 class Plan:
     """What a fit will release and what that costs: made from public facts, before any row is read.
 
-    An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report.
-
-    Parameters
-    ----------
-    specification : ModelSpec
-        What is fitted, and how.
-    problem : Problem
-        What the method was given.
-    releases : PricedReleases
-        The releases in their order, and the guarantee that they add up to.
-    n : int or None
-        Expected number of rows; no release depends on it.
+    An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report. Its
+    ``problem`` is what the method was given, ``releases`` are in their order, and on ``n``, the expected
+    number of rows, none of them depends.
 
     Examples
     --------
@@ -146,12 +137,7 @@ class Plan:
         seed: int | None = None,
         progress: bool | None = None,
     ) -> FitResult | SiteFits:
-        """Charge the plan, then run it on a table, or on a table for each site.
-
-        Parameters
-        ----------
-        data, ledger, seed, progress
-            As for `dpglm.fit`; the schema is that of the plan.
+        """Charge the plan, then run it on a table, or on a table for each site, as `dpglm.fit` does.
 
         Raises
         ------
@@ -162,7 +148,7 @@ class Plan:
         """
         noise, opened = noise_of(seed), ledger_of(ledger)
         if is_sites(data):
-            return fit_sites(self, data, ledger=opened, seed=seed, progress=progress)
+            return fit_sites(self, site_tables(data), ledger=opened, seed=seed, progress=progress)
         with bar_of(progress, STEPS) as step:
             run = self._on(data, seeded=not noise.private)
             step()
@@ -199,7 +185,7 @@ class Plan:
     def expected(
         self, n: int | None = None, *, rate: float | None = None, level: float = 0.95
     ) -> Expectation:
-        """What the fit can be expected to give; costs no privacy.
+        """What the fit can be expected to give, to print, tabulate and plot; costs no privacy.
 
         Parameters
         ----------
@@ -210,11 +196,6 @@ class Plan:
             else one half.
         level : float
             Coverage of the intervals.
-
-        Returns
-        -------
-        Expectation
-            With ``summary()``, ``tidy()``, ``curve()`` and ``plot()``.
 
         Raises
         ------
@@ -254,23 +235,12 @@ def hashed(content: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A plan and the table that it will be run on; no row has been read.
-
-    Attributes
-    ----------
-    plan : Plan
-    design : Design
-        The rows, unread.
-    problem : Problem
-        That of the plan, with the table's own number of rows where that is public.
-    guarantee : Guarantee
-        That of the plan, or what a seed leaves of it.
-    """
+    """A plan and the table that it will be run on; no row has been read."""
 
     plan: Plan
     design: Design
-    problem: Problem
-    guarantee: Guarantee
+    problem: Problem  # with the table's own number of rows where that is public
+    guarantee: Guarantee  # the plan's, or what a seed leaves of it
 
     def charge(self, ledger: Ledger | None) -> LedgerState | None:
         """Take what was planned from the ledger; its state right afterwards."""

@@ -18,8 +18,8 @@ from dpglm.data.coding.geometry import (
     kind_of,
     prior_of,
 )
+from dpglm.data.formula.expressions import FormulaText
 from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term
-from dpglm.data.formula.syntax import FormulaText
 from dpglm.typing import FloatMatrix, FloatVector
 
 

@@ -8,11 +8,13 @@ type give, cell by cell, what :func:`cell_of` gives; a law in the tests holds th
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from numbers import Real
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,6 +30,7 @@ class Blank(Enum):
     UNREADABLE = "something else: a date, a list, a complex number"
 
 
+Level: TypeAlias = str | int | float | bool
 Cell: TypeAlias = str | float | Blank
 Cells: TypeAlias = tuple[list[Cell], NDArray[np.intp]]
 
@@ -133,6 +136,34 @@ def _unusual_cell(value: Any) -> Cell:
                 number = np.inf if known.__gt__(value, 0) else -np.inf
             return number if number == number else Blank.MISSING
     return Blank.UNREADABLE
+
+
+def number_of(value: Any) -> float:
+    """One real number as a float, infinite where it is too large; NaN for all else, truth values included."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def label_of(level: object) -> str:
+    """A level as text: ``1.0`` is "1", ``True`` is "True"."""
+    if isinstance(level, np.generic):
+        level = level.item()
+    if isinstance(level, int | float) and not isinstance(level, bool):
+        if abs(level) > 2.0**1000:
+            return str(level) if isinstance(level, float) else hex(level)  # str refuses 4300 digits
+        number = float(level)
+        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    return str(level)
+
+
+def items_of(value: object) -> list[Any] | None:
+    """The items of a list, a tuple or an array; None for all else."""
+    sized = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    return list(value) if sized and not isinstance(value, str | bytes) else None  # type: ignore[call-overload]
 
 
 def numbers_of_cells(cells: Sequence[Cell]) -> FloatVector:

@@ -27,7 +27,7 @@ from dpglm.methods.iterated import (
     require_steps,
 )
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
-from dpglm.optim.quadratic import minimise_quadratic
+from dpglm.optim.quadratic import minimise_quadratic_path
 from dpglm.papers.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
@@ -183,10 +183,9 @@ def nearest(penalty: Penalty, coded: FloatVector, ridge: float, scaling: Scaling
     mixing = scaling.mixing
     if np.array_equal(mixing, np.eye(len(mixing))):
         return prox(penalty, coded, ridge, scaling)
-    minimum = minimise_quadratic(
-        ridge * (mixing.T @ mixing), ridge * (mixing.T @ coded), penalty, penalised=scaling.penalised
-    )
-    return np.asarray(minimum.coefficients[0], dtype=np.float64)
+    matrix, right, strengths = ridge * (mixing.T @ mixing), ridge * (mixing.T @ coded), [penalty.weight]
+    minima = minimise_quadratic_path(matrix, right, penalty, np.array(strengths), penalised=scaling.penalised)
+    return np.asarray(minima.coefficients[0])
 
 
 def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> tuple[float, Calibration]:

@@ -13,7 +13,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L2, NoPenalty
 from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
-from dpglm.methods.base import Problem
+from dpglm.methods.base import Method, Problem
 from dpglm.methods.iterated import gaussian_total
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, tolerance_at
 from dpglm.privacy.budget import Privacy
@@ -28,17 +28,10 @@ PENALTIES = ("none", "l1", "l2", "elastic_net")
 
 @dataclass(frozen=True)
 class BudgetSplit:
-    """What a minimiser may cost: a pure epsilon, or a mu.
-
-    Parameters
-    ----------
-    privacy : Privacy
-    mu : float or None
-        Of all Gaussian releases that one row is in; None for a pure budget.
-    """
+    """What a minimiser may cost: a pure epsilon, or a mu."""
 
     privacy: Privacy
-    mu: float | None
+    mu: float | None  # of all Gaussian releases that one row is in; None for a pure budget
 
     @classmethod
     def of(cls, problem: Problem, privacy: Privacy | None, name: str) -> BudgetSplit:
@@ -142,6 +135,8 @@ def _minimiser(
     return replace(minimiser, residual_noise_scale=minimiser.residual_noise_for(scales.residual_price))
 
 
-def own_ridge(penalty: Penalty, strength: object) -> Penalty:
-    """The penalty of models that have a ridge of their own and were given no strength."""
-    return L2() if strength is None and penalty.strength is None else penalty
+class RidgeModels(Method):
+    """A method whose models have a ridge of their own, whatever penalty stands in the specification."""
+
+    def inside(self, penalty: Penalty, strength: object) -> Penalty:
+        return L2() if strength is None and penalty.strength is None else penalty

@@ -174,13 +174,13 @@ class PSTF(Stacking):
 
     def grouping(self, problem: Problem, *, pure: bool) -> tuple[Grouping, FloatVector]:
         """Groups with their loadings, and their public shares."""
-        names, groups = column_groups(problem.geometry, self.groups, self.split_seed)
-        shares = public_shares(names, groups, self.importance, self.provenance)
-        weighted = np.flatnonzero(shares).tolist()
-        members = [groups[group] for group in weighted]
-        loadings = loadings_of(problem.geometry, members, shares[weighted], together=not pure)
-        kept = tuple(names[group] for group in weighted)
-        return Grouping(kept, tuple(map(tuple, members)), loadings), shares[weighted]
+        groups = column_groups(problem.geometry, self.groups, self.split_seed)
+        shares = public_shares(groups, self.importance, self.provenance)
+        kept = {name: tuple(groups[name]) for name, share in zip(groups, shares, strict=True) if share}
+        shares = shares[shares != 0.0]
+        terms = tuple(kept.values())
+        loadings = loadings_of(problem.geometry, terms, shares, together=not pure)
+        return Grouping(tuple(kept), terms, loadings), shares
 
     def solve(
         self, problem: Problem, plan: PricedReleases, ask: Ask, source: FloatMatrix | None = None

@@ -11,11 +11,10 @@ import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.penalties import Penalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.mechanisms.base import Release
-from dpglm.methods.base import Estimate, Geometry, Method, Problem, require_positive
-from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
+from dpglm.methods.base import Estimate, Geometry, Problem, require_positive
+from dpglm.papers.stacking.budget_split import BudgetSplit, RidgeModels
 from dpglm.papers.stacking.grouping import loadings_of, terms_of
 from dpglm.papers.stacking.meta_minimiser import LEFT, MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart, Part
@@ -104,15 +103,12 @@ def linear_estimate(
 
 
 @dataclass(frozen=True)
-class Stacking(Method):
+class Stacking(RidgeModels):
     """What both stacks do with answers."""
 
     combine: Combine = "model"
     holdout: float = 0.5
     ridge: float | None = None
-
-    def inside(self, penalty: Penalty, strength: object) -> Penalty:
-        return own_ridge(penalty, strength)
 
     def budget(self, problem: Problem, privacy: Privacy | None) -> BudgetSplit:
         """The budget, once the options that all stacks have are good.
@@ -174,18 +170,10 @@ class Stacking(Method):
         votes: FloatVector,
         meta: Callable[[FloatVector], FloatVector],
     ) -> Estimate:
-        """The estimate of a stack.
+        """The estimate of a stack whose models answered with coefficients on their loaded columns.
 
-        Parameters
-        ----------
-        problem : Problem
-        grouping : Grouping
-        answers : sequence of ndarray
-            Coefficients of each model on its loaded columns.
-        votes : ndarray, shape (K,)
-            Public weights of votes.
-        meta : callable
-            Releases the model of answers at the coefficients of all models, shape (K * p,).
+        ``votes``, shape (K,), are public weights. ``meta`` releases the model of answers at the coefficients
+        of all models, shape (K * p,).
         """
         coefficients = grouping.coded(answers)
         if len(answers) == 1:  # nothing to combine

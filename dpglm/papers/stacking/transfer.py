@@ -13,19 +13,17 @@ import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.penalties import Penalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.methods.base import (
     Ask,
     Estimate,
     Geometry,
-    Method,
     Problem,
     budgeted_plan,
     methods,
     require_positive,
 )
-from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
+from dpglm.papers.stacking.budget_split import BudgetSplit, RidgeModels
 from dpglm.papers.stacking.pst import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.papers.stacking.stacked import Grouping, distances, linear_estimate, whole_rows
@@ -39,7 +37,7 @@ from dpglm.typing import FloatVector
 
 
 @dataclass(frozen=True)
-class _Transfer(Method):
+class _Transfer(RidgeModels):
     """A method that starts from a saved result.
 
     Parameters
@@ -73,9 +71,6 @@ class _Transfer(Method):
             )
         # The name alone: results keep options, and no path of this machine.
         return replace(self, source=Path(self.source).name, digest=digest, _saved=saved)
-
-    def inside(self, penalty: Penalty, strength: object) -> Penalty:
-        return own_ridge(penalty, strength)
 
     @property
     def saved(self) -> FitRecord:
@@ -174,8 +169,8 @@ class PSTH(_Transfer):
 
     name: ClassVar[str] = "pst-h"
 
-    def _stacking(self, problem: Problem) -> PSTF:
-        """The source's groups, with the target's options."""
+    def _stacking(self, problem: Problem) -> tuple[PSTF, Stack]:
+        """The source's groups with the target's options, and the source's models."""
         self._require_match(problem)
         saved = self.saved
         if saved.specification.method.name not in ("pst-f", "pst-h") or not isinstance(saved.part, Stack):
@@ -186,7 +181,7 @@ class PSTH(_Transfer):
             )
         self._require_bounds(problem.geometry)
         chosen = with_options(PSTF, json.loads(self.stacking))
-        return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge)
+        return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge), saved.part
 
     def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
         if self._saved is not None:
@@ -197,8 +192,7 @@ class PSTH(_Transfer):
         return replace(opened, stacking=str(first))
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        chosen, stack = self._stacking(problem), self.saved.part
-        assert isinstance(stack, Stack)
+        chosen, stack = self._stacking(problem)
         grouping, _ = chosen.grouping(problem, pure=False)
         if (grouping.names, grouping.terms) != (stack.names, stack.groups):
             raise MethodError(
@@ -211,14 +205,14 @@ class PSTH(_Transfer):
         return replace(plan, guarantee=with_premise)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        assert isinstance(self.saved.part, Stack)
-        return self._stacking(problem).solve(problem, plan, ask, self.saved.part.coefficients)
+        chosen, stack = self._stacking(problem)
+        return chosen.solve(problem, plan, ask, stack.coefficients)
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
-        return self._stacking(problem).expected(problem, plan, rows)
+        return self._stacking(problem)[0].expected(problem, plan, rows)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
-        described = self._stacking(problem).describe(problem, plan)
+        described = self._stacking(problem)[0].describe(problem, plan)
         return replace(
             described,
             algorithm="stacking of models that start from another organisation's (PST-H)",
