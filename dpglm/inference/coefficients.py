@@ -97,22 +97,12 @@ class Scaling(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """One vector of coefficients.
+    """One vector of coefficients."""
 
-    Attributes
-    ----------
-    coded, estimates : ndarray, shape (p,)
-        Coded and user's coefficients.
-    selected : ndarray of bool, shape (p,)
-        Which are not exactly zero.
-    strength : float or None
-        Penalty strength, sum units; None where nothing was penalised.
-    """
-
-    coded: FloatVector
-    estimates: FloatVector
-    selected: BoolVector
-    strength: float | None
+    coded: FloatVector  # (p,)
+    estimates: FloatVector  # (p,), the user's coefficients
+    selected: BoolVector  # (p,), which are not exactly zero
+    strength: float | None  # of the penalty, sum units; None where nothing was penalised
 
 
 def quadratic(contrasts: Contrasts, scaling: Scaling) -> tuple[FloatMatrix, FloatVector]:
@@ -193,28 +183,21 @@ def sparse_path(
 ) -> QuadraticPath:
     r"""Minimise :math:`\frac12 g'Ag - c'g + P_s(g)` for each strength s.
 
-    With :math:`A = M'H'\Omega^{-1}HM` and :math:`c = M'H'\Omega^{-1}z` this is half the squared distance of
-    the released linear model plus the penalty on its scaled coefficients. It reads released numbers only.
+    With :math:`A = M'H'\Omega^{-1}HM` and :math:`c = M'H'\Omega^{-1}z`, see `quadratic`, this is half the
+    squared distance of the released linear model plus the penalty on its scaled coefficients.
 
     Parameters
     ----------
-    matrix, right : ndarray, shape (p, p) and (p,)
-        A, symmetric positive semidefinite, and c.
+    matrix, right, penalised
+        As in `minimise_quadratic_path`, with its errors.
     penalty : Penalty
-        On the penalised coefficients in their order. One that leaves its scale open (SCAD, MCP) gets the
-        diagonal of A, after the unpenalised coefficients are minimised out.
-    penalised : ndarray of bool, shape (p,), or None
-        None is all.
+        One that leaves its scale open (SCAD, MCP) gets the diagonal of A, after the unpenalised coefficients
+        are minimised out.
     strengths : ndarray, shape (k,), or None
         Strengths >= 0 in sum units, in any order. None is 100 of them, equally far apart on the log scale,
         from the least at which no single coefficient leaves zero down to a thousandth of it; a penalty that
         never gives zero (ridge) starts at a thousand times the largest ``|c_j|`` and goes down to a
         thousandth of that largest one.
-
-    Raises
-    ------
-    MethodError
-        If shapes disagree, a number is not finite, or weights or groups do not fit the coefficients.
 
     Examples
     --------
@@ -257,18 +240,8 @@ def choose_bic(
     refit on its support: otherwise shrinkage, the lasso's above all, speaks for larger supports. A penalty
     with a ridge, which is meant to shrink, is judged as it is.
 
-    Parameters
-    ----------
-    path, matrix, right
-        A path, and its A and c.
-    size : float or None
-        A public or released number of rows, >= 1; None relies on p alone.
-
-    Returns
-    -------
-    int
-        Of equal criteria, to a relative 1e-9, the one with the fewest degrees of freedom, then the largest
-        strength.
+    ``size`` is a public or released number of rows, >= 1; None relies on p alone. Of equal criteria, to a
+    relative 1e-9, the one with the fewest degrees of freedom is taken, then the largest strength.
 
     Notes
     -----

@@ -24,27 +24,16 @@ _LASSO_STARTS = 50
 class QuadraticPath:
     """Minimisers of a quadratic plus a penalty, one for each strength.
 
-    Parameters
-    ----------
-    penalty, penalised
-        As minimised; the penalty's own strength is not used.
-    strengths : ndarray, shape (k,)
-        As asked for.
-    coefficients : ndarray, shape (k, p)
-        Zeros are exact.
-    objectives : ndarray, shape (k,)
-        The objective there.
-    residuals : ndarray, shape (k,)
-        Largest coordinate of the fixed-point residual of the proximal gradient map, in units of the gradient.
-        Zero is optimal if the penalty is convex, stationary if not.
+    A residual is the largest coordinate of that of the fixed point of the proximal gradient map, in units of
+    the gradient. Zero is optimal if the penalty is convex, stationary if not.
     """
 
-    penalty: Penalty
-    penalised: BoolVector
-    strengths: FloatVector
-    coefficients: FloatMatrix
-    objectives: FloatVector
-    residuals: FloatVector
+    penalty: Penalty  # as minimised; its own strength is not used
+    penalised: BoolVector  # (p,)
+    strengths: FloatVector  # (k,), as asked for
+    coefficients: FloatMatrix  # (k, p), zeros are exact
+    objectives: FloatVector  # (k,)
+    residuals: FloatVector  # (k,)
 
     @property
     def counts(self) -> IntVector:

@@ -21,29 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ExactPath:
-    """Exact coefficients at each strength of a penalty, and held-out losses: NOT PRIVATE.
+    """Exact coefficients at each strength of a penalty, and held-out losses: NOT PRIVATE."""
 
-    Parameters
-    ----------
-    strengths : ndarray, shape (k,)
-        Falling, per row.
-    coefficients : ndarray, shape (k, p)
-        Zeros are exact.
-    chosen : int
-        Index of the strength of the fit.
-    folds : int
-        Of the cross-validation; 0 if none was run.
-    losses, errors : ndarray, shape (k,), or (0,) without cross-validation
-        Mean over the folds of the average loss of held-out rows, in the units of the coded response, and its
-        standard error.
-    """
-
-    strengths: FloatVector
-    coefficients: FloatMatrix
-    chosen: int
-    folds: int
-    losses: FloatVector
-    errors: FloatVector
+    strengths: FloatVector  # (k,), falling, per row
+    coefficients: FloatMatrix  # (k, p), zeros are exact
+    chosen: int  # index of the strength of the fit
+    folds: int  # of the cross-validation; 0 if none was run
+    losses: FloatVector  # (k,), or (0,): means over the folds of held-out losses of a row, coded response
+    errors: FloatVector  # their standard errors
 
 
 class ResultPart(SelfCoded):

@@ -82,8 +82,7 @@ def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:
         ]
         reason = "; ".join(failed)
         if not failed:
-            test = wald(model, coded, values)
-            statistic_value, p = test.statistic, test.p_value
+            statistic_value, p = wald(model, coded, values)
     return WaldResult(statistic_value, len(rows), p, words, reason, record.promise)
 
 
