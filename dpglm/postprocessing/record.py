@@ -21,8 +21,14 @@ from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
 from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import MethodDescription
-from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
+from dpglm.privacy.events import (
+    ApproximateEvent,
+    Event,
+    GaussianEvent,
+    MethodDescription,
+    PureEvent,
+    SampledGaussianEvent,
+)
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
