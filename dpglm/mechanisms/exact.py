@@ -15,7 +15,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.base import Rows, UnclaimedRelease
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.mechanisms.rows import RowSubset
+from dpglm.mechanisms.rows import RowSubset, RowView
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
@@ -26,8 +26,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Makes the minimiser of separable data finite; moves any other one by less than its printed digits.
 RIDGE = 1e-8
-# Largest residual of a stationary point, sum units.
-STATIONARY = 1e-6
+# Largest residual of a minimum and of a stationary point, sum units.
+TOLERANCE, STATIONARY = 1e-8, 1e-6
 # Lassos among which a penalty that is not convex finds a start.
 _LASSOS = 20
 # Iterations of ADMM from a second start once the first has led somewhere.
@@ -70,7 +70,7 @@ class ExactAnswer:
     @classmethod
     def of(cls, numbers: FloatVector, size: int) -> ExactAnswer:
         """Undo `numbers` for p coefficients."""
-        count, losses = (int(one) for one in numbers[2 * size + 2 : 2 * size + 4])
+        count, losses = numbers[2 * size + 2 : 2 * size + 4].astype(int)
         ends = np.cumsum([2 * size + 4, count, losses, losses])
         strengths, means, errors, gammas = np.split(numbers[ends[0] :], ends[1:] - ends[0])
         return cls(
@@ -101,17 +101,11 @@ class ExactMinimiser(UnclaimedRelease):
         Whether the answer holds the path of strengths; with folds it does anyway.
     strengths : int
         Length of the path searched, from the smallest strength that selects nothing to a thousandth of it.
-    tolerance : float
-        Norm of the smallest subgradient, sum units, of a convex penalty.
     augmentation : float or None
         c of ADMM per row, for penalties that are not convex; None is 2.02 times the Lipschitz constant of
         the gradient.
 
-    Notes
-    -----
-    The answer is that of `ExactAnswer.numbers`. The path of a penalty that is not convex goes from strong to
-    weak; at each strength it starts from the previous answer and from that of 20 lassos whose objective is
-    least, and takes the better end. Such an end is stationary; nothing says that it is the global minimum.
+    The path of a penalty that is not convex goes from strong to weak: see `Table.solve`.
     """
 
     family: Family
@@ -121,7 +115,6 @@ class ExactMinimiser(UnclaimedRelease):
     folds: int | None = None
     path: bool = False
     strengths: int = 50
-    tolerance: float = 1e-8
     augmentation: float | None = None
 
     name: ClassVar[str] = "exact minimiser"
@@ -146,7 +139,7 @@ class ExactMinimiser(UnclaimedRelease):
     def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
         """The penalty with its scale; and strengths from the least that selects nothing."""
         # Slopes and coded rows are at most 1, so an L1 weight of the row count leaves the intercept only.
-        null = table.convex(L1(float(table.whole)), None, self.tolerance).theta
+        null = table.convex(L1(float(table.whole)), None, TOLERANCE).theta
         if self.penalty.convex:
             penalty = self.penalty
             score = (self.mixing.T @ table.loss.gradient(null) / table.whole)[self.penalised]
@@ -190,12 +183,11 @@ class ExactMinimiser(UnclaimedRelease):
         """Mean held-out loss at each strength, and its standard error."""
         assert self.folds is not None
         losses = np.empty((self.folds, len(strengths)))
-        for place in range(self.folds):
-            train = Table(self, fold(table.rows, self.folds, place, held=False), table.whole)
-            held = fold(table.rows, self.folds, place, held=True)
-            losses[place] = [
-                mean_loss(self.family, held, end.theta) for end in train.path(penalty, strengths)
-            ]
+        for start in range(self.folds):
+            train = Table(self, fold(table.rows, self.folds, start, held=False), table.whole)
+            held = fold(table.rows, self.folds, start, held=True)
+            ends = train.path(penalty, strengths)
+            losses[start] = [mean_loss(self.family, held, end.theta) for end in ends]
         return losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
 
 
@@ -216,12 +208,13 @@ class Table:
     def solve(self, penalty: Penalty, strength: float, start: FloatVector | None = None) -> Minimum:
         """The solution at a strength per row, from a scaled start.
 
-        A penalty that is not convex starts there, or at zero, and at the one of 20 lassos at which its
-        objective is least; the better end is returned.
+        A penalty that is not convex starts there, or at the lasso that sets all to zero, and at the one of 20
+        lassos at which its objective is least; the better end is returned. Such an end is stationary; nothing
+        says that it is the global minimum.
         """
         penalty = penalty.with_strength(strength * self.whole)
         if penalty.convex:
-            return self.convex(penalty, start, self.release.tolerance)
+            return self.convex(penalty, start, TOLERANCE)
         gammas = [lasso.gamma for lasso, _ in self._lassos]
         values = [loss + penalty.value(lasso.gamma[self.release.penalised]) for lasso, loss in self._lassos]
         best = gammas[int(np.argmin(values))]
@@ -305,28 +298,25 @@ def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
     return total / max(count, 1)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """Rows in memory."""
+class Kept(RowView):
+    """The same rows, in memory."""
 
-    size: int
-    pieces: tuple[RowChunk, ...]
-
-    def row_count(self) -> int:
-        return sum(len(block.y) for block in self.pieces)
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
+        self._chunks = tuple(rows.chunks())
 
     def chunks(self) -> tuple[RowChunk, ...]:
-        return self.pieces
+        return self._chunks
 
 
-def fold(rows: Rows, folds: int, place: int, *, held: bool) -> Rows:
-    """Every ``folds``-th row of a table from ``place`` on, or all others; in memory if it is small."""
+def fold(rows: Rows, folds: int, start: int, *, held: bool) -> Rows:
+    """Every ``folds``-th row of a table from ``start`` on, or all others; in memory if it is small."""
 
     def holds(first: int, count: int) -> BoolVector:
-        inside: BoolVector = (first + np.arange(count)) % folds == place
+        inside: BoolVector = (first + np.arange(count)) % folds == start
         return inside if held else ~inside
 
     part = RowSubset(rows, holds)
     if part.row_count() * part.size > _KEPT:
         return part
-    return Kept(part.size, tuple(part.chunks()))
+    return Kept(part)

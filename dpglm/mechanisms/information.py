@@ -31,13 +31,7 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 
 def information_sensitivity(weight_max: float, relation: Relation) -> float:
-    """Largest change of a sum of w x x', w at most ``weight_max``: x has norm at most 1, and so has x x'.
-
-    Examples
-    --------
-    >>> information_sensitivity(0.25, "add-remove")
-    0.25
-    """
+    """Largest change of a sum of w x x', w at most ``weight_max``: x has norm at most 1, and so has x x'."""
     return weight_max * math.sqrt(STEPS[relation])  # proof: sensitivity
 
 

@@ -40,13 +40,7 @@ _BESIDE = 64
 
 
 def length_sensitivity(relation: Relation) -> float:
-    """What one row moves the sums of (|x|^2 - 1/2, 1/2) by, Euclidean norm; with or without the second.
-
-    Examples
-    --------
-    >>> length_sensitivity("replace-one")
-    1.0
-    """
+    """What one row moves the sums of (|x|^2 - 1/2, 1/2) by, Euclidean norm; with or without the second."""
     return math.sqrt(0.5 * STEPS[relation])  # proof: sensitivity
 
 
@@ -120,7 +114,7 @@ class NormClippedMinimiser(NoisyRelease):
         scale = self.length_scale * (math.sqrt(2.0) if self.count_rows else 1.0)
         law = replace(self.noise_law, scale=scale)
         lengths = law.log_ratio((told - sums[0])[:, None], (told - sums[1])[:, None])
-        return lengths + self.minimiser.scaled_log_ratio(answers[:, 1:], first, second, factor)
+        return lengths + self.minimiser.log_ratio(answers[:, 1:], first, second, None, factor)
 
     @property
     def noise_law(self) -> NoiseLaw:
@@ -233,7 +227,6 @@ class NormClippedRows(RowView):
         self._factors: list[FloatBlock] = []
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in blocks, the same at each call."""
         for place, block in enumerate(self._rows.chunks()):
             if place == len(self._factors):
                 self._factors.append(self._factors_of(block.X))

@@ -79,11 +79,9 @@ class RowView:
 
     @property
     def size(self) -> int:
-        """Number of coded columns."""
         return self._rows.size
 
     def row_count(self) -> int:
-        """Number of rows; public under replace-one, private under add-remove."""
         return self._rows.row_count()
 
 
@@ -100,7 +98,6 @@ class WithinLeverage(RowView):
         self._outside: list[IntVector] = []
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in chunks, the same at each call."""
         for index, chunk in enumerate(self._rows.chunks()):
             if index == len(self._outside):
                 self._outside.append(np.flatnonzero(~_within(chunk.X, self._weights)))
@@ -127,11 +124,9 @@ class FirstRows(RowView):
         self._most = most
 
     def row_count(self) -> int:
-        """At most ``most``."""
         return min(self._most, self._rows.row_count())
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in order; offsets are not read."""
         left = self._most
         for chunk in self._rows.chunks():
             count = min(left, len(chunk.y))
@@ -150,11 +145,9 @@ class RowSubset(RowView):
         self._holds = holds
 
     def row_count(self) -> int:
-        """Number of rows held."""
         return int(self._holds(0, self._rows.row_count()).sum())
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in order, the same at each call."""
         first = 0
         for chunk in self._rows.chunks():
             yield chosen_rows(chunk, self._holds(first, len(chunk.y)))

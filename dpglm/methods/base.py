@@ -23,7 +23,7 @@ from dpglm.mechanisms.base import Release, require_public_rows
 from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
-from dpglm.privacy.events import pure_curve
+from dpglm.privacy.gdp import pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -81,10 +81,8 @@ class Problem:
     def require_budget(self, privacy: Privacy | None, name: str, *, releases_rows: bool = False) -> Privacy:
         """The budget of a private method; ``releases_rows`` where it releases a noisy number of rows.
 
-        Raises
-        ------
-        MethodError
-            No budget, cross-validation, or a strength per row where the number of rows is private.
+        Without a budget, with cross-validation, or with a strength per row of a private number of rows, a
+        MethodError.
         """
         if privacy is None:
             raise MethodError(
@@ -143,7 +141,18 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
         return estimate
     free = ~np.asarray(geometry.penalised)
     origin = shift * np.asarray(geometry.coded_from_user)[:, free].sum(axis=1)
-    released = None if estimate.released is None else _released(estimate.released, unit, origin)
+    released = estimate.released
+    if released is not None:
+        released = replace(
+            released,
+            term_columns=tuple(replace(block, prior=unit * block.prior) for block in released.term_columns),
+            centre=unit * released.centre,
+            score=unit * released.score,
+            score_scale=unit * released.score_scale,
+            dispersion=unit**2 * released.dispersion,
+            initial_variance=unit**2 * released.initial_variance,
+            origin=origin,
+        )
     path = estimate.exact_path
     if path is not None:
         users = np.where(free, shift + unit * path.coefficients, unit * path.coefficients)
@@ -154,19 +163,6 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
         estimates=np.where(free, shift + unit * estimate.estimates, unit * estimate.estimates),
         released=released,
         exact_path=path,
-    )
-
-
-def _released(released: ScoreAndInformation, unit: float, origin: FloatVector) -> ScoreAndInformation:
-    return replace(
-        released,
-        term_columns=tuple(replace(block, prior=unit * block.prior) for block in released.term_columns),
-        centre=unit * released.centre,
-        score=unit * released.score,
-        score_scale=unit * released.score_scale,
-        dispersion=unit**2 * released.dispersion,
-        initial_variance=unit**2 * released.initial_variance,
-        origin=origin,
     )
 
 

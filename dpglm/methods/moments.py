@@ -20,8 +20,8 @@ from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.calibration import Target
 from dpglm.privacy.description import Fact, MethodDescription
-from dpglm.privacy.gdp import gdp_mu
 from dpglm.typing import FloatVector
 
 # Shares of mu squared (of the squared sensitivity) under add-remove. X'X's noise multiplies coefficients,
@@ -72,26 +72,22 @@ class Moments(Method):
                 expected="family='gaussian': other families need more than second moments",
                 remedy="Leave method out.",
             )
-        release, mu = self._calibrated(problem, privacy)
-        return budgeted_plan((release,), privacy, mu=mu)
-
-    def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[SecondMoments, float | None]:
-        """The release that just fits the budget, and its mu."""
-        weights = _weights(privacy.relation)
         span = Span(problem.geometry.term_columns)
-        unit = SecondMoments(span, "gaussian", 1.0, **weights)
+        unit = SecondMoments(span, "gaussian", 1.0, **_weights(privacy.relation))
         sensitivity = unit.sensitivity(privacy.relation)
         if privacy.delta == 0.0:
             scale = min(sensitivity / privacy.epsilon, _LARGEST_SCALE)
-            return replace(unit, law="gamma", scale=scale), None
-        mu = privacy.mu if privacy.mu is not None else gdp_mu(privacy.epsilon, privacy.delta)
-        return replace(unit, scale=sensitivity / mu), mu
+            return budgeted_plan((replace(unit, law="gamma", scale=scale),), privacy, mu=None)
+        mu = Target.of(privacy).ideal_mu
+        return budgeted_plan((replace(unit, scale=sensitivity / mu),), privacy, mu=mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         (release,) = plan.of_kind(SecondMoments)
         sums = MomentSums.of(ask(release), release.size)
         declared = _released(sums, release, problem.geometry.term_columns)
-        coded = self._mean(declared)
+        # What least squares on the same rows most probably gives: no sampling error in the covariance.
+        exact = replace(declared, dispersion=0.0)
+        coded = LinearModel(fitted_scales(LinearModel(exact)) if self.learn_scale else exact).mean
         released = replace(declared, dispersion=_dispersion(sums, release, coded, declared.dispersion))
         scaling = Scaling.of(problem.geometry)
         contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
@@ -110,13 +106,6 @@ class Moments(Method):
         if fit.strength is not None:
             strength = fit.strength * released.dispersion / _rows(sums, release)
         return Estimate(fit.coded, fit.estimates, fit.selected, strength, released=released)
-
-    def _mean(self, released: ScoreAndInformation) -> FloatVector:
-        """What least squares on the same rows most probably gives: no sampling error in the covariance."""
-        exact = replace(released, dispersion=0.0)
-        if self.learn_scale:
-            exact = fitted_scales(LinearModel(exact))
-        return LinearModel(exact).mean
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> LinearModel:
         """No estimate is released: all of theta multiplies the noise of X'X."""

@@ -81,7 +81,7 @@ class Objective(Method):
         require_positive(self.ridge, "ridge")
         by_default = self.ridge is None and self.coding == "centred"
         releases: tuple[Release, ...]
-        inside = convex(problem.penalty)
+        inside = problem.penalty if problem.penalty.convex else L1()
         if by_default and releases_information(problem, privacy):
             smooth = replace(problem, strength=None)
             ridge, scales = calibrated_ridge(problem, privacy, information=True)
@@ -194,8 +194,3 @@ def thresholded(penalty: Penalty, scaled: FloatVector) -> FloatVector:
     bound = penalty.with_scale(np.ones(len(scaled)))
     strength = bound.strength_max(np.full(len(scaled), THRESHOLD * largest))
     return bound.with_strength(strength).prox(scaled, 1.0)
-
-
-def convex(penalty: Penalty) -> Penalty:
-    """What goes inside an objective for a penalty: itself, or the lasso where it is not convex."""
-    return penalty if penalty.convex else L1()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import expected_information, expected_model, products_of_minimiser
@@ -22,6 +20,7 @@ from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivi
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
+from dpglm.methods.iterated import noise_level
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.events import free_ridge
@@ -120,21 +119,16 @@ def default_strength(
     if not penalty.selects:
         return 0.0
     size = int(np.asarray(problem.geometry.penalised).sum())
-    weight = problem.family.score_weight_max
-    each = score_variance(problem.geometry.term_columns, weight)
+    weight, term_columns = problem.family.score_weight_max, problem.geometry.term_columns
+    # What one row adds to the variance of a coordinate of the score, at most, on average over coordinates.
     if row_square is not None:
         each = weight * row_square / max(size, 1)
+    else:
+        squares = np.diag(expected_information(term_columns, weight))
+        others = [squares[block.columns] for block in term_columns if block.kind != "intercept"]
+        each = float(np.mean(np.concatenate(others))) if others else 0.0
     sampling = each * (problem.known_rows or 0)
-    return math.sqrt(deviation**2 + sampling) * math.sqrt(2.0 * math.log(max(size, 2)))
-
-
-def score_variance(term_columns: Sequence[TermColumns], weight: float) -> float:
-    """Variance that one row adds to a coordinate of the score, at most, on average over coordinates."""
-    penalised = [block for block in term_columns if block.kind != "intercept"]
-    if not penalised:
-        return 0.0
-    squares = np.diag(expected_information(term_columns, weight))
-    return float(np.mean(np.concatenate([squares[block.columns] for block in penalised])))
+    return noise_level(math.sqrt(deviation**2 + sampling), size)
 
 
 def uniform_ridge(target: Target, ridge: float | None) -> tuple[float, Calibration]:
@@ -152,12 +146,8 @@ def gdp_ridge(target: Target, ridge: float | None = None, *, times: int = 1) -> 
     """The ridge, sum units, and the noise of each of ``times`` minimisers that are mu-GDP together.
 
     Without ``ridge`` the least of half of, once and twice the squared scale whose noise is within 3 % of the
-    Gaussian mechanism's; at twice it is that mechanism's (Theorem A2).
-
-    Raises
-    ------
-    MethodError
-        If no noise is enough at so small a ridge.
+    Gaussian mechanism's; at twice it is that mechanism's (Theorem A2). A given ridge so small that no noise
+    is enough is a MethodError.
 
     Examples
     --------
@@ -187,9 +177,7 @@ def scales_norms(problem: Problem, penalty: Penalty) -> bool:
 
     For penalties that select, at a default strength: a strength per row has a meaning in rows as they are.
     """
-    if problem.goal == "predict" or problem.strength is not None:
-        return False
-    if not penalty.selects:
+    if problem.goal == "predict" or problem.strength is not None or not penalty.selects:
         return False
     slopes = [block.bound for block in problem.geometry.term_columns if block.kind == "slope"]
     total = sum(block.bound for block in problem.geometry.term_columns)
@@ -212,12 +200,7 @@ def norm_scaled_minimiser(problem: Problem, privacy: Privacy, penalty: Penalty) 
     )
     ridge = max(least * scales.ridge_factor, scales.least_ridge)
     minimiser = perturbed_objective(
-        problem,
-        penalty,
-        ridge=ridge,
-        scales=scales,
-        max_leverage=1.0 / ridge,
-        row_square=1.0 / MARGIN**2,
+        problem, penalty, ridge=ridge, scales=scales, max_leverage=1.0 / ridge, row_square=1.0 / MARGIN**2
     )
     return NormClippedMinimiser(
         minimiser, scales.information_scale, count_rows=relation == "add-remove", margin=MARGIN
@@ -275,12 +258,8 @@ def calibrated_ridge(
     """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget.
 
     Half of the budget goes to the information matrix where that is released. ``ridge`` is one number for all
-    coordinates instead of the default; ``uniform`` makes the default one number.
-
-    Raises
-    ------
-    MethodError
-        A budget in Gaussian differential privacy for a loss that is not logistic, or too small a ridge.
+    coordinates instead of the default; ``uniform`` makes the default one number. Too small a ridge is a
+    MethodError, and so is a budget in Gaussian differential privacy for a loss that is not logistic.
     """
     logistic, curvature = problem.family.logistic, problem.family.curvature_max
     if not logistic and privacy.definition not in ("pure", "approximate"):

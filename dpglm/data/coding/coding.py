@@ -277,41 +277,27 @@ class _GroupWriter:
 
     def write(self, read: list[NDArray[Any]], rows: NDArray[Any]) -> None:
         """Fill its columns from what the factors read, shapes (k,) or (m, k)."""
-        out = rows[self.columns]
-        first = self.products[0]
-        if len(self.products) == 1 and len(first.parts) == 1 and first.mixing is None:
-            self._part(first.parts[0], read, out)
-            return
-        values = self._product(first, read, out.shape[1])
-        for product in self.products[1:]:
-            values += self._product(product, read, out.shape[1])
-        out[...] = values
+        values = [self._product(product, read, rows.shape[1]) for product in self.products]
+        rows[self.columns] = sum(values[1:], values[0])
 
     def _product(self, product: Product, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
         """Rows of a product, shape (m, k)."""
-        if not product.parts:
-            values: NDArray[Any] = np.full((1, count), product.scale)
-        else:
-            values = self._part(product.parts[0], read)
+        values = self._part(product.parts[0], read) if product.parts else np.full((1, count), product.scale)
         for part in product.parts[1:]:
             values = (self._part(part, read)[:, None, :] * values[None, :, :]).reshape(-1, count)
         return values if product.mixing is None else _combined(product.mixing, values)
 
-    def _part(self, part: Part, read: list[NDArray[Any]], out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Rows of a part, shape (m, k), in ``out`` where that is given."""
+    def _part(self, part: Part, read: list[NDArray[Any]]) -> NDArray[Any]:
+        """Rows of a part, shape (m, k)."""
         source = read[part.factor]
-        if out is None:
-            size = 1 if part.table is None else len(part.table)
-            out = np.empty((size, source.shape[-1]), dtype=self.dtype)
         if part.table is None:
             # The difference in float64: a float32 value far from 0 has lost what the shift leaves.
-            np.multiply(source - part.shift, part.scale, out=out[0], casting="same_kind")
+            values = ((source - part.shift) * part.scale)[None]
         elif source.dtype.kind == "i":  # codes of levels
-            for row, levels in enumerate(part.table):
-                np.take(levels, source, out=out[row], mode="clip")
+            values = np.take(part.table, source, axis=1, mode="clip")
         else:
-            out[...] = _combined(part.table, source)
-        return out
+            values = _combined(part.table, source)
+        return values.astype(self.dtype, copy=False)
 
 
 def _combined(weights: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:

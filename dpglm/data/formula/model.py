@@ -247,11 +247,6 @@ class Model:
         return len(self.names)
 
     @property
-    def intercept(self) -> bool:
-        """Whether there is a constant column."""
-        return any(not subterm.usages for term in self.terms for subterm in term.subterms)
-
-    @property
     def columns(self) -> tuple[str, ...]:
         """The data columns needed besides the response, in order of first mention."""
         needed = [*(factor.expression for factor in self.factors), *self.offsets]

@@ -16,7 +16,7 @@ from typing import Any
 from dpglm.data.formula.expressions import ALLOWED, Expression, FormulaText, Span, clipped, interval
 from dpglm.data.formula.model import Factor, LevelFactor, NumericFactor
 from dpglm.data.formula.operations import COLUMN_WISE, FUNCTIONS, OPERATORS, STANDARDISERS
-from dpglm.data.formula.splines import ARGUMENTS, SplineFactor, spline_of
+from dpglm.data.formula.splines import ARGUMENTS, SplineFactor, basis_of
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.errors import FormulaError
 
@@ -165,7 +165,7 @@ class Reader(FormulaText):
         parts = self.arguments(call, "bs", ARGUMENTS, optional=ARGUMENTS[1:])
         of = self._numeric(self.arithmetic(parts["x"]), parts["x"], name)
         prior = self._prior(of.expression, SplineFactor.usual_prior)
-        return SplineFactor(name, of.expression, prior, spline_of(self, call, of.low, of.high))
+        return SplineFactor(name, of.expression, prior, *basis_of(self, call, of.low, of.high))
 
     def column(self, node: ast.expr) -> str | None:
         """The column that a name or Q("name") stands for; None where it is something else."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from dpglm.data.formula.expressions import FormulaText
 from dpglm.data.formula.model import Factor
-from dpglm.typing import FloatMatrix, FloatVector
 
 # Narrowest piece of a spline, relative to its variable's largest value.
 _NARROWEST_PIECE = 2.0**-40
@@ -21,8 +20,8 @@ _MOST_DF = 200
 
 
 @dataclass(frozen=True)
-class Spline:
-    """A B-spline basis on ``[low, high]`` whose knots are public.
+class SplineFactor(Factor):
+    """A B-spline basis of an expression, on ``[low, high]``, whose knots are public.
 
     All columns together are >= 0 and add up to 1 in every row. A formula uses all but the first, as
     patsy and R do. The inner knots increase strictly between the boundary knots ``low`` and ``high``; values
@@ -30,7 +29,9 @@ class Spline:
 
     Examples
     --------
-    >>> Spline(0.0, 2.0, (1.0,), 1).basis(np.array([0.0, 0.5, 2.0]))
+    >>> from dpglm.data.formula.expressions import Expression
+    >>> x = Expression("column", name="x")
+    >>> SplineFactor("bs(x)", x, 1.0, 0.0, 2.0, (1.0,), 1).read({"x": np.array([0.0, 0.5, 2.0])})
     array([[1. , 0.5, 0. ],
            [0. , 0.5, 0. ],
            [0. , 0. , 1. ]])
@@ -41,46 +42,34 @@ class Spline:
     knots: tuple[float, ...]
     degree: int
 
-    @property
-    def size(self) -> int:
-        """Number of columns of the whole basis."""
-        return len(self.knots) + self.degree + 1
-
-    def basis(self, values: FloatVector) -> FloatMatrix:
-        """The whole basis, shape (size, k), for values of shape (k,); NaN where the value is NaN."""
-        from scipy.interpolate import BSpline
-
-        outer = self.degree + 1
-        knots = (*[self.low] * outer, *self.knots, *[self.high] * outer)
-        functions = BSpline(knots, np.eye(self.size), self.degree)
-        return np.ascontiguousarray(functions(np.clip(values, self.low, self.high)).T)
-
-
-@dataclass(frozen=True)
-class SplineFactor(Factor):
-    """A B-spline of an expression; the columns of its basis are weights that add up to 1."""
-
-    spline: Spline
-
     kind = "other"
 
     @property
     def key(self) -> Hashable:
-        return (self.expression, self.spline)
+        return (self.expression, self.low, self.high, self.knots, self.degree)
 
     @property
     def level_count(self) -> int:
-        return self.spline.size
+        return len(self.knots) + self.degree + 1
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        return self.spline.basis(self.expression.evaluate(columns))
+        from scipy.interpolate import BSpline
+
+        outer = self.degree + 1
+        knots = (*[self.low] * outer, *self.knots, *[self.high] * outer)
+        functions = BSpline(knots, np.eye(self.level_count), self.degree)
+        return np.ascontiguousarray(
+            functions(np.clip(self.expression.evaluate(columns), self.low, self.high)).T
+        )
 
 
 ARGUMENTS: Final = ("x", "df", "knots", "degree", "lower_bound", "upper_bound")
 
 
-def spline_of(text: FormulaText, call: ast.Call, low: float, high: float) -> Spline:
-    """The spline that ``bs(...)`` in a formula writes, of a number between ``low`` and ``high``.
+def basis_of(
+    text: FormulaText, call: ast.Call, low: float, high: float
+) -> tuple[float, float, tuple[float, ...], int]:
+    """Ends, inner knots and degree that ``bs(...)`` in a formula gives a number between ``low`` and ``high``.
 
     Raises
     ------
@@ -125,7 +114,7 @@ def spline_of(text: FormulaText, call: ast.Call, low: float, high: float) -> Spl
             expected=f"knots more than {narrowest:.3g} apart",
             remedy="Shift the variable first, bs(x - 1000, df=5), or use fewer knots.",
         )
-    return Spline(first, last, knots, int(degree))
+    return first, last, knots, int(degree)
 
 
 def _even_knots(

@@ -243,18 +243,9 @@ def _blank_cells(missing: NDArray[np.bool_]) -> Cells:
 
 
 def _object_cells(values: NDArray[np.object_]) -> Cells:
-    import pandas as pd
-
-    try:
-        plain = set(map(type, values)) <= {str, float, type(None), type(pd.NA)}  # pandas may ask others
-        if plain and pd.api.types.infer_dtype(values, skipna=True) == "string":
-            index, distinct = pd.factorize(values)
-            # What pandas counts as missing includes a complex NaN, say, which is unreadable here.
-            if all(cell_of(value) is Blank.MISSING for value in values[index < 0]):
-                return [*map(cell_of, distinct), Blank.MISSING], index
-    except Exception:  # a cell that cannot be hashed or compared; cell by cell gives the same reading
-        pass
-    return [cell_of(value) for value in values], np.arange(len(values))
+    places: dict[Cell, int] = {}
+    index = [places.setdefault(cell, len(places)) for cell in map(cell_of, values)]
+    return list(places), np.array(index, dtype=np.intp)
 
 
 def _arrow_array(column: Any) -> Any:

@@ -15,10 +15,10 @@ from dpglm.errors import MethodError
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import Event, GaussianEvent
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
@@ -136,7 +136,7 @@ class SubmodelMinimisers(Release):
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the scores of all groups, taken together."""
-        return NEIGHBOURS[relation]  # proof: sensitivity
+        return float(STEPS[relation])  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         alone = [each.events(relation) for each in self.minimisers]  # refuses what one of them refuses

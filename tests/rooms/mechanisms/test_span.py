@@ -102,7 +102,7 @@ def test_variances_of_the_tied_numbers_are_those_of_projected_noise() -> None:
     size = span.size
     blocks = {block.label: block for block in span.term_columns}
     constant = blocks["Intercept"].table[0, 0]
-    levels = {tie.start: 1.0 / span._contrast_square(tie) for tie in span._ties}
+    levels = {tie.columns.start: 1.0 / span._contrast_square(tie) for tie in span._ties}
     # Exact: the projection is linear, and the noise of orthonormal coordinates is standard.
     total = 0.0
     contrasts = {label: np.zeros(blocks[label].stop - blocks[label].start) for label in ("b", "g", "h")}
