@@ -21,14 +21,7 @@ from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
 from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.events import (
-    ApproximateEvent,
-    Event,
-    GaussianEvent,
-    MethodDescription,
-    PureEvent,
-    SampledGaussianEvent,
-)
+from dpglm.privacy.events import Event, GaussianEvent, MethodDescription, PointEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -233,6 +226,23 @@ class FitRecord:
         with np.errstate(all="ignore"):
             return interval_decisions(self.contrasts)
 
+    @cached_property
+    def reported(self) -> BoolVector:
+        """Which coefficients have an interval, shape (p,)."""
+        return np.array([decision.reported for decision in self.interval_decisions], dtype=np.bool_)
+
+    @property
+    def debiased(self) -> FloatVector:
+        """Estimates that no penalty or prior shrinks, shape (p,); NaN where there is no interval."""
+        values = np.nan if self.contrasts is None else self.contrasts.estimates
+        return np.where(self.reported, values, np.nan)
+
+    @property
+    def standard_errors(self) -> FloatVector:
+        """Standard errors of the debiased estimates, shape (p,); NaN where there is no interval."""
+        values = np.nan if self.contrasts is None else self.contrasts.deviations
+        return np.where(self.reported, values, np.nan)
+
     @property
     def predictor(self) -> ResultPart | None:
         """The part that predicts in place of the coefficients, which are then an approximation of it."""
@@ -319,8 +329,8 @@ def spend_lines(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tup
     lines = []
     for (name, event), times in counts.items():
         label = name if times == 1 else f"{name}, {times} times"
-        if isinstance(event, PureEvent | ApproximateEvent):
-            delta = times * event.delta if isinstance(event, ApproximateEvent) else 0.0
+        if isinstance(event, PointEvent):
+            delta = times * event.delta
             epsilon = times * event.epsilon
             lines.append(SpendLine(label, epsilon, delta, None, epsilon / guarantee.epsilon))
             continue
@@ -333,6 +343,6 @@ def spend_lines(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tup
 
 def _mu(event: Event) -> float:
     """What adds in squares; 0 for a single point of a privacy profile."""
-    if isinstance(event, PureEvent | ApproximateEvent):
+    if isinstance(event, PointEvent):
         return 0.0
     return event.mu if isinstance(event, GaussianEvent) else event.total_mu
