@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm
+from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm, column_count
 from dpglm.glm.penalties.base import TermColumns, TermKind
 from dpglm.typing import FloatMatrix
 
@@ -183,7 +183,7 @@ def span(model: Model) -> Space:
             for subset, block in _expanded(model, subterm):
                 if block.any():
                     pieces.append((position_of.setdefault(subset, len(position_of)), start, block))
-            start += subterm.size
+            start += column_count(subterm)
     subsets = tuple(position_of)
     sizes = [math.prod(model.factors[index].size for index in subset) for subset in subsets]
     starts = (0, *itertools.accumulate(sizes))
@@ -197,7 +197,7 @@ def span(model: Model) -> Space:
 
 def _expanded(model: Model, subterm: Subterm) -> list[tuple[Subset, FloatMatrix]]:
     """The columns of a subterm in the products of subsets of its factors, each (size, columns)."""
-    usages = sorted(subterm.usages, key=lambda usage: usage.factor)
+    usages = sorted(subterm, key=lambda usage: usage.factor)
     affine = [model.factors[usage.factor].affine(usage.table) for usage in usages]
     order = _column_order(subterm)
     expanded = []
@@ -212,7 +212,7 @@ def _expanded(model: Model, subterm: Subterm) -> list[tuple[Subset, FloatMatrix]
 
 def _column_order(subterm: Subterm) -> NDArray[np.intp]:
     """Where each column of the subterm stands when its factors are sorted by place instead of by the user."""
-    by_place = np.argsort([usage.factor for usage in subterm.usages])
-    sizes = [subterm.usages[position].size for position in by_place]
-    columns = np.arange(subterm.size).reshape(sizes, order="F")  # the first factor varies fastest
+    by_place = np.argsort([usage.factor for usage in subterm])
+    sizes = [subterm[position].size for position in by_place]
+    columns = np.arange(column_count(subterm)).reshape(sizes, order="F")  # the first factor varies fastest
     return columns.transpose(np.argsort(by_place)).ravel(order="F")

@@ -168,16 +168,9 @@ def items_of(value: object) -> list[Any] | None:
 
 def numbers_of_cells(cells: Sequence[Cell]) -> FloatVector:
     """Numbers that cells hold or spell; NaN where there is none."""
-    numbers = np.full(len(cells), np.nan)
-    texts: dict[str, list[int]] = {}
-    for index, cell in enumerate(cells):
-        if isinstance(cell, float):
-            numbers[index] = cell
-        elif isinstance(cell, str):
-            texts.setdefault(cell, []).append(index)
-    if texts:
-        for indices, number in zip(texts.values(), numbers_of_texts(list(texts)).tolist(), strict=True):
-            numbers[indices] = number
+    numbers = np.array([cell if isinstance(cell, float) else np.nan for cell in cells])
+    texts = {index: cell for index, cell in enumerate(cells) if isinstance(cell, str)}
+    numbers[list(texts)] = numbers_of_texts(list(texts.values()))
     return numbers
 
 
@@ -201,10 +194,7 @@ def numbers_of_column(column: Any) -> FloatVector | None:
 
 
 def cells_of_column(column: Any) -> Cells:
-    """Cells of any column: a list of cells, and for each row the place of its cell in that list.
-
-    A text that occurs often is listed once where the column's type makes that cheap.
-    """
+    """Cells of any column: a list of cells, each text once, and for each row the place of its cell there."""
     import pandas as pd
 
     dtype = getattr(column, "dtype", None)

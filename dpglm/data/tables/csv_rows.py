@@ -17,13 +17,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpglm.data.tables.cells import numbers_of_texts
 from dpglm.errors import SchemaError
@@ -31,7 +31,7 @@ from dpglm.errors import SchemaError
 if TYPE_CHECKING:
     import pandas as pd
 
-_PIECE_BYTES: Final = 2**21
+_EMPTY_LINES: Final = (b"\n", b"\r\n", b"\r")  # the last one at the end of the file
 _HEADER_BYTES: Final = 2**20
 _LINE_FEED, _QUOTE, _COMMA = b'\n",'
 
@@ -54,27 +54,15 @@ def read_header(path: Path) -> tuple[str, ...]:
 
 
 def line_chunks(path: Path, rows: int) -> Iterator[bytes]:
-    """Repaired lines after the header, ``rows`` at a time, the last chunk fewer.
-
-    Raises
-    ------
-    SchemaError
-        If the file is damaged so that it cannot be read to its end.
-    """
-    held: list[bytes] = []
-    held_lines = 0
-    for lines in _whole_lines(path):
-        ends = _ends(lines)
-        start = line = 0
-        while held_lines + len(ends) - line >= rows:
-            line += rows - held_lines
-            stop = int(ends[line - 1]) + 1
-            yield b"".join([*held, lines[start:stop]])
-            held, held_lines, start = [], 0, stop
-        held.append(lines[start:])
-        held_lines += len(ends) - line
-    if held_lines:
-        yield b"".join(held)
+    """Repaired lines after the header, ``rows`` at a time, the last chunk fewer."""
+    try:
+        with _opened(path) as stream:
+            stream.readline(_HEADER_BYTES)
+            lines = (line for line in stream if line not in _EMPTY_LINES)
+            while chunk := b"".join(itertools.islice(lines, rows)):
+                yield _repaired(chunk if chunk.endswith(b"\n") else chunk + b"\n")
+    except (EOFError, OSError, zlib.error) as error:
+        raise _damage_error(path) from error
 
 
 def parse_lines(
@@ -106,24 +94,6 @@ def parse_lines(
         low_memory=False,
     )
     return frame.iloc[1:]
-
-
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    """Repaired lines after the header, each closed by a line feed, some at a time."""
-    unfinished: list[bytes] = []
-    try:
-        with _opened(path) as stream:
-            stream.readline(_HEADER_BYTES)
-            while piece := stream.read(_PIECE_BYTES):
-                cut = piece.rfind(b"\n") + 1
-                if cut:
-                    yield _repaired(b"".join([*unfinished, piece[:cut]]))
-                    unfinished = []
-                unfinished.append(piece[cut:])
-    except (EOFError, OSError, zlib.error) as error:
-        raise _damage_error(path) from error
-    if any(unfinished):
-        yield _repaired(b"".join([*unfinished, b"\n"]))
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -169,16 +139,10 @@ def _header_error(found: str) -> SchemaError:
     )
 
 
-def _ends(lines: bytes) -> NDArray[np.intp]:
-    return np.flatnonzero(np.frombuffer(lines, np.uint8) == _LINE_FEED)
-
-
 def _repaired(lines: bytes) -> bytes:
     """Whole lines, changed where a line would reach beyond its end in the parser."""
     if b"\r" in lines:
         lines = lines.replace(b"\r\n", b"\n")
-    if b"\n\n" in lines or lines.startswith(b"\n"):
-        lines = b"".join(line + b"\n" for line in lines.split(b"\n") if line)
     if b"\0" in lines:
         lines = lines.replace(b"\0", "\ufffd".encode())
     return _without_stray_quotes(lines) if b'"' in lines else lines
@@ -193,7 +157,7 @@ def _without_stray_quotes(lines: bytes) -> bytes:
     """
     buffer = np.frombuffer(lines, np.uint8)
     quotes = np.flatnonzero(buffer == _QUOTE)
-    line = np.searchsorted(_ends(lines), quotes)
+    line = np.searchsorted(np.flatnonzero(buffer == _LINE_FEED), quotes)
     rank = np.arange(len(quotes)) - np.searchsorted(line, line)
     before = np.where(quotes > 0, buffer[quotes - 1], _LINE_FEED)
     neighbour = np.where(rank % 2 == 0, before, buffer[quotes + 1])
