@@ -187,7 +187,7 @@ def test_an_interrupted_fit_keeps_its_charge(tmp_path: Path) -> None:
         {"strength": 10**400},
         {"strength": pd.NA},
         {"strength": np.array([1.0, 2.0])},
-        {"penalty": None},
+        {"penalty": True},
         {"penalty": 5},
         {"penalty": dpglm.penalties.L1},
         {"family": None},
