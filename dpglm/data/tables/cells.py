@@ -194,7 +194,7 @@ def numbers_of_column(column: Any) -> FloatVector | None:
 
 
 def cells_of_column(column: Any) -> Cells:
-    """Cells of any column: a list of cells, each text once, and for each row the place of its cell there."""
+    """Cells of any column: a list of cells, and for each row the place of its cell there."""
     import pandas as pd
 
     dtype = getattr(column, "dtype", None)
@@ -224,8 +224,8 @@ def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
 
 
 def _number_cells(numbers: FloatVector) -> Cells:
-    cells: list[Cell] = [number if number == number else Blank.MISSING for number in numbers.tolist()]
-    return cells, np.arange(len(cells))
+    distinct, index = np.unique(numbers, return_inverse=True)
+    return [number if number == number else Blank.MISSING for number in distinct.tolist()], index
 
 
 def _blank_cells(missing: NDArray[np.bool_]) -> Cells:
