@@ -212,7 +212,8 @@ class Categorical:
         -1 marks a row that cannot be used. Nothing is ever raised, warned or counted, and a row's code
         depends on that row alone.
         """
-        missing, other = self._codes_of_rules
+        rules = self.missing, self.missing if self.other is None else self.other
+        missing, other = (-1 if rule == "omit" else self._code_of_label[label_of(rule)] for rule in rules)
         cells, index = cells_of_column(column)
         # A text that spells no number is an undeclared value, not a missing one.
         codes = [self._code_of_number.get(number, other) for number in numbers_of_cells(cells).tolist()]
@@ -230,13 +231,6 @@ class Categorical:
     @cached_property
     def _code_of_label(self) -> dict[str, int]:
         return {label: code for code, label in enumerate(self.labels)}
-
-    @cached_property
-    def _codes_of_rules(self) -> tuple[int, int]:
-        """Codes of a missing and of an undeclared value."""
-        rules = self.missing, self.missing if self.other is None else self.other
-        missing, other = (-1 if rule == "omit" else self._code_of_label[label_of(rule)] for rule in rules)
-        return missing, other
 
     @cached_property
     def _code_of_number(self) -> dict[float, int]:

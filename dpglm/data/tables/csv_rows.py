@@ -41,11 +41,7 @@ _PAIRED: Final = re.compile(rb'(?:(?:[^",\n]*+|"(?:[^"\n]++|"")*+")[,\n])*+')
 def read_header(path: Path) -> tuple[str, ...]:
     """Column names in the first line, in order; empty where a column has none.
 
-    Raises
-    ------
-    SchemaError
-        If the line is empty, longer than 1 MiB, or holds a number, as the first row of a file without
-        names does; the message shows nothing of it.
+    A line that holds a number, as the first row of a file without names does, is refused and not shown.
     """
     try:
         with _opened(path) as stream:
