@@ -184,6 +184,9 @@ class Method(ABC):
     # How rows are coded: "centred", so that no row exceeds its bound, unless a method makes this a field.
     coding: Literal["centred", "reference"] = "centred"
 
+    # Whether it refuses penalties that are not convex.
+    convex_only: ClassVar[bool] = False
+
     @property
     def planned_by_row_count(self) -> bool:
         """Whether the plan follows from the table's number of rows: a reproduction without a promise only."""

@@ -60,6 +60,7 @@ class Output(Method):
     coding: Literal["centred", "reference"] = "reference"
 
     name: ClassVar[str] = "output"
+    convex_only: ClassVar[bool] = True
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)

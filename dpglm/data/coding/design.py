@@ -32,8 +32,6 @@ class Response:
     """The response of a model: which of two levels is a success, a number between bounds, or a count.
 
     A response y stands for ``shift + unit * coded``: fitted values go back to the user's scale that way.
-    Numbers outside the bounds become the bound before this, in silence; a row without a value counts for
-    nothing, or takes the value that the schema declares.
 
     Parameters
     ----------
@@ -175,10 +173,7 @@ class Design:
     ``memory_limit`` bounds the bytes of coded rows that stay in memory. A larger table is read and coded
     again at each pass, and memory holds a few chunks however many rows there are.
 
-    Raises
-    ------
-    SchemaError
-        If a column is not declared, or declared but absent from the source; before any row is read.
+    A column that is not declared, or absent from the source, is a SchemaError before any row is read.
 
     Examples
     --------
@@ -287,14 +282,7 @@ def _blanked(values: NDArray[Any], unusable: BoolVector) -> NDArray[Any]:
 class CodedModel:
     """What follows from a formula, a schema and a family: public, no data.
 
-    Parameters
-    ----------
-    schema : Schema
-    coding : Coding
-        The formula, read against the schema, and its public map to coded rows.
-    response : Response
-    family : Family
-        With the bound that the schema declares for counts.
+    The coding holds the formula, the family the bound that the schema declares for counts.
 
     Examples
     --------

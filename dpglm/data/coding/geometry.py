@@ -23,6 +23,7 @@ from dpglm.typing import FloatMatrix
 # Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
 # a float32 sum of squares can then tell that a row is bounded.
 SLACK: Final = 1.0 + 2.0**-14
+_MOST_CORNERS: Final = 20_000
 _INTERCEPT_SHARE: Final = 0.25
 # Prior standard deviation of the constant, log-odds in the middle of all declared ranges.
 _INTERCEPT_PRIOR: Final = 5.0
@@ -139,15 +140,15 @@ class Space:
         prior = prior_of([self.factors[index] for index in subset])
         return Product(tuple(parts), math.sqrt(self.share(subset)) / (norm * SLACK), mixing, prior)
 
-    def at_corners(self, positions: Sequence[int], *, most: int = 20_000) -> FloatMatrix | None:
-        """z of some products at all combinations of corners, shape (rows, combinations).
+    def at_corners(self, positions: Sequence[int]) -> FloatMatrix | None:
+        """z of some products at all combinations of corners, shape (rows, combinations), unless too many.
 
         The squared norm of any linear function of a row is convex in each factor's coordinates, so that
-        its largest value is taken at one of these. None where there are more than ``most``.
+        its largest value is taken at one of these.
         """
         used = sorted({index for position in positions for index in self.subsets[position]})
         counts = [len(self.factors[index].corners) for index in used]
-        if math.prod(counts) > most:
+        if math.prod(counts) > _MOST_CORNERS:
             return None
         choices = np.indices(counts).reshape(len(used), math.prod(counts))
         blocks = []

@@ -57,23 +57,17 @@ class Factor(ABC):
         What it reads of a row.
     prior : float
         Prior standard deviation of a coefficient per unit of a coordinate: the largest of its columns.
-
-    Attributes
-    ----------
-    share : float
-        Public weight of its squared coordinates in the squared norm of a row.
-    usual_prior : float
-        The prior scale of a column for which the schema declares none.
-    kind : TermKind
-        What its coded columns are to inference, where they stand alone in a term.
     """
 
     name: str
     expression: Expression
     prior: float
 
+    # Public weight of its squared coordinates in the squared norm of a row.
     share: ClassVar[float] = 1.0
+    # The prior scale of a column for which the schema declares none.
     usual_prior: ClassVar[float] = 1.0
+    # What its coded columns are to inference, where they stand alone in a term.
     kind: ClassVar[TermKind]
 
     @property

@@ -2,7 +2,8 @@
 
 Every reading here keeps the row-wise promise of the room: what is read in row ``i`` depends on the value
 in row ``i``, never on the type that a library chose for the whole column. The vectorised paths by column
-type give, cell by cell, what :func:`cell_of` gives; a law in the tests holds them to it.
+type give, cell by cell, what :func:`cell_of` gives; a law in the tests holds them to it. Declared numbers
+and levels, which are public, are read and written here too.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ def numbers_of_column(column: Any) -> FloatVector | None:
 
 
 def cells_of_column(column: Any) -> Cells:
-    """Cells of any column: a list of cells, each text once, and for each row the place of its cell there."""
+    """Cells of any column: a list of cells, and for each row the place of its cell there."""
     import pandas as pd
 
     dtype = getattr(column, "dtype", None)
@@ -224,8 +225,8 @@ def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
 
 
 def _number_cells(numbers: FloatVector) -> Cells:
-    cells: list[Cell] = [number if number == number else Blank.MISSING for number in numbers.tolist()]
-    return cells, np.arange(len(cells))
+    distinct, index = np.unique(numbers, return_inverse=True)
+    return [number if number == number else Blank.MISSING for number in distinct.tolist()], index
 
 
 def _blank_cells(missing: NDArray[np.bool_]) -> Cells:

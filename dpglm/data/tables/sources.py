@@ -231,8 +231,8 @@ def find_schema(data: object, schema: Declarations | None = None) -> Schema:
         return attached
     if isinstance(data, str | os.PathLike):
         file = Path(data)
-        ends = [end for end in (*_CSV_ENDS, *_PARQUET_ENDS) if file.name.endswith(end)]
-        stem = file.name.removesuffix(ends[0]) if ends else file.stem
+        known = (end for end in (*_CSV_ENDS, *_PARQUET_ENDS) if file.name.endswith(end))
+        stem = file.name.removesuffix(next(known, file.suffix))
         sidecar = file.parent / f"{stem}.schema.yaml"  # the name may be empty, which with_name refuses
         if file.name and os.path.isfile(sidecar):  # unlike Path.is_file it takes names that are too long
             return Schema.from_yaml(sidecar)
