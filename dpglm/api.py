@@ -11,11 +11,12 @@ from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.datasets import load_table
 from dpglm.data.tables.sources import find_schema, is_data_file
-from dpglm.errors import FormulaError, PrivacyError, StoreError
+from dpglm.errors import PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Method
+from dpglm.planning.advice import advised
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
@@ -34,7 +35,7 @@ from dpglm.spec.arguments import (
     privacy_of,
     refuse_beside_plan,
 )
-from dpglm.spec.model_spec import ModelSpec, plan_of
+from dpglm.spec.model_spec import ModelSpec, no_formula, plan_of
 from dpglm.spec.plan import Plan
 from dpglm.spec.sites import fit_sites, site_schemas, site_tables
 
@@ -120,6 +121,11 @@ def fit(
     BudgetExceeded
         The ledger does not cover the fit; nothing was read.
 
+    Warns
+    -----
+    PlanningAdvice
+        What would give more, where public facts say that few coefficients will have an interval.
+
     Examples
     --------
     >>> import dpglm
@@ -129,7 +135,7 @@ def fit(
     ('Intercept', 'x1', 'x2')
     """
     if not isinstance(formula, str | Plan):
-        raise _no_formula(formula)
+        raise no_formula(formula)
     if isinstance(formula, Plan):
         refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy)
         return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
@@ -153,11 +159,13 @@ def fit(
         spec = specified(find_schema(data, schema))
         counted = spec.method.planned_by_row_count and spec.rows_are_public
         n = spec.coded_model.design(data).row_count() if counted else None
-        return spec.plan(n=n).fit(data, ledger=opened, seed=seed, progress=progress)
+        return advised(spec.plan(n=n)).fit(data, ledger=opened, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     spec = specified(next(iter(schemas.values())))
-    return fit_sites(spec.plan(), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas)
+    return fit_sites(
+        advised(spec.plan()), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas
+    )
 
 
 def plan(
@@ -229,7 +237,7 @@ def plan(
             "privacy=None for a plan", expected="the budget that the fit will have", remedy=REMEDY
         )
     if not isinstance(formula, str):
-        raise _no_formula(formula)
+        raise no_formula(formula)
     plain = isinstance(schema, Schema | Mapping | str | PathLike) and not is_data_file(schema)
     declared = schema if plain else find_schema(schema)
     spec = ModelSpec.of(
@@ -338,12 +346,3 @@ def load_data(name: str) -> pd.DataFrame:
     6366
     """
     return load_table(name)
-
-
-def _no_formula(formula: object) -> FormulaError:
-    remedy = "Write the formula first, then the data or the schema."
-    if isinstance(formula, ModelSpec):
-        remedy = "Use spec.plan().fit(data)."
-    return FormulaError(
-        f"formula of type {type(formula).__name__}", expected="a string such as 'y ~ x1 + x2'", remedy=remedy
-    )
