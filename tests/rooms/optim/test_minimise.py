@@ -192,7 +192,7 @@ def test_few_reads_and_one_hessian_when_rows_are_many(monkeypatch):
         method = getattr(ChunkLoss, name)
 
         def count(loss, *arguments, **more):
-            reads[name] += loss.weight == 1.0  # a thinned loss weighs its rows
+            reads[name] += loss.factor == 1.0  # a thinned loss weighs its rows
             return method(loss, *arguments, **more)
 
         monkeypatch.setattr(ChunkLoss, name, count)
