@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -21,6 +21,7 @@ from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
+from dpglm.results.profile import Profile
 from dpglm.spec.arguments import (
     DEFAULT_FAMILY,
     DEFAULT_GOAL,
@@ -35,6 +36,7 @@ from dpglm.spec.arguments import (
     privacy_of,
     refuse_beside_plan,
 )
+from dpglm.spec.describe import ProfilePlan
 from dpglm.spec.model_spec import ModelSpec, plan_of
 from dpglm.spec.plan import Plan
 from dpglm.spec.sites import fit_sites, site_schemas, site_tables
@@ -157,6 +159,75 @@ def fit(
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     spec = specified(next(iter(schemas.values())))
     return fit_sites(spec.plan(), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas)
+
+
+def describe(
+    data: object,
+    *,
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
+    by: str | None = None,
+    columns: Sequence[str] | None = None,
+    privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
+    ledger: Ledger | str | PathLike[str] | None = None,
+    seed: int | None = None,
+) -> Profile:
+    """Sample characteristics under differential privacy: the "Table 1" that opens a paper.
+
+    One release holds the number of rows, shares of levels, means and standard deviations of numbers. Exact
+    ones beside a private fit would void its guarantee.
+
+    Parameters
+    ----------
+    data : DataFrame, Arrow table, or path to a CSV or Parquet file
+        Private rows.
+    schema : Schema, dict or path, optional
+        Public bounds and levels; looked for as `dpglm.fit` does.
+    by : str, optional
+        A column with levels: everything is told for each of them, and overall. Groups cost little: a row is
+        in one of them.
+    columns : sequence of str, optional
+        What is described; by default all that the schema declares. Every column adds noise to the others.
+    privacy : float, (epsilon, delta) or Privacy
+        The budget, required.
+    ledger : Ledger or path, optional
+        Charged before any row is read; a path opens an existing ledger.
+    seed : int, optional
+        Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
+
+    Returns
+    -------
+    Profile
+        With ``summary()``, ``tidy()``, ``means``, ``sds``, ``shares`` and ``save(path)``.
+
+    Raises
+    ------
+    PrivacyError, SchemaError
+        From public facts alone, before anything is charged or read.
+    BudgetExceeded
+        The ledger does not cover the profile; nothing was read.
+
+    Notes
+    -----
+    A row without a value in a column counts for nothing there, and fully in the others, unless the schema
+    declares what a missing value is read as. Numbers beyond their bounds are read as the bound.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
+    >>> table = dpglm.describe(women, columns=["age", "educ"], by="affair", privacy=(1.0, 1e-6), seed=1)
+    >>> table.groups
+    ('no', 'yes')
+    """
+    budget = privacy_of(privacy)
+    if budget is None:
+        raise PrivacyError(
+            "privacy=None for a profile", expected="a privacy budget", remedy="Use pandas' own describe()."
+        )
+    noise, opened = noise_of(seed), ledger_of(ledger)
+    return ProfilePlan.of(find_schema(data, schema), columns, by, budget).run(
+        data, ledger=opened, noise=noise
+    )
 
 
 def plan(

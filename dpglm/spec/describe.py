@@ -1,0 +1,184 @@
+"""A profile of a table: the release that just fits a budget, charged and run; and what it is planned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Self
+
+from dpglm import __version__
+from dpglm.curator.curator import Curator
+from dpglm.curator.priced_releases import PricedReleases
+from dpglm.data.coding.column_table import ColumnTable, may_be_missing
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Categorical
+from dpglm.data.tables.sources import open_source
+from dpglm.errors import SchemaError
+from dpglm.ledger.ledger import Ledger
+from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.noise.lattice import SLACK, STEPS
+from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.methods.base import budgeted_plan
+from dpglm.postprocessing.profile import OVERALL, ProfiledColumn, ProfileRecord
+from dpglm.postprocessing.record import parallel_lines
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.calibration import Target
+from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.gdp import SAFETY
+from dpglm.results.profile import Profile
+from dpglm.spec.plan import hashed
+from dpglm.spec.run import ledger_state
+
+
+@dataclass(frozen=True, eq=False)
+class ProfilePlan:
+    """What a profile releases and what that costs, from public facts alone.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : tuple of str
+        What is described, in the user's order.
+    by : str or None
+        The factor whose levels are groups.
+    privacy : Privacy
+    """
+
+    schema: Schema
+    columns: tuple[str, ...]
+    by: str | None
+    privacy: Privacy
+
+    @classmethod
+    def of(cls, schema: Schema, columns: Sequence[str] | None, by: str | None, privacy: Privacy) -> Self:
+        """The plan of all declared columns, or of some of them.
+
+        Raises
+        ------
+        SchemaError
+            A column that is not declared, none at all, or groups by a number.
+        """
+        if columns is not None and (isinstance(columns, str) or not all(isinstance(c, str) for c in columns)):
+            raise SchemaError(
+                "columns that are not a list of text",
+                expected="names of declared columns",
+                remedy='Write columns=["age", "sex"].',
+            )
+        names = tuple(dict.fromkeys(schema.variables if columns is None else columns))
+        names = tuple(name for name in names if name != by)
+        schema.require(names if by is None else (by, *names))
+        if by is not None and not isinstance(schema.variables[by], Categorical):
+            raise SchemaError(
+                f"groups by the number {by}", expected="a column with levels", remedy="Leave by out."
+            )
+        if not names:
+            raise SchemaError("no column to describe", expected="at least one", remedy="Leave columns out.")
+        if schema.unit is not None and privacy.unit == "one row":
+            privacy = replace(privacy, unit=schema.unit)
+        return cls(schema, names, by, privacy)
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Columns with levels, in order."""
+        return tuple(name for name in self.columns if isinstance(self.schema.variables[name], Categorical))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns with bounds, in order."""
+        return tuple(name for name in self.columns if name not in self.factors)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Labels of the groups; one without ``by``."""
+        return (OVERALL,) if self.by is None else self._factor(self.by).labels
+
+    @cached_property
+    def release(self) -> ColumnSums:
+        """The sums with the least noise that the budget allows."""
+        relation = self.privacy.relation
+        pure = self.privacy.delta == 0.0
+        sums = ColumnSums(
+            missing=tuple(may_be_missing(self.schema.variables[name]) for name in self.numbers),
+            levels=tuple(len(self._factor(name).levels) for name in self.factors),
+            groups=len(self.groups),
+            count_rows=relation == "add-remove" or self.by is not None,
+            law="laplace" if pure else "gaussian",
+            scale=1.0,
+        )
+        moved = sums.sensitivity(relation)
+        if pure:
+            return replace(
+                sums, scale=moved * (1.0 + SLACK) / (self.privacy.epsilon - sums.size / STEPS) * (1 + SAFETY)
+            )
+        return replace(sums, scale=moved / Target.of(self.privacy).ideal_mu * (1.0 + SAFETY))
+
+    @cached_property
+    def priced(self) -> PricedReleases:
+        """The release with its guarantee, which is the whole budget."""
+        mu = None if self.privacy.delta == 0.0 else Target.of(self.privacy).ideal_mu
+        return budgeted_plan((self.release,), self.privacy, mu=mu)
+
+    @cached_property
+    def description(self) -> MethodDescription:
+        """What is released, with sensitivity, noise and theorem."""
+        return MethodDescription(
+            algorithm="numbers of rows and levels, and first and second moments of numbers, each released once",
+            releases=self.priced.describe(),
+            why=self.priced.why(),
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of schema, columns, release and guarantee, 64 hexadecimal digits."""
+        content = {
+            "schema": self.schema.to_dict(),
+            "columns": self.columns,
+            "by": self.by,
+            "description": asdict(self.description),
+            "guarantee": self.priced.guarantee.to_dict(),
+        }
+        return hashed(content)
+
+    def run(self, data: object, *, ledger: Ledger | None, noise: NoiseSource) -> Profile:
+        """Charge, then read the table once; refusals come before the charge."""
+        table = ColumnTable(open_source(data), self.schema, self.numbers, self.factors, self.by)
+        guarantee = self.priced.guarantee if noise.private else self.priced.guarantee.seeded()
+        state = None
+        if ledger is not None:
+            what = f"profile of {', '.join(self.columns)}" + (f" by {self.by}" if self.by else "")
+            state = ledger_state(ledger, ledger.charge(guarantee, what=what, plan=self.fingerprint))
+        released = Curator(table, self.priced, noise).ask(self.release)
+        public = self.privacy.relation == "replace-one"
+        record = ProfileRecord(
+            columns=tuple(map(self._profiled, (*self.numbers, *self.factors))),
+            order=self.columns,
+            by=self.by,
+            groups=self.groups,
+            counted=self.release.count_rows,
+            released=released.reshape(len(self.groups), self.release.width),
+            deviations=self.release.deviations,
+            n_rows=table.row_count() if public else None,
+            unit=guarantee.unit,
+            guarantee=guarantee,
+            spend_lines=parallel_lines(self.priced.parallel(), guarantee),
+            description=self.description,
+            random_source="operating system" if noise.private else "seeded generator: NOT PRIVATE",
+            ledger=state,
+            version=__version__,
+            plan_fingerprint=self.fingerprint,
+        )
+        return Profile(record)
+
+    def _factor(self, name: str) -> Categorical:
+        variable = self.schema.variables[name]
+        assert isinstance(variable, Categorical), "checked when planned"
+        return variable
+
+    def _profiled(self, name: str) -> ProfiledColumn:
+        variable = self.schema.variables[name]
+        missing = may_be_missing(variable)
+        if isinstance(variable, Categorical):
+            either = missing or variable.other == "omit"
+            return ProfiledColumn(name, either, levels=variable.labels)
+        return ProfiledColumn(name, missing, variable.low, variable.high)
