@@ -93,7 +93,7 @@ class ColumnSums(Release):
         return self.groups * self.width
 
     def sensitivity(self, relation: Relation) -> float:
-        """Largest change of the weighted sums: Euclidean norm, or sum of absolute values for Laplace noise."""
+        """Largest change of the weighted sums: Euclidean norm; for Laplace noise, sum of absolute values."""
         if self.law == "laplace":
             each = ROW * self.count_rows + LEVEL * len(self.levels)
             each += sum(PRESENT * missing + 1.0 for missing in self.missing)  # proof: absolute

@@ -1,4 +1,4 @@
-"""Sample characteristics from released sums: counts, shares, means and standard deviations, with their noise."""
+"""Sample characteristics from released sums: counts, shares, means, standard deviations and their noise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Statistic: TypeAlias = Literal["n", "share", "mean", "sd"]
 OVERALL = "overall"
-# A mean, share or standard deviation of fewer values than this many standard errors of their number is absent.
+# A statistic of fewer values than this many standard errors of their number is absent.
 LEAST_COUNT = 3.0
 
 
@@ -181,7 +181,7 @@ def _moments(
     """Mean and standard deviation from the sums of z and of z^2 - 1/2, z on [-1, 1] between the bounds."""
     if not _enough(count, count_variance):
         for name in ("mean", "sd"):
-            yield Estimate(column.name, "", group, name, math.nan, math.nan, math.nan)  # type: ignore[arg-type]
+            yield Estimate(column.name, "", group, name, math.nan, math.nan, math.nan)
         return
     half, middle = 0.5 * column.high - 0.5 * column.low, 0.5 * column.low + 0.5 * column.high
     mean, centred = float(sums[0]) / count, float(sums[1]) / count
@@ -214,7 +214,7 @@ def _on_simplex(values: FloatVector) -> FloatVector:
     """
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(values) + 1)
-    return np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
+    return np.asarray(np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
 
 
 def tidy(record: ProfileRecord) -> pd.DataFrame:
@@ -254,8 +254,8 @@ def summary(record: ProfileRecord) -> Table:
         rows=tuple(rows),
         wide=(("Privacy", record.alarm or record.guarantee.statement()),),
         notes=(
-            "Standard errors follow the sign +-; they hold sampling and the noise of the release. A number that "
-            "its noise hides is absent (-).",
+            "Standard errors follow the sign +-; they hold sampling and the noise of the release. A number "
+            "that its noise hides is absent (-).",
         ),
         alarm=record.alarm,
     )
@@ -278,7 +278,8 @@ def _mean_and_deviation(group: dict[tuple[str, str, Statistic], Estimate], name:
     mean, deviation = group[name, "", "mean"], group[name, "", "sd"]
     if not math.isfinite(mean.value):
         return ABSENT
-    return f"{_digits(mean.value, mean.error)} +- {_digits(mean.error, mean.error)} ({_digits(deviation.value, mean.error)})"
+    numbers = (_digits(value, mean.error) for value in (mean.value, mean.error, deviation.value))
+    return "{} +- {} ({})".format(*numbers)
 
 
 def _digits(value: float, error: float) -> str:

@@ -123,7 +123,7 @@ class ProfilePlan:
     def description(self) -> MethodDescription:
         """What is released, with sensitivity, noise and theorem."""
         return MethodDescription(
-            algorithm="numbers of rows and levels, and first and second moments of numbers, each released once",
+            algorithm="counts, and first and second moments of numbers, each released once",
             releases=self.priced.describe(),
             why=self.priced.why(),
         )
