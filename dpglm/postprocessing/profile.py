@@ -188,16 +188,17 @@ def _moments(
     variance = centred + 0.5 - mean**2
     noise = math.sqrt(variances[0] + mean**2 * count_variance) / count
     mean = min(max(mean, -1.0), 1.0)
-    # By the delta method; half the way between the ends that one standard error below and above gives.
+    # By the delta method for the variance, and the wider half of what two standard errors are for its root.
     slope = 2.0 * mean**2 - centred
-    own = math.sqrt(variances[1] + 4.0 * mean**2 * variances[0] + slope**2 * count_variance) / count
+    own = 2.0 * math.sqrt(variances[1] + 4.0 * mean**2 * variances[0] + slope**2 * count_variance) / count
     spread = math.sqrt(max(variance, 0.0))
-    apart = math.sqrt(max(variance, 0.0) + own) - math.sqrt(max(variance - own, 0.0))
-    yield Estimate(
-        column.name, "", group, "mean", middle + half * mean, half * spread / math.sqrt(count), half * noise
-    )
-    sampling = spread / math.sqrt(2.0 * count)  # as for a normal variable
-    yield Estimate(column.name, "", group, "sd", half * spread, half * sampling, half * 0.5 * apart)
+    above = math.sqrt(max(variance, 0.0) + own) - spread
+    below = spread - math.sqrt(max(variance - own, 0.0))
+    error = half * spread / math.sqrt(count)
+    yield Estimate(column.name, "", group, "mean", middle + half * mean, error, half * noise)
+    # As of a normal variable.
+    sampling = error / math.sqrt(2.0)
+    yield Estimate(column.name, "", group, "sd", half * spread, sampling, half * 0.5 * max(above, below))
 
 
 def _enough(count: float, variance: float) -> bool:
