@@ -151,15 +151,29 @@ class ColumnSums(Release):
         of levels. Whatever is not a declared group, number or level counts as missing.
         """
         assert at is None, "sums are not evaluated at a point"
-        whole = np.zeros((self.groups, len(self._kept)), dtype=np.int64)
-        for chunk in rows.chunks():
-            whole += self._whole_sums(chunk.X)
-        values = (self._sums(whole) * self._weights).ravel()
+        values = self._weighted_sums(rows)
         if self.law == "gaussian":
             noisy = add_normal(values, scale=self.scale, sensitivity=self._least_sensitivity, noise=noise)
         else:
             noisy = add_laplace(values, scale=self.scale, noise=noise)
         return np.asarray((noisy.reshape(self.groups, self.width) / self._weights).ravel())
+
+    def log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
+    ) -> FloatVector:
+        drawn = (answers.reshape(len(answers), self.groups, self.width) * self._weights).reshape(
+            len(answers), -1
+        )
+        near, far = (np.abs(drawn - self._weighted_sums(rows)) for rows in (first, second))
+        if self.law == "gaussian":
+            return np.asarray((far**2 - near**2).sum(axis=1) / (2.0 * self.scale**2))
+        return np.asarray((far - near).sum(axis=1) / self.scale)
+
+    def _weighted_sums(self, rows: Rows) -> FloatVector:
+        whole = np.zeros((self.groups, len(self._kept)), dtype=np.int64)
+        for chunk in rows.chunks():
+            whole += self._whole_sums(chunk.X)
+        return np.asarray((self._sums(whole) * self._weights).ravel())
 
     @property
     def _weights(self) -> FloatVector:
