@@ -28,7 +28,7 @@ def cases() -> list[Case]:
                 release = ProfilePlan.of(SCHEMA, ["x"], by, privacy).release
                 pairs = [release_neighbours(release, relation, release.size)]
                 words = f"{title}, {'one group' if by is None else 'two groups'}"
-                trials = 20_000 if title == "pure" else 6000
+                trials = 50_000 if title == "pure" else 6000
                 found.append(of_releases(ColumnSums, words, privacy, [release], pairs, trials=trials))
     return found
 
