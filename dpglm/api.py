@@ -244,8 +244,8 @@ def plan(
 ) -> Plan:
     """The plan of a fit, before any data are touched: its releases, their price and expected precision.
 
-    ``plan.fit(data)`` runs it: the plan that was approved is the plan that is charged, and its fingerprint
-    stands in the ledger, in the result and in the report. Planning costs no privacy.
+    ``plan.fit(data)`` runs it: the plan that was approved is the plan that is charged. Planning costs no
+    privacy.
 
     Parameters
     ----------
@@ -325,10 +325,10 @@ def audit(
 ) -> Audit:
     """A lower bound on what a fit gives away, from draws on neighbouring tables made of its schema.
 
-    The plan is made again from the specification that a fit keeps, and its releases are drawn as a fit draws
-    them, on pairs of tables that differ in one row. No private table is read, so an audit costs no privacy.
-    Half of the draws choose the pair, a statistic of the outputs (a likelihood ratio, or one that is learned)
-    and events; the other half counts these, with exact binomial bounds.
+    The releases of the plan are drawn as a fit draws them, on pairs of tables that differ in one row. No
+    private table is read, so an audit costs no privacy. Half of the draws choose the pair, a statistic of the
+    outputs (a likelihood ratio, or one that is learned) and events; the other half counts these, with exact
+    binomial bounds.
 
     Parameters
     ----------
@@ -351,14 +351,12 @@ def audit(
     Raises
     ------
     MethodError
-        Something that is neither fit nor plan, a fit without a promise, a fit that was made by another
-        version whose plan was another one, or numbers out of range.
+        Neither a fit nor a plan, no promise, a fit whose plan is another one today, or numbers out of range.
 
     Notes
     -----
-    A bound below the claim does not prove the claim; a bound above it refutes it. With few draws the bound on
-    epsilon at a small delta stays far below any claim: verdicts also use the other points of a claim, its
-    curve and its mu.
+    A bound below the claim does not prove the claim; a bound above it refutes it. Verdicts use its curve and
+    its mu too: with few draws the bound on epsilon at a small delta stays far below any claim.
 
     References
     ----------
@@ -387,7 +385,7 @@ def load(path: str | PathLike[str]) -> FitResult:
     StoreError
         Not a saved result, or one of another version.
     SchemaError, FormulaError, MethodError
-        A file whose specification was tampered with.
+        The specification was tampered with.
     """
     record = read(path)
     model = ModelSpec.of_document(record.specification).coded_model

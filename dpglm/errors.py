@@ -5,6 +5,12 @@ No message ever holds a value from a private row, and no exception is raised bec
 
 from __future__ import annotations
 
+import reprlib
+from typing import Final
+
+_SHORT: Final = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+
 
 class DpglmError(Exception):
     """Base of all errors that users meet.
@@ -47,6 +53,20 @@ def _visible(text: str) -> str:
 
 def _rebuild(kind: type[DpglmError], found: str, expected: str, remedy: str) -> DpglmError:
     return kind(found, expected=expected, remedy=remedy)
+
+
+def shown(value: object) -> str:
+    """What a message shows of a public value that may be of any kind and size.
+
+    Examples
+    --------
+    >>> shown([18, 95]), shown(10**5000)
+    ('[18, 95]', 'a value of type int')
+    """
+    try:
+        return _SHORT.repr(value)
+    except Exception:  # Python refuses to write very long integers; foreign objects may refuse too
+        return f"a value of type {type(value).__name__}"
 
 
 class PrivacyError(DpglmError, ValueError):

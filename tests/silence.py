@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 
 
 class Silence(NoiseSource):

@@ -52,7 +52,7 @@ DOORS: dict[str, set[str]] = {
     "statsmodels": {"tables/table.py", "data/tables/datasets.py"},
     "sqlite3": {"ledger/log.py"},
     "click": {"cli.py"},
-    "tqdm": {"spec/run.py"},
+    "tqdm": {"spec/arguments.py"},
     "pyarrow": {"data/tables/sources.py", "data/tables/cells.py"},
 }
 TOP_LEVEL = {"numpy", "scipy"}

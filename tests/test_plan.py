@@ -14,7 +14,6 @@ from click.testing import CliRunner
 import dpglm
 from dpglm.cli import main
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
@@ -340,7 +339,7 @@ def test_expected_rows_have_the_declared_shares_and_spread() -> None:
     schema = Schema.of(JOBS)
     model = parse("ill ~ age + job", schema)
     coding = Coding.of(model)
-    coded = expected_moments(schema, RowEncoder(model, coding))
+    coded = expected_moments(schema, coding)
     found = coding.coded_from_user.T @ coded @ coding.coded_from_user
     places = {name: place for place, name in enumerate(coding.names)}
     mean, square = found[0, places["age"]], found[places["age"], places["age"]]

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpglm.auditing.bounds import Found, bounded
+from dpglm.auditing.bounds import bounded
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
 from dpglm.auditing.result import Audit, AuditRow
-from dpglm.curator.priced_releases import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.events import Event, PureEvent, gaussian_mu
 from dpglm.privacy.gdp import gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.spec.arguments import number_of
-from dpglm.spec.run import counting
+from dpglm.spec.arguments import bar_of, number_of
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan
@@ -55,29 +53,32 @@ def audited_plan(
     count = number_of(
         "trials", trials, low=_FEWEST, high=_MOST, whole=True, expected=draws, remedy="Use trials=10_000."
     )
-    sure = number_of(
-        "confidence",
-        confidence,
-        low=0.0,
-        high=1.0,
-        expected="a probability between 0 and 1",
-        remedy="Use confidence=0.9999.",
-    )
-    return audited(plan, int(count), 1.0 - sure, noise, progress)
-
-
-def audited(plan: Plan, count: int, failure: float, noise: NoiseSource, progress: bool | None) -> Audit:
-    """Bounds for each release and for the whole plan, all wrong with at most probability ``failure``."""
+    likely = "a probability between 0 and 1"
+    sure = number_of("confidence", confidence, expected=likely, remedy="Use confidence=0.9999.")
+    failure = 1.0 - sure
     tasks = _tasks(plan)
-    each = failure / len(tasks)
-    with counting(2 * count * len(tasks), progress) as step:
-        bounds = [_run(task, noise, count, each, step) for task in tasks]
-    names = [release.name for release in unlike(plan.releases.releases)]
-    if len(bounds) == 1:  # a plan of one release: what is drawn is the same
-        bounds, tasks = bounds * 2, tasks * 2
+    trials, each = int(count), failure / len(tasks)
+    with bar_of(progress, range(2 * trials * len(tasks))) as step:
+        found = [
+            bounded(act, pairs, claim, noise, trials=trials, failure=each, step=step)
+            for act, pairs, claim in tasks
+        ]
+    if len(tasks) == 1:  # a plan of one release: what is drawn is the same
+        found, tasks = found * 2, tasks * 2
+    names = (*(release.name for release in unlike(plan.releases.releases)), WHOLE)
     rows = tuple(
-        _row(name, claim, bound, count, each)
-        for name, (_, _, claim), bound in zip((*names, WHOLE), tasks, bounds, strict=True)
+        AuditRow(
+            name,
+            claim,
+            one.bound.epsilon,
+            one.bound.delta,
+            trials,
+            each,
+            one.bound.refuted,
+            one.tables,
+            one.statistics,
+        )
+        for name, (_, _, claim), one in zip(names, tasks, found, strict=True)
     )
     spec = plan.specification
     return Audit(spec.formula, spec.method.name, rows, 1.0 - failure)
@@ -86,21 +87,22 @@ def audited(plan: Plan, count: int, failure: float, noise: NoiseSource, progress
 def _tasks(plan: Plan) -> list[Task]:
     """What is drawn on which tables for which claim; each release and then all, or the only one."""
     spec, releases, problem = plan.specification, plan.releases, plan.problem
-    encoder, relation = spec.coded_model.encoder, releases.guarantee.relation
-    declared = declared_neighbours(spec.schema, encoder, problem.family, relation)
-    axes = declared_axes(spec.schema, encoder)
+    coding, relation = spec.coded_model.coding, releases.guarantee.relation
+    declared = declared_neighbours(spec.schema, coding, problem.family, relation)
+    axes = declared_axes(spec.schema, coding)
     distinct = unlike(releases.releases)
-    hardest = [release_neighbours(release, relation, encoder.size, axes) for release in distinct]
+    hardest = [release_neighbours(release, relation, coding.size, axes) for release in distinct]
+    # What the plan promises; the numbers are audited even where a seed took the promise away.
+    whole = replace(releases.guarantee, private=True, reason="")
     tasks = []
     if len(releases.releases) > 1:
         for release, case in zip(distinct, hardest, strict=True):
             pairs = [case, *(replace(pair, at=case.at) for pair in declared)]
             act = Act(releases, problem, spec.method, release)
-            tasks.append((act, pairs, release_claim(releases, release)))
+            tasks.append((act, pairs, release_claim(whole, release)))
     # Later releases are taken at the answers of earlier ones, and look at other directions.
     worst = [hardest[0], *(replace(pair, direction=None, at=None) for pair in hardest[1:])]
-    entire = Act(releases, problem, spec.method)
-    return [*tasks, (entire, [*worst, *declared], whole_claim(releases))]
+    return [*tasks, (Act(releases, problem, spec.method), [*worst, *declared], whole)]
 
 
 def unlike(releases: Sequence[Release]) -> tuple[Release, ...]:
@@ -119,54 +121,26 @@ def _alike(release: Release, other: Release) -> bool:
     return all(a is b or (isinstance(a, float | int | str) and a == b) for a, b in pairs)
 
 
-def _run(task: Task, noise: NoiseSource, trials: int, failure: float, step: Callable[[], None]) -> Found:
-    act, pairs, claim = task
-    return bounded(act, pairs, claim, noise, trials=trials, failure=failure, step=step)
-
-
-def _row(name: str, claim: Guarantee, bounds: Found, trials: int, failure: float) -> AuditRow:
-    bound = bounds.bound
-    return AuditRow(
-        name,
-        claim,
-        bound.epsilon,
-        bound.delta,
-        trials,
-        failure,
-        bound.refuted,
-        bounds.tables,
-        bounds.statistics,
-    )
-
-
 # Points of a profile that is neither pure nor Gaussian.
 _POINTS = 21
 
 
-def whole_claim(plan: PricedReleases) -> Guarantee:
-    """What the plan promises; the numbers are audited even where a seed took the promise away."""
-    return replace(plan.guarantee, private=True, reason="")
-
-
-def release_claim(plan: PricedReleases, release: Release) -> Guarantee:
-    """What one release of the plan promises, given all earlier ones.
+def release_claim(whole: Guarantee, release: Release) -> Guarantee:
+    """What one release of a plan with that guarantee promises, given all earlier ones.
 
     Examples
     --------
     >>> import dpglm
     >>> plan = dpglm.plan("y ~ x", {"y": (0, 1), "x": (0, 9)}, privacy=1.0, family="gaussian")
-    >>> release_claim(plan.releases, plan.releases.releases[0]).epsilon
+    >>> release_claim(plan.guarantee, plan.releases.releases[0]).epsilon
     1.0
     """
-    plan_claim = whole_claim(plan)
-    if len(plan.releases) == 1:
-        return plan_claim
-    events: list[Event] = [event for _, event in release.events(plan_claim.relation)]
-    claimed = partial(Guarantee, relation=plan_claim.relation, unit=plan_claim.unit)
+    events: list[Event] = [event for _, event in release.events(whole.relation)]
+    claimed = partial(Guarantee, relation=whole.relation, unit=whole.unit)
     if all(isinstance(event, PureEvent) for event in events):
         return claimed(basic_composition(events, 0.0), 0.0, "pure")
     mus = [each_mu for each_mu in map(gaussian_mu, events) if each_mu is not None]
-    delta = plan_claim.delta
+    delta = whole.delta
     if len(mus) == len(events):
         mu = math.hypot(*mus)
         return claimed(gdp_epsilon(mu, delta), delta, "gdp", mu=mu)

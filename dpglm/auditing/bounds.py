@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
@@ -14,7 +13,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours
 from dpglm.auditing.statistics import Statistic, along, flat, learned, log_ratio
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -22,7 +21,6 @@ from dpglm.typing import FloatMatrix, FloatVector
 LEAST = 20
 # How much surer than of a known statistic the draws have to be of a learned one.
 _CAUTION = 1.3
-NONE: Final[Mapping[str, Statistic]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -42,31 +40,16 @@ def bounded(
     *,
     trials: int,
     failure: float,
-    known: Mapping[str, Statistic] = NONE,
+    known: Mapping[str, Statistic] = MappingProxyType({}),
     step: Callable[[], None] = lambda: None,
 ) -> Found:
-    """Draw, choose, draw again and count.
+    """Draw, choose, draw again and count; wrong with probability at most ``failure``.
 
-    Parameters
-    ----------
-    act : Act
-        What is drawn.
-    pairs : sequence of Neighbours
-        Tables to try; half of the draws, split evenly, choose the pair that promises most. For a single
-        pair a quarter chooses statistic and events.
-    claim : Guarantee
-        What is promised of what is drawn.
-    noise : NoiseSource
-    trials : int
-        Draws on each table, the choice included.
-    failure : float
-        The bound is wrong with at most this probability.
-    known : mapping of str to callable
-        Further statistics of all outputs side by side, chosen without any draw.
-    step : callable
-        Called at each draw.
+    Of the ``trials`` draws on each table of a pair half, split evenly over the pairs, choose the pair that
+    promises most. For a single pair a quarter chooses statistic and events. ``known`` holds further
+    statistics of all outputs side by side, chosen without any draw; ``step`` is called at each draw.
     """
-    each = _pilot(len(pairs), trials)
+    each = max(trials // 4 if len(pairs) == 1 else trials // (2 * len(pairs)), LEAST)
     fresh = trials - each * len(pairs)
     best = None
     for pair in pairs:
@@ -94,11 +77,6 @@ def bounded(
     )
     bound = counted(events, statistics, first, second, claim, failure)
     return Found(bound, pair.label, tuple(dict.fromkeys(event.statistic for event in events)))
-
-
-def _pilot(pairs: int, trials: int) -> int:
-    """Draws on each table of each pair that choose and are not counted."""
-    return max(trials // 4 if pairs == 1 else trials // (2 * pairs), LEAST)
 
 
 def known_statistics(
@@ -148,21 +126,11 @@ Choice = list[tuple[float, Event]]
 
 @dataclass(frozen=True)
 class Bound:
-    """What draws showed of one claim.
+    """What draws showed of one claim."""
 
-    Attributes
-    ----------
-    epsilon : float
-        Lower bound on epsilon at the claimed delta, >= 0.
-    delta : float
-        Lower bound on delta at the claimed epsilon, >= 0.
-    margin : float
-        By how much the least probability found on one table exceeds what the claim allows; above 0 the claim
-        is refuted.
-    """
-
-    epsilon: float
-    delta: float
+    epsilon: float  # lower bound at the claimed delta, >= 0
+    delta: float  # lower bound at the claimed epsilon, >= 0
+    # By how much the least probability found on one table exceeds what the claim allows.
     margin: float
 
     @property
@@ -196,24 +164,10 @@ def chosen_events(
 ) -> Choice:
     """The events that promise most on draws that are not counted later, and how much they promise.
 
-    Parameters
-    ----------
-    statistics : mapping of str to callable
-        Fixed before these draws.
-    first, second : ndarray, shape (k, m)
-        Outputs on the two tables.
-    claim : Guarantee
-    failure : float
-        Of each bound in the end.
-    trials : int
-        Number of draws that will be counted.
-    caution : float
-        More than 1 for statistics that are looked at because draws spoke for them.
-
-    Returns
-    -------
-    Choice
-        For the verdict, for epsilon and for delta: what to expect, and the event.
+    Statistics are fixed before these draws, outputs on the two tables of shape (k, m). ``failure`` is that of
+    each bound in the end, ``trials`` the number of draws that will be counted. ``caution`` is more than 1 for
+    statistics that are looked at because draws spoke for them. Given are what to expect, and the event, for
+    the verdict, for epsilon and for delta.
     """
     # As uncertain as the counts to come will be: rare events that looked well by chance are not preferred.
     size = len(first)
@@ -227,8 +181,7 @@ def chosen_events(
         for line in np.unique(np.quantile(both, _THRESHOLDS)):
             for side in (1, -1):
                 event = Event(name, float(line), side)
-                p, q = shares(event, first_values, second_values)
-                bound = _bound(round(p * size), round(q * size), size, claim, level)
+                bound = _bound(*times(event, first_values, second_values), size, claim, level)
                 epsilon = bound.epsilon if bound.epsilon > 0.0 else bound.delta - 1.0
                 values = [(value, event) for value in (bound.margin, epsilon, bound.delta)]
                 best = better(best, values)
@@ -255,18 +208,18 @@ def counted(
     trials = len(first)
     epsilon, delta, margin = 0.0, 0.0, -math.inf
     for event in events:
-        p, q = shares(event, statistics[event.statistic](first), statistics[event.statistic](second))
-        bound = _bound(round(p * trials), round(q * trials), trials, claim, each)
+        statistic = statistics[event.statistic]
+        bound = _bound(*times(event, statistic(first), statistic(second)), trials, claim, each)
         epsilon, delta = max(epsilon, bound.epsilon), max(delta, bound.delta)
         margin = max(margin, bound.margin)
     return Bound(epsilon, delta, margin)
 
 
-def shares(event: Event, first: FloatVector, second: FloatVector) -> tuple[float, float]:
-    """How often the event happens on the table it is meant for, and on the other."""
+def times(event: Event, first: FloatVector, second: FloatVector) -> tuple[int, int]:
+    """How many times the event happens on the table it is meant for, and on the other."""
     if event.side == 1:
-        return float(np.mean(first > event.line)), float(np.mean(second > event.line))
-    return float(np.mean(second < event.line)), float(np.mean(first < event.line))
+        return int(np.count_nonzero(first > event.line)), int(np.count_nonzero(second > event.line))
+    return int(np.count_nonzero(second < event.line)), int(np.count_nonzero(first < event.line))
 
 
 def _bound(often: int, seldom: int, trials: int, claim: Guarantee, failure: float) -> Bound:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpglm.auditing.neighbours import Table
-from dpglm.curator.curator import Curator
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Method, Problem
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -23,16 +22,7 @@ class _Answered(Exception):  # ends a fit whose releases were all run; never lea
 
 @dataclass(frozen=True)
 class Act:
-    """What is repeated: a whole plan as its method asks for it, or one release of it at a point.
-
-    Parameters
-    ----------
-    plan : PricedReleases
-    problem : Problem
-    method : Method
-    alone : Release or None
-        One release of the plan, by itself.
-    """
+    """What is repeated: a whole plan as its method asks for it, or one release of it ``alone`` at a point."""
 
     plan: PricedReleases
     problem: Problem
@@ -71,7 +61,7 @@ class Act:
         raise MethodError(
             f"method {self.method.name!r}, which did not ask for all of its planned releases",
             expected="a method that runs what it plans",
-            remedy="PricedReleases fewer releases, or ask for all of them.",
+            remedy="Plan fewer releases, or ask for all of them.",
         )
 
     def draw(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.coding import Coding
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
 from dpglm.glm.families import Family
@@ -30,13 +30,7 @@ _OPPOSITE = -0.75
 
 
 class Table:
-    """Given coded rows as a release reads them.
-
-    Examples
-    --------
-    >>> Table(ArrayChunk(np.eye(2, dtype=np.float32), np.array([0.0, 1.0]), None)).row_count()
-    2
-    """
+    """Given coded rows as a release reads them."""
 
     def __init__(self, block: RowChunk) -> None:
         self._block = block
@@ -57,24 +51,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two tables that differ in one row.
+    """Two tables that differ in one row."""
 
-    Attributes
-    ----------
-    label : str
-        What they are, in words.
-    first, second : Table
-    direction : ndarray or None
-        Where the output of the first release differs most, if known.
-    at : ndarray or None
-        A point for releases that are evaluated somewhere.
-    """
-
-    label: str
+    label: str  # what they are, in words
     first: Table
     second: Table
-    direction: FloatVector | None = None
-    at: FloatVector | None = None
+    direction: FloatVector | None = None  # where the output of the first release differs most, if known
+    at: FloatVector | None = None  # a point for releases that are evaluated somewhere
 
 
 def release_neighbours(
@@ -82,14 +65,8 @@ def release_neighbours(
 ) -> Neighbours:
     """The release's own worst case, with offsets that keep slopes or weights at their largest.
 
-    Parameters
-    ----------
-    release : Release
-    relation : {"replace-one", "add-remove"}
-    size : int
-        Number of coded columns p.
-    axes : ndarray, shape (p, k), or None
-        Declared rows to take in place of unit vectors, where the release reads rows and nothing else.
+    ``axes``, shape (p, k), are declared rows that stand for the unit vectors of ``size`` columns, where the
+    release reads rows and nothing else.
     """
     case = release.worst_case(relation, size)
     if axes is None or not release.turns:
@@ -109,9 +86,9 @@ def release_neighbours(
     return Neighbours("longest declared rows with offsets", first, second, direction, case.at)
 
 
-def declared_axes(schema: Schema, encoder: RowEncoder) -> FloatMatrix:
+def declared_axes(schema: Schema, coding: Coding) -> FloatMatrix:
     """The longest declared row and, in models of more than one column, one at a wide angle; shape (p, k)."""
-    X = corners(schema, encoder)[0].astype(np.float64)
+    X = corners(schema, coding)[0].astype(np.float64)
     places = [_longest(X)]
     if len(X) > 1:
         places.append(_widest(X, places[0]))
@@ -119,18 +96,14 @@ def declared_axes(schema: Schema, encoder: RowEncoder) -> FloatMatrix:
 
 
 def declared_neighbours(
-    schema: Schema,
-    encoder: RowEncoder,
-    family: Family,
-    relation: Relation,
-    at: FloatVector | None = None,
+    schema: Schema, coding: Coding, family: Family, relation: Relation
 ) -> list[Neighbours]:
     """Pairs of tables of rows that the schema allows.
 
     The longest declared row against none or against the opposite response, alone and beside a rest that
     holds the fit where its slope is largest; under replace-one also against the row that is most unlike it.
     """
-    X, offsets = corners(schema, encoder)
+    X, offsets = corners(schema, coding)
     longest = _longest(X)
     low, high = family.worst_case_responses
 
@@ -160,13 +133,13 @@ def declared_neighbours(
             ("longest declared row or the one most unlike it, empty rest", [row], [(other[0], answer)], ()),
             ("longest declared row or the one most unlike it, small rest", [row], [(other[0], answer)], rest),
         ]
-    return [Neighbours(label, table(a, rest), table(b, rest), None, at) for label, a, b, rest in pairs]
+    return [Neighbours(label, table(a, rest), table(b, rest)) for label, a, b, rest in pairs]
 
 
-def corners(schema: Schema, encoder: RowEncoder) -> tuple[FloatBlock, FloatVector | None]:
+def corners(schema: Schema, coding: Coding) -> tuple[FloatBlock, FloatVector | None]:
     """Coded rows at ends and middles of declared ranges and at levels, shape (p, k), and their offsets."""
     values: dict[str, NDArray[Any]] = {}
-    for name in encoder.columns:
+    for name in coding.columns:
         variable = schema.variables[name]
         if isinstance(variable, Categorical):
             values[name] = np.arange(len(variable.levels))
@@ -181,7 +154,7 @@ def corners(schema: Schema, encoder: RowEncoder) -> tuple[FloatBlock, FloatVecto
         }
     else:
         columns = {name: generator.choice(column, _CORNERS) for name, column in values.items()}
-    X, offsets, usable = encoder.encode(columns or {"": np.zeros(1)})
+    X, offsets, usable = coding.encode(columns or {"": np.zeros(1)})
     usable_rows = np.flatnonzero(usable)
     return np.ascontiguousarray(X[:, usable_rows]), None if offsets is None else offsets[usable_rows]
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import bounds_figure
 from dpglm.report.plots import draw
-from dpglm.tables.number import balance, budget, count
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import Column, Table, balance, budget, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,39 +23,17 @@ COLUMNS = ("claim", "epsilon >=", "delta >=", "draws", "wrong with", "verdict")
 
 @dataclass(frozen=True)
 class AuditRow:
-    """One claim and what draws showed of it.
+    """One claim and what draws showed of it."""
 
-    Attributes
-    ----------
-    name : str
-        A release, or ``"whole method"``.
-    claim : Guarantee
-        What is promised.
-    epsilon : float
-        Lower bound on epsilon at the claimed delta.
-    delta : float
-        Lower bound on delta at the claimed epsilon.
-    trials : int
-        Draws on each of the two tables, those that chose tables and statistic included.
-    failure : float
-        The bounds of this row are wrong with at most this probability.
-    refuted : bool
-        Whether the draws contradict the claim at any of its points: (epsilon, delta), its curve, its mu.
-    tables : str
-        The neighbouring tables behind the bounds, in words.
-    statistics : tuple of str
-        What was looked at in the outputs.
-    """
-
-    name: str
+    name: str  # a release, or "whole method"
     claim: Guarantee
-    epsilon: float
-    delta: float
-    trials: int
-    failure: float
-    refuted: bool
-    tables: str
-    statistics: tuple[str, ...]
+    epsilon: float  # lower bound at the claimed delta
+    delta: float  # lower bound at the claimed epsilon
+    trials: int  # draws on each of the two tables, those that chose tables and statistic included
+    failure: float  # the bounds of this row are wrong with at most this probability
+    refuted: bool  # whether the draws contradict the claim at any of its points, its curve or its mu
+    tables: str  # the neighbouring tables behind the bounds, in words
+    statistics: tuple[str, ...]  # what was looked at in the outputs
 
     @property
     def verdict(self) -> str:
@@ -105,7 +82,7 @@ class Audit:
         return not any(row.refuted for row in self.rows)
 
     def summary(self) -> Table:
-        """Claims, lower bounds and interval_decisions; prints as text, HTML, LaTeX or Markdown."""
+        """Claims, lower bounds and verdicts; prints as text, HTML, LaTeX or Markdown."""
         relation, unit = self.rows[-1].claim.relation, self.rows[-1].claim.unit
         tables = dict.fromkeys(f"{row.name}: {row.tables}" for row in self.rows)
         refuted = ", ".join(row.name for row in self.rows if row.refuted)

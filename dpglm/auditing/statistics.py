@@ -26,12 +26,8 @@ def learned(first: FloatMatrix, second: FloatMatrix) -> dict[str, Statistic]:
 
     ``"distance"`` is the difference of the distances from the two means, in the metric of the noise: the
     likelihood ratio of noise whose density depends on its length. ``"logistic"`` is a regularised logistic
-    regression on the outputs and, where these are few, their squares.
-
-    Parameters
-    ----------
-    first, second : ndarray, shape (k, m)
-        Training draws; they are not counted later.
+    regression on the outputs and, where these are few, their squares. Training draws, shape (k, m), are not
+    counted later.
     """
     pooled = np.concatenate([first, second])
     if not np.isfinite(pooled).all():  # outputs that overflow are an event of their own
@@ -83,9 +79,8 @@ def _logistic(standard: Statistic, first: FloatMatrix, second: FloatMatrix) -> S
     def features(z: FloatMatrix) -> FloatMatrix:
         # Far tails say no more than the edge: squares of them would rule the fit.
         scores = np.clip(standard(z), -6.0, 6.0)
-        columns = (
-            [np.ones((len(scores), 1)), scores, scores**2] if squared else [np.ones((len(scores), 1)), scores]
-        )
+        ones = np.ones((len(scores), 1))
+        columns = [ones, scores, scores**2] if squared else [ones, scores]
         return np.concatenate(columns, axis=1)
 
     X = np.concatenate([features(first), features(second)])
@@ -113,16 +108,8 @@ def log_ratio(
 ) -> FloatVector | None:
     """How much likelier the outputs are on the first table, in logarithms; None where no law is known.
 
-    Parameters
-    ----------
-    releases : sequence of Release
-        In order.
-    answers : sequence of ndarray, shape (k, m)
-        Outputs of each.
-    first, second : Rows
-        The tables.
-    at : ndarray, shape (p,), or None
-        Where the first release is evaluated; later ones are at the answer of the release before them.
+    ``answers`` are outputs of each release in order, shape (k, m). The first release is evaluated at ``at``,
+    later ones at the answer of the release before them.
     """
     total = np.zeros(len(answers[0]))
     points = None if at is None else np.broadcast_to(np.asarray(at), (len(total), len(at)))

@@ -178,27 +178,8 @@ def covariance_of(
     return np.asarray(linear), np.asarray(linear - weights.T @ model.sampling @ weights)
 
 
-@dataclass(frozen=True)
-class WaldTest:
-    """A test that linear functions of the coefficients take given values.
-
-    Attributes
-    ----------
-    statistic : float
-        Squared distance in units of the covariance.
-    df : int
-        Number of functions: degrees of freedom of the chi-squared distribution.
-    p_value : float
-        Probability of so large a distance if the values are right.
-    """
-
-    statistic: float
-    df: int
-    p_value: float
-
-
-def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> WaldTest:
-    """Wald test of ``rows @ theta = values``; rows linearly independent, shape (k, p)."""
+def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[float, float]:
+    """Statistic and p-value of ``rows @ theta = values``, by Wald; independent rows, shape (k, p)."""
     prior = model.released.prior_variance
     within = (rows * prior) @ rows.T
     units = np.linalg.solve(within, rows * prior).T
@@ -210,26 +191,16 @@ def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> WaldTest
     covariance = covariance + linearisation_error(model, np.asarray(units), private) * private
     distance = weights.T @ model.response + model.released.known(rows) - values
     statistic = float(distance @ np.linalg.solve(0.5 * (covariance + covariance.T), distance))
-    return WaldTest(statistic, len(values), float(gammaincc(len(values) / 2.0, statistic / 2.0)))
+    return statistic, float(gammaincc(len(values) / 2.0, statistic / 2.0))
 
 
 @dataclass(frozen=True)
 class IntervalDecision:
-    """Whether a coefficient has an interval.
+    """Whether a coefficient has an interval, and why not."""
 
-    Attributes
-    ----------
-    reported : bool
-        True if all three tests hold.
-    reason : str
-        The first test that fails, in words; empty if reported.
-    factor : float
-        By how much the number of rows, or epsilon, would have to grow for that test to hold; 1 if reported.
-    """
-
-    reported: bool
-    reason: str = ""
-    factor: float = 1.0
+    reported: bool  # True if all three tests hold
+    reason: str = ""  # the first test that fails, in words
+    factor: float = 1.0  # by how much the rows, or epsilon, would have to grow for that test to hold
 
 
 def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
@@ -270,12 +241,8 @@ def two_sided_pvalues(estimates: FloatVector, errors: FloatVector) -> FloatVecto
 def benjamini_hochberg(pvalues: FloatVector, q: float = 0.1) -> BoolVector:
     """Which hypotheses to reject so that the expected share of false rejections is at most q.
 
-    A p-value of nan is never rejected, and not counted. ``q`` is the false discovery rate, above 0 and below
-    1, or a MethodError is raised.
-
-    Notes
-    -----
-    Proved for independent p-values and those of positively dependent one-sided tests; two-sided Gaussian
+    A p-value of nan is never rejected, and not counted. A MethodError is raised unless q is above 0 and below
+    1. Proved for independent p-values and those of positively dependent one-sided tests; two-sided Gaussian
     p-values of any covariance have not been seen to break it.
 
     References
@@ -300,11 +267,9 @@ def benjamini_hochberg(pvalues: FloatVector, q: float = 0.1) -> BoolVector:
 def false_coverage_level(selected: int, given: int, q: float = 0.05) -> float:
     """Level of the intervals of selected coefficients: ``1 - q * selected / given``.
 
-    Of the intervals so shown, at most a share q is expected to miss. Without a selection it is the usual
-    ``1 - q``.
-
-    ``selected`` coefficients are in the list, chosen from the ``given`` ones with an interval. ``q`` is the
-    false coverage rate, above 0 and below 1, or a MethodError is raised.
+    Of the intervals so shown, at most a share q is expected to miss. ``selected`` coefficients are in the
+    list, chosen from the ``given`` ones with an interval. A MethodError is raised unless q is above 0 and
+    below 1.
 
     References
     ----------

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.typing import FloatMatrix, FloatVector
@@ -22,44 +22,22 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class ExpectedRows:
-    """Coded rows as declared.
+    """Coded rows as declared."""
 
-    Parameters
-    ----------
-    n : float
-        Expected number of rows.
-    moments : ndarray, shape (p, p)
-        Mean of x x'.
-    information : ndarray, shape (p, p)
-        Expected Fisher information: the sum of weights times x x'.
-    dispersion : float
-        Variance of a row's score per unit of its information.
-    response_mean, response_variance : float
-        Of the coded response.
-    """
-
-    n: float
-    moments: FloatMatrix
-    information: FloatMatrix
-    dispersion: float
-    response_mean: float
+    n: float  # expected number of rows
+    moments: FloatMatrix  # mean of x x', shape (p, p)
+    information: FloatMatrix  # expected Fisher information: the sum of weights times x x', shape (p, p)
+    dispersion: float  # variance of a row's score per unit of its information
+    response_mean: float  # of the coded response
     response_variance: float
 
 
 @dataclass(frozen=True, eq=False)
 class EstimateNoise:
-    """Covariances of the coded coefficients of an estimate that comes without intervals.
+    """Covariances of the coded coefficients of an estimate that comes without intervals, shape (p, p)."""
 
-    Parameters
-    ----------
-    sampling : ndarray, shape (p, p)
-        From the rows.
-    noise : ndarray, shape (p, p)
-        From the noise of the releases.
-    """
-
-    sampling: FloatMatrix
-    noise: FloatMatrix
+    sampling: FloatMatrix  # from the rows
+    noise: FloatMatrix  # from the noise of the releases
 
     def parts(self, rows: FloatMatrix) -> FloatMatrix:
         """Variances of linear functions by source, shape (k, 4): sampling, noise, and twice nothing."""
@@ -103,15 +81,12 @@ def expected_information(
 
     Parameters
     ----------
-    term_columns : sequence of TermColumns
-        The coded columns.
     weight : float
         Sum of the rows' weights: n q (1 - q) for a binomial response of which a share q is 1.
     shares : mapping of str to ndarray
-        Declared shares of levels by label of the term; uniform where nothing is declared. Slopes are uniform
-        on their declared range.
+        Declared shares of levels by label of the term; uniform where nothing is declared.
     narrow : float
-        Variance of slopes in units of that.
+        Variance of slopes in units of a uniform one on the declared range.
 
     Examples
     --------
@@ -152,17 +127,9 @@ def expected_model(
 ) -> LinearModel:
     """The linear model that a fit with these constants releases on average, at coefficients of zero.
 
-    Its standard errors are those to expect; its estimates mean nothing.
-
-    Parameters
-    ----------
-    term_columns, score_scale, information_scale, dispersion, third_derivative_bound
-        As in `ScoreAndInformation`.
-    information : ndarray, shape (p, p)
-        From `expected_information`.
-    products : ndarray, shape (p, p)
-        Mean of (t - theta)(t - theta)', see `products_of_minimiser`; of theta theta' for normal equations,
-        where t is 0.
+    Its standard errors are those to expect; its estimates mean nothing. ``information`` is that of
+    `expected_information`; ``products`` is the mean of (t - theta)(t - theta)', see `products_of_minimiser`,
+    or of theta theta' for normal equations, where t is 0. The rest is as in `ScoreAndInformation`.
     """
     zero = np.zeros(len(information))
     released = ScoreAndInformation(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import Cells, ScoreAndInformation, shrink
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -54,18 +54,12 @@ class LinearModel:
     released: ScoreAndInformation
     gap: FloatMatrix | None = None
 
-    def with_scales(self, released: ScoreAndInformation) -> LinearModel:
-        """The model of the same release with other prior scales."""
-        return self._like(LinearModel(released))
-
-    def with_gap(self, gap: FloatMatrix) -> LinearModel:
-        """The model with a mean of (t - theta)(t - theta)' that is known."""
-        return self._like(LinearModel(self.released, gap))
-
-    def _like(self, other: LinearModel) -> LinearModel:
-        """``other`` with what does not depend on prior scales, found once."""
-        shared = {"cells": self.cells, "_shrunk": self._shrunk, "sampling": self.sampling}
-        other.__dict__.update(shared)
+    def like(
+        self, released: ScoreAndInformation, gap: FloatMatrix | None = None, **known: FloatMatrix
+    ) -> LinearModel:
+        """The model with other scales, or a known gap: the same design, and sampling unless known."""
+        other = LinearModel(released, gap)
+        other.__dict__.update({"sampling": self.sampling} | known, cells=self.cells, _shrunk=self._shrunk)
         return other
 
     @cached_property
@@ -241,8 +235,8 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     covered .78 in 100 replications (``reports/coverage.md`` has the figures of the middle).
     """
     declared = LinearModel(released)
-    learned = declared.with_scales(fitted_scales(declared))
-    return declared.with_gap(0.5 * (declared.products + learned.products))
+    learned = declared.like(fitted_scales(declared))
+    return declared.like(released, 0.5 * (declared.products + learned.products))
 
 
 def _factors(model: LinearModel) -> dict[str, float]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.linalg
 
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # A cell further from independence than this many standard deviations is left as it is.
@@ -35,42 +35,22 @@ class ScoreAndInformation:
     The normal equations of a linear regression say the same with t = 0. The error e holds the sampling score,
     the noise of the estimate, and the noise E of the information matrix times t - theta.
 
-    Parameters
-    ----------
-    term_columns : tuple of TermColumns
-        The coded columns, term by term.
-    centre : ndarray, shape (p,)
-        t, where the information matrix was taken; zeros for a moment release.
-    score : ndarray, shape (p,)
-        ridge * t for a perturbed minimiser; the released X'y for a moment release.
-    information : ndarray, shape (p, p)
-        As released, symmetric; it may have negative eigenvalues.
-    score_scale : float
-        Standard deviation of the noise on each coordinate of the score.
-    information_scale : float
-        Standard deviation of the noise on each diagonal entry of the information matrix; off the diagonal its
-        square is half.
-    dispersion : float
-        Variance of the score per unit of information: 1 for binomial and Poisson, sigma^2 for gaussian.
-    initial_variance : ndarray, shape (p,)
-        Variances of t - theta from which iteration starts.
-    third_derivative_bound : float
-        Largest relative change of a row's weight in H per unit of its linear predictor, >= 0: 1 for binomial
-        and Poisson, 0 for gaussian.
-    origin : ndarray, shape (p,), or None
-        Known part of the coefficients, which theta leaves out: the middle of a response's bounds, taken up by
-        the intercept. None is zeros.
+    The noise of the information has half the variance off the diagonal. It may have negative eigenvalues.
     """
 
-    term_columns: tuple[TermColumns, ...]
-    centre: FloatVector
-    score: FloatVector
-    information: FloatMatrix
-    score_scale: float
-    information_scale: float
-    dispersion: float
-    initial_variance: FloatVector
+    term_columns: tuple[TermColumns, ...]  # the coded columns, term by term
+    centre: FloatVector  # (p,), t, where the information was taken; zeros for a moment release
+    score: FloatVector  # (p,), ridge * t for a perturbed minimiser; the released X'y for a moment release
+    information: FloatMatrix  # (p, p), as released, symmetric
+    score_scale: float  # standard deviation of the noise on each coordinate of the score
+    information_scale: float  # standard deviation of the noise on each diagonal entry of the information
+    dispersion: float  # variance of the score per unit of information: 1, or sigma^2 for gaussian
+    initial_variance: FloatVector  # (p,), of t - theta, from which iteration starts
+    # Largest relative change of a row's weight in H per unit of its linear predictor, >= 0: 1 for binomial
+    # and Poisson, 0 for gaussian.
     third_derivative_bound: float
+    # (p,), known part of the coefficients, which theta leaves out: the middle of a response's bounds, taken
+    # up by the intercept. None is zeros.
     origin: FloatVector | None = None
 
     @property

@@ -13,8 +13,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.mechanisms.noise.lattice import Law, NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import Law, NoiseLaw, NoiseSource
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss, RowChunk
 from dpglm.privacy.budget import Relation
@@ -48,7 +47,7 @@ class Rows(Protocol):
         """Number of coded columns."""
 
     def chunks(self) -> Iterable[RowChunk]:
-        """The rows, at most a few thousand at a time."""
+        """The rows in order, at most a few thousand at a time, the same at each call."""
 
     def row_count(self) -> int:
         """Number of rows; public under replace-one, private under add-remove."""
@@ -246,7 +245,6 @@ class PenalisedMinimiser(NoisyRelease):
         return minimum.theta if minimum.certified else np.zeros(rows.size)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        """One row, against none or against its opposite; offsets keep their slopes at 1 wherever theta is."""
         first, second = worst_case_rows(self.family, relation, size)
         return WorstCase(first, second, np.eye(size)[0])
 

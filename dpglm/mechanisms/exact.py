@@ -14,21 +14,20 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.base import Rows, UnclaimedRelease
-from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.rows import RowSubset
+from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.rows import RowSubset, RowView
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.optim.rows import ChunkLoss, RowChunk
-from dpglm.optim.stationary import Stationary
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Makes the minimiser of separable data finite; moves any other one by less than its printed digits.
 RIDGE = 1e-8
-# Largest residual of a stationary point, sum units.
-STATIONARY = 1e-6
+# Largest residual of a minimum and of a stationary point, sum units.
+TOLERANCE, STATIONARY = 1e-8, 1e-6
 # Lassos among which a penalty that is not convex finds a start.
 _LASSOS = 20
 # Iterations of ADMM from a second start once the first has led somewhere.
@@ -102,17 +101,11 @@ class ExactMinimiser(UnclaimedRelease):
         Whether the answer holds the path of strengths; with folds it does anyway.
     strengths : int
         Length of the path searched, from the smallest strength that selects nothing to a thousandth of it.
-    tolerance : float
-        Norm of the smallest subgradient, sum units, of a convex penalty.
     augmentation : float or None
         c of ADMM per row, for penalties that are not convex; None is 2.02 times the Lipschitz constant of
         the gradient.
 
-    Notes
-    -----
-    The answer is that of `ExactAnswer.numbers`. The path of a penalty that is not convex goes from strong to
-    weak; at each strength it starts from the previous answer and from that of 20 lassos whose objective is
-    least, and takes the better end. Such an end is stationary; nothing says that it is the global minimum.
+    The path of a penalty that is not convex goes from strong to weak: see `Table.solve`.
     """
 
     family: Family
@@ -122,7 +115,6 @@ class ExactMinimiser(UnclaimedRelease):
     folds: int | None = None
     path: bool = False
     strengths: int = 50
-    tolerance: float = 1e-8
     augmentation: float | None = None
 
     name: ClassVar[str] = "exact minimiser"
@@ -147,7 +139,7 @@ class ExactMinimiser(UnclaimedRelease):
     def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
         """The penalty with its scale; and strengths from the least that selects nothing."""
         # Slopes and coded rows are at most 1, so an L1 weight of the row count leaves the intercept only.
-        null = table.convex(L1(float(table.whole)), None, self.tolerance).theta
+        null = table.convex(L1(float(table.whole)), None, TOLERANCE).theta
         if self.penalty.convex:
             penalty = self.penalty
             score = (self.mixing.T @ table.loss.gradient(null) / table.whole)[self.penalised]
@@ -176,15 +168,14 @@ class ExactMinimiser(UnclaimedRelease):
             best = int(np.argmin(mean))
             chosen = int(np.flatnonzero(mean <= mean[best] + error[best])[0])
         ends = list(table.path(penalty, strengths))
-        gammas, kept = np.array([end.gamma for end in ends]), ends[chosen]
+        gammas, end, strength = np.array([end.gamma for end in ends]), ends[chosen], float(strengths[chosen])
         if penalty.convex:
             # The same as for this strength given, to the last bit.
-            kept = table.solve(penalty, float(strengths[chosen]))
-            gammas[chosen] = kept.gamma
-        strength = float(strengths[chosen])
+            end = table.solve(penalty, strength)
+            gammas[chosen] = end.gamma
         if self.folds is None and not self.path:  # it was only the way there
-            return ExactAnswer(kept.theta, kept.gamma, strength, kept.residual)
-        return ExactAnswer(kept.theta, kept.gamma, strength, kept.residual, strengths, gammas, mean, error)
+            return ExactAnswer(end.theta, end.gamma, strength, end.residual)
+        return ExactAnswer(end.theta, end.gamma, strength, end.residual, strengths, gammas, mean, error)
 
     def _cross_validated(
         self, table: Table, penalty: Penalty, strengths: FloatVector
@@ -195,9 +186,8 @@ class ExactMinimiser(UnclaimedRelease):
         for place in range(self.folds):
             train = Table(self, fold(table.rows, self.folds, place, held=False), table.whole)
             held = fold(table.rows, self.folds, place, held=True)
-            losses[place] = [
-                mean_loss(self.family, held, end.theta) for end in train.path(penalty, strengths)
-            ]
+            ends = train.path(penalty, strengths)
+            losses[place] = [mean_loss(self.family, held, end.theta) for end in ends]
         return losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
 
 
@@ -215,26 +205,29 @@ class Table:
             rows.chunks, release.family, size=rows.size, row_count=count, weight=whole / max(count, 1)
         )
 
-    def solve(
-        self, penalty: Penalty, strength: float, start: FloatVector | None = None
-    ) -> Minimum | Stationary:
+    def solve(self, penalty: Penalty, strength: float, start: FloatVector | None = None) -> Minimum:
         """The solution at a strength per row, from a scaled start.
 
-        A penalty that is not convex starts there, or at zero, and at the one of 20 lassos at which its
-        objective is least; the better end is returned.
+        A penalty that is not convex starts there, or at the lasso that sets all to zero, and at the one of 20
+        lassos at which its objective is least; the better end is returned. Such an end is stationary; nothing
+        says that it is the global minimum.
         """
         penalty = penalty.with_strength(strength * self.whole)
         if penalty.convex:
-            return self.convex(penalty, start, self.release.tolerance)
-        first, *others = self._starts(penalty, start)
+            return self.convex(penalty, start, TOLERANCE)
+        gammas = [lasso.gamma for lasso, _ in self._lassos]
+        values = [loss + penalty.value(lasso.gamma[self.release.penalised]) for lasso, loss in self._lassos]
+        best = gammas[int(np.argmin(values))]
+        first = gammas[0] if start is None else start
         ends = [self._stationary(penalty, first, ITERATIONS)]
-        for other in others:
+        if not np.array_equal(first, best):
             # An end far from its start is seldom better, and on separable rows takes for ever.
-            end = self._stationary(penalty, other, _FEW if ends[0].certified else ITERATIONS)
-            ends = ends if ends[0].certified and not end.certified else [*ends, end]
+            other = self._stationary(penalty, best, _FEW if ends[0].certified else ITERATIONS)
+            if other.certified or not ends[0].certified:
+                ends.append(other)
         return ends[int(np.argmin([self._value(penalty, end) for end in ends]))]
 
-    def path(self, penalty: Penalty, strengths: FloatVector) -> Iterator[Minimum | Stationary]:
+    def path(self, penalty: Penalty, strengths: FloatVector) -> Iterator[Minimum]:
         """Solutions at strengths per row, each from the one before."""
         start: FloatVector | None = None
         for strength in strengths.tolist():
@@ -262,7 +255,7 @@ class Table:
             return given * self.whole
         return default_augmentation(self.loss, RIDGE, self.release.mixing, self.release.penalised)
 
-    def _stationary(self, penalty: Penalty, start: FloatVector, limit: int) -> Stationary:
+    def _stationary(self, penalty: Penalty, start: FloatVector, limit: int) -> Minimum:
         return minimise_by_admm(
             self.loss,
             penalty,
@@ -274,14 +267,6 @@ class Table:
             tolerance=STATIONARY,
             limit=limit,
         )
-
-    def _starts(self, penalty: Penalty, previous: FloatVector | None) -> list[FloatVector]:
-        gammas = [lasso.gamma for lasso, _ in self._lassos]
-        mask = self.release.penalised
-        values = [loss + penalty.value(lasso.gamma[mask]) for lasso, loss in self._lassos]
-        best = gammas[int(np.argmin(values))]
-        first = gammas[0] if previous is None else previous
-        return [first] if np.array_equal(first, best) else [first, best]
 
     @cached_property
     def _lassos(self) -> list[tuple[Minimum, float]]:
@@ -297,7 +282,7 @@ class Table:
     def _loss(self, theta: FloatVector) -> float:
         return self.whole * mean_loss(self.release.family, self.rows, theta)
 
-    def _value(self, penalty: Penalty, end: Stationary) -> float:
+    def _value(self, penalty: Penalty, end: Minimum) -> float:
         ridge = 0.5 * RIDGE * float(end.theta @ end.theta)
         return self._loss(end.theta) + ridge + penalty.value(end.gamma[self.release.penalised])
 
@@ -313,18 +298,15 @@ def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
     return total / max(count, 1)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """Rows in memory."""
+class Kept(RowView):
+    """The same rows, in memory."""
 
-    size: int
-    pieces: tuple[RowChunk, ...]
-
-    def row_count(self) -> int:
-        return sum(len(block.y) for block in self.pieces)
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
+        self._chunks = tuple(rows.chunks())
 
     def chunks(self) -> tuple[RowChunk, ...]:
-        return self.pieces
+        return self._chunks
 
 
 def fold(rows: Rows, folds: int, place: int, *, held: bool) -> Rows:
@@ -337,4 +319,4 @@ def fold(rows: Rows, folds: int, place: int, *, held: bool) -> Rows:
     part = RowSubset(rows, holds)
     if part.row_count() * part.size > _KEPT:
         return part
-    return Kept(part.size, tuple(part.chunks()))
+    return Kept(part)

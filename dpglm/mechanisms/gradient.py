@@ -22,22 +22,18 @@ from dpglm.mechanisms.base import (
     require_positive,
     worst_case_rows,
 )
-from dpglm.mechanisms.noise.lattice import NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.rows import chosen_rows, finite, widened
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
+from dpglm.mechanisms.rows import RowSubset, chosen_rows, finite, widened
 from dpglm.optim.rows import RowChunk
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import Event, GaussianEvent, SampledGaussianEvent
-from dpglm.typing import BoolVector, FloatVector
+from dpglm.typing import FloatVector
 
 # Rows of a step and the mechanism, in words.
 _SAMPLES = {
     "all": ("all", "Gaussian mechanism"),
-    "poisson": (
-        "each with probability rate",
-        "Gaussian mechanism on Poisson samples, composed numerically",
-    ),
+    "poisson": ("each with probability rate", "Gaussian mechanism on Poisson samples, composed numerically"),
     "fixed": (
         "a uniform subset of share rate",
         "Gaussian mechanism on samples without replacement, composed numerically",
@@ -101,7 +97,7 @@ class Gradient(NoisyRelease):
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the sums by one neighbour that is in the sample, Euclidean norm."""
-        return self.clip * (2.0 if relation == "replace-one" else 1.0)  # proof: sensitivity
+        return self.clip * STEPS[relation]  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         if relation == "add-remove" and (self.sampling == "fixed" or self.parts > 1):
@@ -126,11 +122,7 @@ class Gradient(NoisyRelease):
             noise=f"{self.noise_law.words}, fresh for every gradient",
             scale=self.scale,
             theorem=f"{mechanism} (gradient.md)",
-            facts=(
-                Fact("Rows of a step", rows),
-                *rate,
-                Fact("Gradient of a row, at most", self.clip),
-            ),
+            facts=(Fact("Rows of a step", rows), *rate, Fact("Gradient of a row, at most", self.clip)),
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:
@@ -146,31 +138,26 @@ class Gradient(NoisyRelease):
         for chunk in self._sampled(rows, noise):
             count = len(chunk.y)
             for part in range(self.parts):
-                place = (first + np.arange(count)) % self.parts == part
-                dealt = chosen_rows(chunk, place) if self.parts > 1 else chunk
+                own = (first + np.arange(count)) % self.parts == part
+                dealt = chosen_rows(chunk, own) if self.parts > 1 else chunk
                 total[part] += self._sum(dealt, points[part])
             first += count
         return self.noise_law.add(total.ravel(), self.clip, noise)  # proof: lattice
 
     def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[RowChunk]:
-        """The rows of the sample, chunk by chunk."""
-        chosen: BoolVector | None = None
-        if self.sampling == "fixed":
+        if self.sampling == "poisson":
+            for chunk in rows.chunks():
+                yield chosen_rows(chunk, noise.chances(len(chunk.y), self.rate))  # proof: poisson
+        elif self.sampling == "fixed":
             count = rows.row_count()
             chosen = np.zeros(count, dtype=np.bool_)
             size = min(count, math.floor(self.rate * count * (1.0 + _ROUNDING)))
             chosen[noise.subset(count, size)] = True  # proof: subset
-        first = 0
-        for chunk in rows.chunks():
-            count = len(chunk.y)
-            if self.sampling == "poisson":
-                yield chosen_rows(chunk, noise.chances(count, self.rate))  # proof: poisson
-            else:
-                yield chunk if chosen is None else chosen_rows(chunk, chosen[first : first + count])
-            first += count
+            yield from RowSubset(rows, lambda first, k: chosen[first : first + k]).chunks()
+        else:
+            yield from rows.chunks()
 
     def _sum(self, block: RowChunk, at: FloatVector) -> FloatVector:
-        """Over the rows of a chunk, in double precision."""
         total = np.zeros(len(at))
         for wide, eta, y in widened(block, at):  # proof: elementwise
             slope = self.family.slope(eta, y)
@@ -180,7 +167,6 @@ class Gradient(NoisyRelease):
         return total
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        """One row, against none or against its opposite; offsets keep their slopes at the largest."""
         first, second = worst_case_rows(self.family, relation, size)
         direction = np.tile(np.eye(size)[0], self.parts)
         return WorstCase(first, second, direction, at=np.zeros(self.parts * size))

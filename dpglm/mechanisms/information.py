@@ -20,15 +20,19 @@ from dpglm.mechanisms.base import (
     require_bounded_slopes,
     require_positive,
 )
-from dpglm.mechanisms.noise.lattice import NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.privacy.events import Event
 from dpglm.typing import FloatMatrix, FloatVector
+
+
+def information_sensitivity(weight_max: float, relation: Relation) -> float:
+    """Largest change of a sum of w x x', w at most ``weight_max``: x has norm at most 1, and so has x x'."""
+    return weight_max * math.sqrt(STEPS[relation])  # proof: sensitivity
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +76,8 @@ class Information(NoisyRelease):
         return NoiseLaw(self.law, self.scale, self.span.dimension)
 
     def sensitivity(self, relation: Relation) -> float:
-        """Largest change of the sum in Frobenius norm; one row has norm at most 1, and so has x x'."""
-        rows = 2.0 if relation == "replace-one" else 1.0
-        return self.weight_max * math.sqrt(rows)  # proof: sensitivity
+        """Largest change of the sum in Frobenius norm."""
+        return information_sensitivity(self.weight_max, relation)
 
     @property
     def weight_max(self) -> float:
@@ -114,14 +117,8 @@ class Information(NoisyRelease):
             return None
         noises = []
         for table in (first, second):
-            rows = one_piece(table)
-            X = rows.X.astype(np.float64)
-            eta = at @ X
-            eta = eta if rows.offset is None else eta + rows.offset
-            weights = self.family.curvature(eta, rows.y)
-            if self.what == "score":
-                weights = self.family.slope(eta, rows.y) ** 2
-            noises.append(answers - weights @ outer_products(X).T)
+            X, y, offset = one_piece(table)
+            noises.append(answers - self._weights(at @ X + offset, y) @ outer_products(X).T)
         return self.noise_law.log_ratio(noises[0], noises[1])
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
@@ -131,10 +128,10 @@ class Information(NoisyRelease):
         total = self._sum(rows, finite(at))  # proof: finite
         if self.law == "gaussian":
             flat = self.noise_law.add(to_coordinates(total), self.weight_max, noise)  # proof: lattice
-            found = self.span.project(from_coordinates(flat, rows.size))  # proof: projection
+            perturbed = self.span.project(from_coordinates(flat, rows.size))  # proof: projection
         else:
-            found = self.span.project(total) + self._noise(noise)
-        return np.asarray(found.ravel(), dtype=np.float64)
+            perturbed = self.span.project(total) + self._noise(noise)
+        return np.asarray(perturbed.ravel(), dtype=np.float64)
 
     def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
         """The weighted sum, in double precision, in one read: within chunks first, then over chunks."""

@@ -19,8 +19,7 @@ from dpglm.mechanisms.base import (
     release_error,
     require_positive,
 )
-from dpglm.mechanisms.noise.lattice import NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
@@ -68,8 +67,8 @@ class SecondMoments(NoisyRelease):
         phi(x, y) = (gram_weight * svec(xx'), cross_weight * x y, square_weight * y^2, count_weight),
 
     svec being the upper triangle with off-diagonal entries times sqrt(2), so that its norm is the Frobenius
-    norm. Noise is added to the sum of phi and the weights are divided out again: a larger weight means less
-    noise on that part.
+    norm. An offset is taken off the response, and the difference is clipped to [-1, 1]. Noise is added to the
+    sum of phi and the weights are divided out again: a larger weight means less noise on that part.
 
     Parameters
     ----------
@@ -77,10 +76,6 @@ class SecondMoments(NoisyRelease):
         Where X'X is known to lie, from the public coding of p columns; what is released is projected onto it.
     gram_weight, cross_weight, square_weight, count_weight : float
         Public weights, > 0; square_weight at most cross_weight, count_weight at most gram_weight.
-
-    Notes
-    -----
-    An offset is taken off the response, and the difference is clipped to [-1, 1].
 
     References
     ----------
@@ -169,8 +164,8 @@ class SecondMoments(NoisyRelease):
         exact = self._sums(rows)
         if self.law == "gaussian":
             flat = self.noise_law.add(self._weighted(exact), self._least_sensitivity, noise)  # proof: lattice
-            found = self._unweighted(flat)
-            return replace(found, gram=self.span.project(found.gram)).packed()
+            perturbed = self._unweighted(flat)
+            return replace(perturbed, gram=self.span.project(perturbed.gram)).packed()
         added = self._noise(noise)
         gram = self.span.project(exact.gram)  # proof: projection
         return replace(exact, gram=gram).packed() + added.packed()
@@ -181,7 +176,6 @@ class SecondMoments(NoisyRelease):
         return np.concatenate([*parts, [self.square_weight * sums.square, self.count_weight * sums.count]])
 
     def _unweighted(self, flat: FloatVector) -> MomentSums:
-        """The inverse of `_weighted`."""
         entries = self.size * (self.size + 1) // 2
         return MomentSums(
             from_coordinates(flat[:entries] / self.gram_weight, self.size),
@@ -191,7 +185,6 @@ class SecondMoments(NoisyRelease):
         )
 
     def _sums(self, rows: Rows) -> MomentSums:
-        """The exact sums over all rows."""
         gram, cross = np.zeros((self.size, self.size)), np.zeros(self.size)
         square, count = 0.0, 0
         for block in rows.chunks():

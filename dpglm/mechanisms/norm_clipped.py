@@ -22,12 +22,11 @@ from dpglm.mechanisms.base import (
     release_error,
     require_positive,
 )
-from dpglm.mechanisms.noise.lattice import NoiseLaw
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import RowView, one_piece, squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import Event
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
@@ -38,18 +37,11 @@ _GRID = 2.0**-20
 _SHRINK = 1.0 - 2.0**-20
 # Rows of the audit's tables beside the one that differs; even.
 _BESIDE = 64
-_SENSITIVITY: dict[Relation, float] = {"add-remove": math.sqrt(0.5), "replace-one": 1.0}
 
 
 def length_sensitivity(relation: Relation) -> float:
-    """What one row moves the sums of (|x|^2 - 1/2, 1/2) by, Euclidean norm; with or without the second.
-
-    Examples
-    --------
-    >>> length_sensitivity("replace-one")
-    1.0
-    """
-    return _SENSITIVITY[relation]  # proof: sensitivity
+    """What one row moves the sums of (|x|^2 - 1/2, 1/2) by, Euclidean norm; with or without the second."""
+    return math.sqrt(0.5 * STEPS[relation])  # proof: sensitivity
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +110,11 @@ class NormClippedMinimiser(NoisyRelease):
         factor = answers[:, 0]
         count = 0.5 * (first.row_count() + second.row_count())
         told = count / (self.margin * factor) ** 2
-        sums = [float(np.square(one_piece(table).X, dtype=np.float64).sum()) for table in (first, second)]
+        sums = [float(np.square(one_piece(table)[0]).sum()) for table in (first, second)]
         scale = self.length_scale * (math.sqrt(2.0) if self.count_rows else 1.0)
         law = replace(self.noise_law, scale=scale)
         lengths = law.log_ratio((told - sums[0])[:, None], (told - sums[1])[:, None])
-        return lengths + self.minimiser.scaled_log_ratio(answers[:, 1:], first, second, factor)
+        return lengths + self.minimiser.log_ratio(answers[:, 1:], first, second, None, factor)
 
     @property
     def noise_law(self) -> NoiseLaw:
@@ -158,7 +150,7 @@ class NormClippedMinimiser(NoisyRelease):
         return ("row length", length), *self.minimiser.events(relation)  # proof: order
 
     def expected_factor(self, mean_square: float) -> float:
-        """The factor c for rows of this mean squared length, without noise."""
+        """The factor c for rows of this mean squared length, > 0."""
         return min(max(1.0 / (self.margin * math.sqrt(mean_square)), 1.0), self.most)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
@@ -179,8 +171,7 @@ class NormClippedMinimiser(NoisyRelease):
         number = max(2.0 * float(measured[1]) if dimension == 2 else float(count), 1.0)
         mean = float(measured[0]) / number + (0.5 if dimension == 2 else 0.0)
         mean = max(mean, self.deviation / number)
-        found = 1.0 / (self.margin * math.sqrt(mean)) if mean > 0.0 else 1.0  # no number says nothing
-        return float(np.float32(min(max(1.0, found), self.most)))
+        return float(np.float32(self.expected_factor(mean))) if mean > 0.0 else 1.0  # no number says nothing
 
     @property
     def _weights(self) -> FloatVector | None:
@@ -236,7 +227,6 @@ class NormClippedRows(RowView):
         self._factors: list[FloatBlock] = []
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in blocks, the same at each call."""
         for place, block in enumerate(self._rows.chunks()):
             if place == len(self._factors):
                 self._factors.append(self._factors_of(block.X))
@@ -254,9 +244,9 @@ class NormClippedRows(RowView):
 
 def _scaled(X: FloatBlock, factors: FloatBlock) -> FloatBlock:
     with np.errstate(all="ignore"):
-        found: FloatBlock = X * factors
-    found[:, np.flatnonzero(factors == 0.0)] = 0.0  # not 0 * inf
-    return found
+        scaled: FloatBlock = X * factors
+    scaled[:, np.flatnonzero(factors == 0.0)] = 0.0  # not 0 * inf
+    return scaled
 
 
 def _squared_lengths(X: FloatBlock, weights: FloatVector | None) -> FloatVector:

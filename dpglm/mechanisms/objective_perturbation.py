@@ -20,10 +20,9 @@ from dpglm.mechanisms.base import (
     require_positive,
     require_public_rows,
 )
-from dpglm.mechanisms.noise.lattice import add_laplace, add_normal, grid_step, laplace_price
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
 from dpglm.mechanisms.rows import WithinLeverage, perturbation_log_ratio
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import (
     ApproximateEvent,
@@ -45,7 +44,6 @@ _SLACK = 1e-3
 _DIGITS = 2.0**45
 # A centre may be this many tolerances long: rounding in the certificate grows with the point it is about.
 CENTRE = 1e7
-NEIGHBOURS: dict[Relation, float] = {"add-remove": 1.0, "replace-one": 2.0}
 # Why the claim holds, for a reader of the report: the argument of the proof, and what each theorem adds.
 _WHY = (
     "At the minimiser the gradient is zero, so each output belongs to exactly one noise vector b: outputs "
@@ -161,7 +159,7 @@ class PerturbedMinimiser(PenalisedMinimiser):
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the score sum_i slope_i x_i: one row moves it by its norm, at most 1."""
-        return NEIGHBOURS[relation]  # proof: sensitivity
+        return float(STEPS[relation])  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         require_public_rows(relation, self.penalty_rows)
@@ -195,8 +193,8 @@ class PerturbedMinimiser(PenalisedMinimiser):
         if self.law == "gamma":
             return "pure epsilon", "A1" if self.family.logistic else "C"
         if self.claimed_epsilon is not None:
-            steps = int(NEIGHBOURS[relation])
-            gaussian = is_gaussian_at(self.claimed_epsilon, 1.0 / self.scale, 1.0 / self.least_ridge, steps)
+            rates = 1.0 / self.scale, 1.0 / self.least_ridge
+            gaussian = is_gaussian_at(self.claimed_epsilon, *rates, STEPS[relation])
             return "(epsilon, delta)", "B" if gaussian else "A2 and A2'"
         if not self.family.logistic:
             return "(epsilon, delta)", "C"
@@ -237,14 +235,14 @@ class PerturbedMinimiser(PenalisedMinimiser):
         return perturbed_profile(epsilons, self.scale, self.least_ridge, relation=relation)
 
     def log_ratio(
-        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
-    ) -> FloatVector | None:
-        return self.scaled_log_ratio(answers, first, second, None)
-
-    def scaled_log_ratio(
-        self, answers: FloatMatrix, first: Rows, second: Rows, factor: FloatVector | None
+        self,
+        answers: FloatMatrix,
+        first: Rows,
+        second: Rows,
+        at: FloatMatrix | None,
+        factor: FloatVector | None = None,
     ) -> FloatVector:
-        """`log_ratio` on rows times ``factor``, clipped to norm 1."""
+        """With a ``factor``, of each answer, on rows times that and clipped to norm 1."""
         tables = self._within_leverage(first), self._within_leverage(second)
         return perturbation_log_ratio(self.family, self.ridges, self.noise_law, answers, tables, factor)
 
@@ -257,7 +255,7 @@ class PerturbedMinimiser(PenalisedMinimiser):
     def _pure(self, rate: float, relation: Relation) -> float:
         if self.family.logistic:
             return gamma_epsilon(rate, 1.0 / self._max_leverage, relation=relation)  # proof: gamma
-        return NEIGHBOURS[relation] * rate + bounded_shift(self._max_leverage)  # proof: bounded-gamma
+        return STEPS[relation] * rate + bounded_shift(self._max_leverage)  # proof: bounded-gamma
 
     def _composable(self, relation: Relation) -> Event:
         """What holds beside other Gaussian releases."""
@@ -272,10 +270,7 @@ class PerturbedMinimiser(PenalisedMinimiser):
     def residual_noise_for(self, price: float) -> float:
         """The scale of the residual noise at which hiding the residual costs ``price``, in epsilon or in mu.
 
-        Raises
-        ------
-        MethodError
-            A price below what rounding to the grid costs.
+        A price below what rounding to the grid costs is a MethodError.
         """
         if self.law == "gaussian" and self.claimed_epsilon is None:
             grid_step(self.moved / price, self.moved, len(self.mixing))

@@ -19,7 +19,7 @@ from dpglm.mechanisms.base import (
     WorstCase,
     require_public_rows,
 )
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import FirstRows
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation

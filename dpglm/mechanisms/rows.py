@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Rows
-from dpglm.mechanisms.noise.lattice import NoiseLaw
+from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
@@ -80,11 +79,9 @@ class RowView:
 
     @property
     def size(self) -> int:
-        """Number of coded columns."""
         return self._rows.size
 
     def row_count(self) -> int:
-        """Number of rows; public under replace-one, private under add-remove."""
         return self._rows.row_count()
 
 
@@ -101,7 +98,6 @@ class WithinLeverage(RowView):
         self._outside: list[IntVector] = []
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in chunks, the same at each call."""
         for index, chunk in enumerate(self._rows.chunks()):
             if index == len(self._outside):
                 self._outside.append(np.flatnonzero(~_within(chunk.X, self._weights)))
@@ -128,11 +124,9 @@ class FirstRows(RowView):
         self._most = most
 
     def row_count(self) -> int:
-        """At most ``most``."""
         return min(self._most, self._rows.row_count())
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in order; offsets are not read."""
         left = self._most
         for chunk in self._rows.chunks():
             count = min(left, len(chunk.y))
@@ -140,32 +134,24 @@ class FirstRows(RowView):
             left -= count
 
 
-@dataclass(frozen=True)
-class RowSubset:
+class RowSubset(RowView):
     """The rows at chosen places; cut out of the table at each read.
 
     ``holds`` takes a place and a number k to whether the k rows from there on are held, shape (k,).
     """
 
-    rows: Rows
-    holds: Callable[[int, int], BoolVector]
-
-    @property
-    def size(self) -> int:
-        """Number of coded columns."""
-        return self.rows.size
+    def __init__(self, rows: Rows, holds: Callable[[int, int], BoolVector]) -> None:
+        super().__init__(rows)
+        self._holds = holds
 
     def row_count(self) -> int:
-        """Number of rows held."""
-        return int(self.holds(0, self.rows.row_count()).sum())
+        return int(self._holds(0, self._rows.row_count()).sum())
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in order, the same at each call."""
         first = 0
-        for chunk in self.rows.chunks():
-            held = self.holds(first, len(chunk.y))
+        for chunk in self._rows.chunks():
+            yield chosen_rows(chunk, self._holds(first, len(chunk.y)))
             first += len(chunk.y)
-            yield chosen_rows(chunk, held)
 
 
 # Up to this many columns the Jacobian is worth its cost.
@@ -181,35 +167,32 @@ def perturbation_log_ratio(
     factor: FloatVector | None,
 ) -> FloatVector:
     """How much likelier minimisers theta, shape (k, p), are on the first table, shape (k,)."""
-    (first, one), (second, other) = (
-        _perturbation_and_jacobian(family, theta, one_piece(table), ridge, factor) for table in tables
+    (first, first_jacobian), (second, second_jacobian) = (
+        _perturbation_and_jacobian(family, theta, table, ridge, factor) for table in tables
     )
-    return noise.log_ratio(first, second) + one - other
+    return noise.log_ratio(first, second) + first_jacobian - second_jacobian
 
 
 def _perturbation_and_jacobian(
     family: Family,
     theta: FloatMatrix,
-    rows: ArrayChunk,
+    rows: Rows,
     ridge: FloatVector,
     factor: FloatVector | None,
 ) -> tuple[FloatMatrix, FloatVector]:
-    """-b at each theta, shape (k, p), and the log of its Jacobian, shape (k,).
-
-    Rows are taken times ``factor``, clipped to norm 1.
-    """
-    X = rows.X.astype(np.float64)
+    """-b at each theta, shape (k, p), and the log of its Jacobian, (k,); rows times factor, clipped to 1."""
+    X, y, offset = one_piece(rows)
     eta = theta @ X
     clipped: FloatMatrix | float = 1.0
     if factor is not None:
         with np.errstate(divide="ignore"):
             clipped = np.minimum(factor[:, None], 1.0 / np.linalg.norm(X, axis=0)[None, :])
         eta = eta * clipped
-    eta = eta if rows.offset is None else eta + rows.offset
-    score = (family.slope(eta, rows.y) * clipped) @ X.T + ridge * theta
+    eta = eta + offset
+    score = (family.slope(eta, y) * clipped) @ X.T + ridge * theta
     if len(ridge) > MOST_JACOBIAN:
         return score, np.zeros(len(theta))
-    hessians = (family.curvature(eta, rows.y) * clipped**2) @ outer_products(X).T
+    hessians = (family.curvature(eta, y) * clipped**2) @ outer_products(X).T
     return score, np.linalg.slogdet(hessians.reshape(-1, len(X), len(X)) + np.diag(ridge))[1]
 
 
@@ -218,12 +201,9 @@ def outer_products(X: FloatMatrix) -> FloatMatrix:
     return np.asarray((X[:, None, :] * X[None, :, :]).reshape(len(X) ** 2, -1 if X.size else 0))
 
 
-def one_piece(table: Rows) -> ArrayChunk:
-    """All rows of a small table."""
+def one_piece(table: Rows) -> tuple[FloatMatrix, FloatVector, FloatVector]:
+    """All rows of a small table in double precision, as columns, their responses and offsets."""
     chunks = list(table.chunks())
     offsets = [np.zeros(len(chunk.y)) if chunk.offset is None else chunk.offset for chunk in chunks]
-    return ArrayChunk(
-        np.concatenate([chunk.X for chunk in chunks], axis=1),
-        np.concatenate([chunk.y for chunk in chunks]),
-        np.concatenate(offsets),
-    )
+    X = np.concatenate([chunk.X for chunk in chunks], axis=1).astype(np.float64)
+    return X, np.concatenate([chunk.y for chunk in chunks]), np.concatenate(offsets)

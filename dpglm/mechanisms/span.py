@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -37,8 +37,7 @@ def from_coordinates(flat: FloatVector, size: int) -> FloatMatrix:
 class _Tie:
     """One factor: its table is ``stretch`` times ``basis``, shape (L, L - 1), of orthonormal columns."""
 
-    start: int
-    stop: int
+    columns: slice
     stretch: float
     basis: FloatMatrix
 
@@ -48,14 +47,12 @@ class _Tie:
 
     def spread(self, contrast: FloatVector) -> FloatMatrix:
         """``Q' diag(Q v) Q``: what the totals Q v add to the factor's own block."""
-        product: FloatMatrix = self.basis.T @ ((self.basis @ contrast)[:, None] * self.basis)
-        return product
+        return np.asarray(self.basis.T @ ((self.basis @ contrast)[:, None] * self.basis))
 
     def gathered(self, own: FloatMatrix) -> FloatVector:
         """The adjoint of `spread`."""
         diagonal = np.einsum("li,li->l", self.basis @ own, self.basis)
-        product: FloatVector = self.basis.T @ diagonal
-        return product
+        return np.asarray(self.basis.T @ diagonal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,30 +105,30 @@ class Span:
     @cached_property
     def dimension(self) -> int:
         """Number of free entries of a symmetric matrix in the span."""
-        tied = sum((tie.stop - tie.start) * (tie.stop - tie.start + 1) // 2 for tie in self._ties)
+        tied = sum((tie.count - 1) * tie.count // 2 for tie in self._ties)
         return self.size * (self.size + 1) // 2 - tied
 
     def project(self, matrix: FloatMatrix) -> FloatMatrix:
         """The nearest matrix of the span in Frobenius norm, shape (p, p), of a symmetric one."""
-        found = 0.5 * (matrix + matrix.T)
+        nearest = 0.5 * (matrix + matrix.T)
         if self._intercept is None or not self._ties:
-            return found
+            return nearest
         at, constant = self._intercept.start, self._constant
-        total = constant**2 * found[at, at]
+        total = constant**2 * nearest[at, at]
         for tie in self._ties:
-            total += tie.stretch**2 / tie.count * np.trace(found[tie.start : tie.stop, tie.start : tie.stop])
+            total += tie.stretch**2 / tie.count * np.trace(nearest[tie.columns, tie.columns])
         total /= self._total_square
-        found[at, at] = constant**2 * total
+        nearest[at, at] = constant**2 * total
         for tie in self._ties:
-            columns = slice(tie.start, tie.stop)
+            columns = tie.columns
             # The (1, f) entries are there twice: above and below the diagonal.
-            first = 2.0 * constant * tie.stretch * found[at, columns]
-            second = tie.stretch**2 * tie.gathered(found[columns, columns])
+            first = 2.0 * constant * tie.stretch * nearest[at, columns]
+            second = tie.stretch**2 * tie.gathered(nearest[columns, columns])
             contrast = (first + second) / self._contrast_square(tie)
-            found[at, columns] = found[columns, at] = constant * tie.stretch * contrast
-            own = tie.stretch**2 * (total / tie.count * np.eye(tie.stop - tie.start) + tie.spread(contrast))
-            found[columns, columns] = 0.5 * (own + own.T)
-        return found
+            nearest[at, columns] = nearest[columns, at] = constant * tie.stretch * contrast
+            own = tie.stretch**2 * (total / tie.count * np.eye(tie.count - 1) + tie.spread(contrast))
+            nearest[columns, columns] = 0.5 * (own + own.T)
+        return nearest
 
     @cached_property
     def _intercept(self) -> TermColumns | None:
@@ -179,4 +176,4 @@ def _tied(block: TermColumns) -> _Tie:
             expected="L rows and L - 1 orthogonal columns of one length that add up to 0",
             remedy=_REMEDY,
         )
-    return _Tie(block.start, block.stop, stretch, basis)
+    return _Tie(block.columns, stretch, basis)

@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases, releases_profile
+from dpglm.curator.curator import PricedReleases, releases_profile
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.inference.coefficients import Geometry as ScaledGeometry
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.path import ExactPath
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.mechanisms.base import Release
-from dpglm.postprocessing.parts import ResultPart
+from dpglm.mechanisms.base import Release, require_public_rows
+from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.events import pure_curve
@@ -29,7 +29,7 @@ from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
-class Geometry(Protocol):
+class Geometry(ScaledGeometry, Protocol):
     """The public coding of rows; lives in the data room."""
 
     @property
@@ -39,14 +39,6 @@ class Geometry(Protocol):
     @property
     def user_from_coded(self) -> FloatMatrix:
         """User's coefficients from coded ones, shape (p, p)."""
-
-    @property
-    def coded_from_user(self) -> FloatMatrix:
-        """Its inverse."""
-
-    @property
-    def penalised(self) -> BoolVector:
-        """Which of the user's coefficients a penalty may touch."""
 
     @property
     def term_columns(self) -> tuple[TermColumns, ...]:
@@ -89,10 +81,8 @@ class Problem:
     def require_budget(self, privacy: Privacy | None, name: str, *, releases_rows: bool = False) -> Privacy:
         """The budget of a private method; ``releases_rows`` where it releases a noisy number of rows.
 
-        Raises
-        ------
-        MethodError
-            No budget, cross-validation, or a strength per row where the number of rows is private.
+        Without a budget, with cross-validation, or with a strength per row of a private number of rows, a
+        MethodError.
         """
         if privacy is None:
             raise MethodError(
@@ -106,13 +96,8 @@ class Problem:
                 expected="a strength that does not look at the data",
                 remedy="Leave strength out, or give a number that was chosen without these data.",
             )
-        private_rows = self.rows is None and self.count_rows is None
-        if self.strength is not None and private_rows and not releases_rows:
-            raise MethodError(
-                "a penalty per row under add-remove, where the number of rows is private",
-                expected="a public number of rows",
-                remedy="Declare it, Schema(..., rows=10000), leave strength out, or use replace-one.",
-            )
+        if self.strength is not None and self.count_rows is None and not releases_rows:
+            require_public_rows("add-remove", self.rows)
         return privacy
 
     def total_strength(self) -> float | None:
@@ -156,7 +141,18 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
         return estimate
     free = ~np.asarray(geometry.penalised)
     origin = shift * np.asarray(geometry.coded_from_user)[:, free].sum(axis=1)
-    released = None if estimate.released is None else _released(estimate.released, unit, origin)
+    released = estimate.released
+    if released is not None:
+        released = replace(
+            released,
+            term_columns=tuple(replace(block, prior=unit * block.prior) for block in released.term_columns),
+            centre=unit * released.centre,
+            score=unit * released.score,
+            score_scale=unit * released.score_scale,
+            dispersion=unit**2 * released.dispersion,
+            initial_variance=unit**2 * released.initial_variance,
+            origin=origin,
+        )
     path = estimate.exact_path
     if path is not None:
         users = np.where(free, shift + unit * path.coefficients, unit * path.coefficients)
@@ -167,19 +163,6 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
         estimates=np.where(free, shift + unit * estimate.estimates, unit * estimate.estimates),
         released=released,
         exact_path=path,
-    )
-
-
-def _released(released: ScoreAndInformation, unit: float, origin: FloatVector) -> ScoreAndInformation:
-    return replace(
-        released,
-        term_columns=tuple(replace(block, prior=unit * block.prior) for block in released.term_columns),
-        centre=unit * released.centre,
-        score=unit * released.score,
-        score_scale=unit * released.score_scale,
-        dispersion=unit**2 * released.dispersion,
-        initial_variance=unit**2 * released.initial_variance,
-        origin=origin,
     )
 
 

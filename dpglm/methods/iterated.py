@@ -18,13 +18,7 @@ MOST_STEPS = 100_000
 
 
 def gaussian_total(privacy: Privacy, name: str) -> float:
-    """The mu that all Gaussian releases of a fit may add up to, in squares.
-
-    Raises
-    ------
-    MethodError
-        A pure budget, which Gaussian noise cannot keep.
-    """
+    """The mu that all Gaussian releases of a fit may add up to, in squares; not of a pure budget."""
     if privacy.mu is not None:
         return privacy.mu
     if privacy.delta == 0.0:
@@ -48,13 +42,7 @@ def require_steps(value: int | None, name: str) -> None:
 
 
 def public_rows(problem: Problem, name: str) -> float:
-    """The number of rows that averages divide by: the table's own where it is public, else a declared one.
-
-    Raises
-    ------
-    MethodError
-        Neither is there.
-    """
+    """The number of rows that averages divide by: the table's own, or a declared one, or a MethodError."""
     size = problem.public_size()
     if size is None:
         raise MethodError(
@@ -66,13 +54,7 @@ def public_rows(problem: Problem, name: str) -> float:
 
 
 def declared_rows(problem: Problem, name: str) -> float:
-    """The declared number of rows, for numbers that have to be known before any row is read.
-
-    Raises
-    ------
-    MethodError
-        None is declared.
-    """
+    """The declared number of rows, for numbers that have to be known before any row is read."""
     if problem.known_rows is None:
         raise MethodError(
             f"method={name!r} with an option per row, and no declared number of rows",

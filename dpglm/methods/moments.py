@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.expectation import ExpectedRows, expected_model
@@ -20,8 +20,8 @@ from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.calibration import Target
 from dpglm.privacy.description import Fact, MethodDescription
-from dpglm.privacy.gdp import gdp_mu
 from dpglm.typing import FloatVector
 
 # Shares of mu squared (of the squared sensitivity) under add-remove. X'X's noise multiplies coefficients,
@@ -72,26 +72,22 @@ class Moments(Method):
                 expected="family='gaussian': other families need more than second moments",
                 remedy="Leave method out.",
             )
-        release, mu = self._calibrated(problem, privacy)
-        return budgeted_plan((release,), privacy, mu=mu)
-
-    def _calibrated(self, problem: Problem, privacy: Privacy) -> tuple[SecondMoments, float | None]:
-        """The release that just fits the budget, and its mu."""
-        weights = _weights(privacy.relation)
         span = Span(problem.geometry.term_columns)
-        unit = SecondMoments(span, "gaussian", 1.0, **weights)
+        unit = SecondMoments(span, "gaussian", 1.0, **_weights(privacy.relation))
         sensitivity = unit.sensitivity(privacy.relation)
         if privacy.delta == 0.0:
             scale = min(sensitivity / privacy.epsilon, _LARGEST_SCALE)
-            return replace(unit, law="gamma", scale=scale), None
-        mu = privacy.mu if privacy.mu is not None else gdp_mu(privacy.epsilon, privacy.delta)
-        return replace(unit, scale=sensitivity / mu), mu
+            return budgeted_plan((replace(unit, law="gamma", scale=scale),), privacy, mu=None)
+        mu = Target.of(privacy).ideal_mu
+        return budgeted_plan((replace(unit, scale=sensitivity / mu),), privacy, mu=mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         (release,) = plan.of_kind(SecondMoments)
         sums = MomentSums.of(ask(release), release.size)
         declared = _released(sums, release, problem.geometry.term_columns)
-        coded = self._mean(declared)
+        # What least squares on the same rows most probably gives: no sampling error in the covariance.
+        exact = replace(declared, dispersion=0.0)
+        coded = LinearModel(fitted_scales(LinearModel(exact)) if self.learn_scale else exact).mean
         released = replace(declared, dispersion=_dispersion(sums, release, coded, declared.dispersion))
         scaling = Scaling.of(problem.geometry)
         contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
@@ -102,19 +98,14 @@ class Moments(Method):
                 estimates = np.where(printed, contrasts.estimates, estimates)
                 coded = scaling.coded(scaling.from_user(estimates))
             return Estimate(coded, estimates, np.ones(len(coded), dtype=np.bool_), released=released)
-        total = _strength(problem, sums, release, released.dispersion)
+        total = None  # the strength in sum units on the released loss, which is half the deviance
+        if problem.strength is not None:
+            total = float(problem.strength) * _rows(sums, release) / released.dispersion
         fit = coefficients(contrasts, scaling, problem.penalty, total, size=problem.public_size())
         strength = None
         if fit.strength is not None:
             strength = fit.strength * released.dispersion / _rows(sums, release)
         return Estimate(fit.coded, fit.estimates, fit.selected, strength, released=released)
-
-    def _mean(self, released: ScoreAndInformation) -> FloatVector:
-        """What least squares on the same rows most probably gives: no sampling error in the covariance."""
-        exact = replace(released, dispersion=0.0)
-        if self.learn_scale:
-            exact = fitted_scales(LinearModel(exact))
-        return LinearModel(exact).mean
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> LinearModel:
         """No estimate is released: all of theta multiplies the noise of X'X."""
@@ -128,8 +119,8 @@ class Moments(Method):
             terms,
             rows.information,
             products=np.diag(np.concatenate(size) ** 2),
-            score_scale=release.deviation / release.cross_weight,
-            information_scale=release.deviation / release.gram_weight,
+            score_scale=release.cross_deviation,
+            information_scale=release.gram_deviation,
             dispersion=rows.dispersion,
             third_derivative_bound=problem.family.third_derivative_bound,
         )
@@ -144,13 +135,6 @@ class Moments(Method):
             "noise-aware generalised least squares on the released linear model",
             (Fact("Scale of the prior that shrinks", prior),),
         )
-
-
-def _strength(problem: Problem, sums: MomentSums, release: SecondMoments, dispersion: float) -> float | None:
-    """Penalty strength in sum units on the released loss, which is half the deviance."""
-    if problem.strength is None:
-        return None
-    return float(problem.strength) * _rows(sums, release) / dispersion
 
 
 def _weights(relation: Relation) -> dict[str, float]:

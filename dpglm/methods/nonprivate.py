@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
-from dpglm.inference.path import ExactPath
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods, require_positive
+from dpglm.postprocessing.parts import ExactPath
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1, NoPenalty
 from dpglm.inference.coefficients import Scaling, coefficients
@@ -26,15 +26,13 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
-from dpglm.methods.estimate_and_information import (
+from dpglm.methods.perturbed_objective import (
     calibrated_ridge,
     information_release,
-    released_by,
-    releases_information,
-)
-from dpglm.methods.perturbed_objective import (
     norm_scaled_minimiser,
     perturbed_objective,
+    released_by,
+    releases_information,
     scales_norms,
     uniform_ridge,
 )
@@ -83,7 +81,7 @@ class Objective(Method):
         require_positive(self.ridge, "ridge")
         by_default = self.ridge is None and self.coding == "centred"
         releases: tuple[Release, ...]
-        inside = convex(problem.penalty)
+        inside = problem.penalty if problem.penalty.convex else L1()
         if by_default and releases_information(problem, privacy):
             smooth = replace(problem, strength=None)
             ridge, scales = calibrated_ridge(problem, privacy, information=True)
@@ -196,8 +194,3 @@ def thresholded(penalty: Penalty, scaled: FloatVector) -> FloatVector:
     bound = penalty.with_scale(np.ones(len(scaled)))
     strength = bound.strength_max(np.full(len(scaled), THRESHOLD * largest))
     return bound.with_strength(strength).prox(scaled, 1.0)
-
-
-def convex(penalty: Penalty) -> Penalty:
-    """What goes inside an objective for a penalty: itself, or the lasso where it is not convex."""
-    return penalty if penalty.convex else L1()

@@ -9,14 +9,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.iterated import estimate, gaussian_total
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.gdp import SAFETY
 
@@ -48,8 +48,7 @@ class Output(Method):
     References
     ----------
     Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1; ``mechanisms/output_perturbation.md`` for the
-    theorem used, whose
-    constant is smaller for a ridge alone.
+    theorem used, whose constant is smaller for a ridge alone.
 
     Examples
     --------
@@ -74,7 +73,7 @@ class Output(Method):
         pure = privacy.delta == 0.0 and privacy.mu is None
         mu = None if pure else gaussian_total(privacy, self.name)
         scaling = Scaling.of(problem.geometry)
-        steps = 2.0 if privacy.relation == "replace-one" else 1.0
+        steps = STEPS[privacy.relation]
         size = len(scaling.lengths)
         level = steps * math.sqrt(size + 1.0) / privacy.epsilon if mu is None else steps / mu
         ridge = float(self.ridge) if self.ridge is not None else RIDGE * level

@@ -1,21 +1,26 @@
-"""A perturbed minimiser at calibrated noise: tolerances, default penalty strength, ridge under GDP."""
+"""The perturbed minimiser at calibrated noise: alone, on lengthened rows, or with the information matrix."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from dpglm.curator.curator import PricedReleases
+from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.term_columns import TermColumns
 from dpglm.inference.coefficients import Scaling
-from dpglm.inference.expectation import expected_information
-from dpglm.mechanisms.noise.lattice import NoiseLaw
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.expectation import expected_information, expected_model, products_of_minimiser
+from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.mechanisms.information import Information, information_sensitivity
+from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Problem
+from dpglm.mechanisms.span import Span
+from dpglm.methods.base import Ask, Problem
+from dpglm.methods.iterated import noise_level
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.events import free_ridge
@@ -29,7 +34,31 @@ TOLERANCE = 1e-7
 TOLERANCE_SHARE = 1e-10
 NOISE_SHARE = 1e-6
 # More noise than the Gaussian mechanism's, as a share, that a smaller ridge is worth.
-WORTH = 1.03
+NOISE_WORTH = 1.03
+# Least ridge, in units of rows moved per epsilon: the intercept's may be small, its share of the norm is.
+RIDGE_INTERCEPT, RIDGE = 0.5, 2.0
+# For losses with bounded slopes, such as those of counts and hinges. The price of the Jacobian is about the
+# inverse of this, as a share of epsilon, or half of it; shrinking the intercept moves all fitted means.
+BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE = 4.0, 10.0
+# And never below this, or the noise that hides the solver's residual would be felt at enormous budgets.
+LEAST_RIDGE = 1e-3
+# The ridge is also at least this share of what the declared prior would make it.
+PRIOR_SHARE = 0.25
+# Pure epsilon pays for a curvature in few coefficients only, and no budget pays in very many.
+MOST_PURE, MOST = 20, 150
+BOUNDED_MOST_PURE, BOUNDED_MOST = 10, 50
+# The same for penalties that select where the number of rows is not known beforehand.
+MOST_PURE_BLIND, MOST_BLIND = 10, 50
+# A penalty that selects is better served by the whole budget unless the curvature, with slopes of a sixth of
+# their range as standard deviation, is expected to hold this many times what noise alone would show.
+SIGNAL_WORTH, NARROW = 100.0, 12.0 / 36.0
+# Share of mu squared (pure: of epsilon) that measures how long rows are.
+LENGTH_SHARE = 0.03
+# Rows longer than this many times the root mean square are clipped.
+MARGIN = 1.25
+# From this many numeric columns on, and where they make at least this share of a row's declared length,
+# typical rows are of nearly one length, far below the declared bound.
+LEAST_SLOPES, LEAST_SHARE = 10, 0.5
 
 
 def perturbed_objective(
@@ -90,21 +119,16 @@ def default_strength(
     if not penalty.selects:
         return 0.0
     size = int(np.asarray(problem.geometry.penalised).sum())
-    weight = problem.family.score_weight_max
-    each = score_variance(problem.geometry.term_columns, weight)
+    weight, term_columns = problem.family.score_weight_max, problem.geometry.term_columns
+    # What one row adds to the variance of a coordinate of the score, at most, on average over coordinates.
     if row_square is not None:
         each = weight * row_square / max(size, 1)
+    else:
+        squares = np.diag(expected_information(term_columns, weight))
+        others = [squares[block.columns] for block in term_columns if block.kind != "intercept"]
+        each = float(np.mean(np.concatenate(others))) if others else 0.0
     sampling = each * (problem.known_rows or 0)
-    return math.sqrt(deviation**2 + sampling) * math.sqrt(2.0 * math.log(max(size, 2)))
-
-
-def score_variance(term_columns: Sequence[TermColumns], weight: float) -> float:
-    """Variance that one row adds to a coordinate of the score, at most, on average over coordinates."""
-    penalised = [block for block in term_columns if block.kind != "intercept"]
-    if not penalised:
-        return 0.0
-    squares = np.diag(expected_information(term_columns, weight))
-    return float(np.mean(np.concatenate([squares[block.columns] for block in penalised])))
+    return noise_level(math.sqrt(deviation**2 + sampling), size)
 
 
 def uniform_ridge(target: Target, ridge: float | None) -> tuple[float, Calibration]:
@@ -122,12 +146,8 @@ def gdp_ridge(target: Target, ridge: float | None = None, *, times: int = 1) -> 
     """The ridge, sum units, and the noise of each of ``times`` minimisers that are mu-GDP together.
 
     Without ``ridge`` the least of half of, once and twice the squared scale whose noise is within 3 % of the
-    Gaussian mechanism's; at twice it is that mechanism's (Theorem A2).
-
-    Raises
-    ------
-    MethodError
-        If no noise is enough at so small a ridge.
+    Gaussian mechanism's; at twice it is that mechanism's (Theorem A2). A given ridge so small that no noise
+    is enough is a MethodError.
 
     Examples
     --------
@@ -141,7 +161,7 @@ def gdp_ridge(target: Target, ridge: float | None = None, *, times: int = 1) -> 
     for factor in (0.5, 1.0):
         ridge = factor * gaussian.score_scale**2
         scales = _at(target, ridge, times)
-        if scales.score_scale <= WORTH * gaussian.score_scale:
+        if scales.score_scale <= NOISE_WORTH * gaussian.score_scale:
             return ridge, scales
     return gaussian.least_ridge, gaussian
 
@@ -152,25 +172,12 @@ def _at(target: Target, ridge: float, times: int) -> Calibration:
     )
 
 
-# Share of mu squared (pure: of epsilon) that measures how long rows are.
-LENGTH_SHARE = 0.03
-# Rows longer than this many times the root mean square are clipped.
-MARGIN = 1.25
-# Ridge in units of rows moved per epsilon.
-RIDGE = 2.0
-# From this many numeric columns on, and where they make at least this share of a row's declared length,
-# typical rows are of nearly one length, far below the declared bound.
-LEAST_SLOPES, LEAST_SHARE = 10, 0.5
-
-
 def scales_norms(problem: Problem, penalty: Penalty) -> bool:
     """Whether to measure row lengths first: a rule in public numbers only.
 
     For penalties that select, at a default strength: a strength per row has a meaning in rows as they are.
     """
-    if problem.goal == "predict" or problem.strength is not None:
-        return False
-    if not penalty.selects:
+    if problem.goal == "predict" or problem.strength is not None or not penalty.selects:
         return False
     slopes = [block.bound for block in problem.geometry.term_columns if block.kind == "slope"]
     total = sum(block.bound for block in problem.geometry.term_columns)
@@ -193,13 +200,128 @@ def norm_scaled_minimiser(problem: Problem, privacy: Privacy, penalty: Penalty) 
     )
     ridge = max(least * scales.ridge_factor, scales.least_ridge)
     minimiser = perturbed_objective(
-        problem,
-        penalty,
-        ridge=ridge,
-        scales=scales,
-        max_leverage=1.0 / ridge,
-        row_square=1.0 / MARGIN**2,
+        problem, penalty, ridge=ridge, scales=scales, max_leverage=1.0 / ridge, row_square=1.0 / MARGIN**2
     )
     return NormClippedMinimiser(
         minimiser, scales.information_scale, count_rows=relation == "add-remove", margin=MARGIN
+    )
+
+
+def releases_information(problem: Problem, privacy: Privacy) -> bool:
+    """Whether a share of the budget goes to the information matrix: a rule in public numbers only."""
+    if not problem.family.likelihood:
+        # Intervals from a curvature lean on slopes whose variance it is: true of a likelihood only.
+        return False
+    size = len(problem.geometry.names)
+    pure = privacy.definition == "pure"
+    if not problem.family.logistic:
+        return problem.goal == "explain" and size <= (BOUNDED_MOST_PURE if pure else BOUNDED_MOST)
+    if privacy.mu is not None:
+        # Gaussian privacy at every epsilon needs a ridge that pulls the estimate too far for intervals.
+        return False
+    if problem.goal != "explain" or size > (MOST_PURE if pure else MOST):
+        return False
+    if not problem.penalty.selects:
+        return True
+    if problem.known_rows is None:
+        return size <= (MOST_PURE_BLIND if pure else MOST_BLIND)
+    return expected_signal(problem, privacy) >= SIGNAL_WORTH
+
+
+def expected_signal(problem: Problem, privacy: Privacy) -> float:
+    """Median over coefficients of the information to expect, in units of what noise alone would show."""
+    assert problem.known_rows is not None
+    term_columns = problem.geometry.term_columns
+    curvature = expected_information(term_columns, 0.25 * problem.known_rows, narrow=NARROW)
+    ridge, scales = calibrated_ridge(problem, privacy, information=True)
+    score = NoiseLaw(scales.law, scales.score_scale, len(ridge)).deviation
+    information_scale = information_release(problem, scales).deviation
+    model = expected_model(
+        term_columns,
+        curvature,
+        products=products_of_minimiser(term_columns, curvature, ridge, score),
+        score_scale=score,
+        information_scale=information_scale,
+    )
+    signal = Contrasts(model, problem.geometry.user_from_coded).signal
+    return float(np.median(signal[problem.geometry.penalised]))
+
+
+def calibrated_ridge(
+    problem: Problem,
+    privacy: Privacy,
+    *,
+    information: bool,
+    ridge: float | None = None,
+    uniform: bool = False,
+) -> tuple[FloatVector, Calibration]:
+    """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget.
+
+    Half of the budget goes to the information matrix where that is released. ``ridge`` is one number for all
+    coordinates instead of the default; ``uniform`` makes the default one number. Too small a ridge is a
+    MethodError, and so is a budget in Gaussian differential privacy for a loss that is not logistic.
+    """
+    logistic, curvature = problem.family.logistic, problem.family.curvature_max
+    if not logistic and privacy.definition not in ("pure", "approximate"):
+        raise MethodError(
+            f"a budget in {privacy.definition} for family {problem.family.name!r}",
+            expected="an epsilon, or an epsilon and a delta: the proof for these losses gives no other",
+            remedy="Use privacy=(1.0, 1e-6), or privacy=1.0.",
+        )
+    assert curvature is not None, "refused by the release"
+    term_columns, rows = problem.geometry.term_columns, STEPS[privacy.relation]
+    intercept, other = (RIDGE_INTERCEPT, RIDGE) if logistic else (BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE)
+    starts = [intercept if columns.kind == "intercept" and not uniform else other for columns in term_columns]
+    least = np.array(starts) * rows / privacy.epsilon
+    prior = np.array([PRIOR_SHARE / float((columns.prior**2).min()) for columns in term_columns])
+    bounds = np.array([columns.bound for columns in term_columns])
+
+    def ridges(scale: float) -> FloatVector:
+        """By term."""
+        if ridge is not None:
+            return np.full(len(term_columns), float(ridge))
+        return np.maximum(np.maximum(least, prior * scale**2), LEAST_RIDGE) if information else least
+
+    def max_leverage_of(by_term: FloatVector) -> float:
+        return 1.0 / float(by_term.min()) if ridge is not None or uniform else float((bounds / by_term).sum())
+
+    minimiser = Minimisers(
+        lambda scale: max_leverage_of(ridges(scale)),
+        information_sensitivity(curvature, privacy.relation) if information else 0.0,
+        residual_share=RESIDUAL_SHARE,
+        losses="logistic" if logistic else "bounded",
+        uniform=not logistic,
+        ridge_grows=logistic,
+    )
+    scales = calibrate(minimiser, Target.of(privacy))
+    by_term = ridges(scales.score_scale) * scales.ridge_factor
+    sizes = [columns.stop - columns.start for columns in term_columns]
+    return np.repeat(by_term, sizes), replace(scales, max_leverage=max_leverage_of(by_term))
+
+
+def information_release(problem: Problem, scales: Calibration) -> Information:
+    """The second release of the plan."""
+    return Information(
+        family=problem.family,
+        scale=scales.information_scale,
+        law=scales.law,
+        span=Span(problem.geometry.term_columns),
+    )
+
+
+def released_by(problem: Problem, plan: PricedReleases, ask: Ask) -> ScoreAndInformation:
+    """Ask for both releases."""
+    (minimiser,), (information,) = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
+    centre = ask(minimiser)
+    size, ridge = len(centre), minimiser.ridges
+    return ScoreAndInformation(
+        term_columns=problem.geometry.term_columns,
+        centre=centre,
+        score=ridge * centre,
+        information=ask(information, centre).reshape(size, size),
+        score_scale=minimiser.deviation,
+        information_scale=information.deviation,
+        dispersion=problem.family.dispersion,
+        initial_variance=minimiser.deviation**2 / ridge**2,
+        third_derivative_bound=problem.family.third_derivative_bound,
     )

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.objective import Effort, Objective, Point, damped_newton, quasi_newton
-from dpglm.optim.quadratic_solvers import Penalised, Shape, Smooth, WeightedL1
-from dpglm.optim.rows import ChunkLoss
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
+from dpglm.optim.quadratic_solvers import Model, Penalised, Shape, WeightedL1
+from dpglm.optim.rows import ChunkLoss, Objective, Point
+from dpglm.optim.wide import lbfgs, working_set
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Rows a coefficient above which a part of the rows makes a good start, and rows a coefficient in that part.
 _MANY_ROWS, _START_ROWS = 200, 50
 # Coefficients above which a matrix of second derivatives is avoided: with an L1 term, and without.
 _SPARSE_SIZE, _DENSE_SIZE = 300, 2000
-# Coefficients that enter a working set at once, at least.
-_ENTERING = 50
-# Limited-memory BFGS: most gradients, pairs kept, trials of a line search; and the shares of the first slope
-# along the line between which a slope is accepted (Wolfe's curvature condition).
-_LBFGS_PASSES, _MEMORY, _LINE_TRIALS = 500, 20, 30
-_LEAST_SLOPE, _MOST_SLOPE = -0.9, 0.1
+# Most damped Newton steps, and trials of each.
+_STEPS, _TRIALS = 200, 40
+# Steps in a row without a better residual after which rounding has the last word.
+_PATIENCE = 30
+# A step this many times longer than the point itself tells that the model sees no curvature on its way; a
+# step that had to be shortened below this share does so too.
+_FAR, _SHORT = 1e3, 0.05
+# Factor of the radius after a whole step.
+_GROWTH = 4.0
+# Gradients after which quasi-Newton steps are given up for Newton's.
+_QUASI_STEPS = 15
 
 
 class Minimum(NamedTuple):
@@ -40,17 +46,12 @@ class Minimum(NamedTuple):
         float64 pass over all rows at exactly this point. The true minimiser is within ``residual / ridge``.
     certified : bool
         Whether ``residual`` reached the tolerance.
-    passes, hessians : int
-        How often the rows were read, and how often for second derivatives too. They depend on the rows:
-        never show them beside a private result.
     """
 
     gamma: FloatVector
     theta: FloatVector
     residual: float
     certified: bool
-    passes: int
-    hessians: int
 
 
 def minimise(
@@ -67,13 +68,13 @@ def minimise(
     """Minimise ``loss(theta) + linear.theta + sum(ridge * theta^2) / 2 + penalty(gamma)``.
 
     Here ``theta = mixing @ gamma``. Everything is in sum units: nothing is divided by the number of rows. The
-    answer is the same whatever the path to it, up to ``tolerance``; the path is the same for the same chunks,
-    bit by bit. It never raises, warns or prints because of the rows.
+    answer is the same whatever the path to it, up to ``tolerance``, and bit by bit for the same chunks. It
+    never raises, warns or prints because of the rows.
 
     Parameters
     ----------
     loss : ChunkLoss
-        Smooth convex sum over rows, of p coefficients: a `ChunkLoss`.
+        Smooth convex sum over rows, of p coefficients.
     linear : ndarray, shape (p,)
         Acts on ``theta``: a linear perturbation of the objective.
     ridge : float or ndarray, shape (p,)
@@ -83,8 +84,7 @@ def minimise(
     penalised : ndarray of bool, shape (p,), or None
         Which gammas are penalised; None is all.
     penalty : Penalty or None
-        A convex penalty on the penalised gammas with its strength in sum units. One that is not an L1 part
-        plus a ridge is handled by its prox.
+        Convex, on the penalised gammas, its strength in sum units.
     tolerance : float
         Largest residual to be certified.
     start : ndarray, shape (p,), or None
@@ -119,10 +119,10 @@ def minimise(
     assert penalty is None or penalty.convex, "a penalty that is not convex has no certificate"
     if size == 0:
         empty = np.zeros(0)
-        return Minimum(empty, empty, 0.0, True, 0, 0)
+        return Minimum(empty, empty, 0.0, True)
     with np.errstate(all="ignore"):
         objective = _objective(loss, linear, ridges, mixing, mask, penalty)
-        smooth = isinstance(objective.shape, Smooth)
+        smooth = objective.shape.smooth
         first = None
         if start is not None:
             first = start if mixing is None or not smooth else mixing @ start
@@ -130,9 +130,7 @@ def minimise(
         gamma = point.x
         if mixing is not None and smooth:
             gamma = np.asarray(np.linalg.solve(mixing, point.theta), dtype=np.float64)
-    effort = objective.effort
-    certified = point.residual <= tolerance
-    return Minimum(gamma + 0.0, point.theta, point.residual, certified, effort.passes, effort.hessians)
+    return Minimum(gamma + 0.0, point.theta, point.residual, point.residual <= tolerance)
 
 
 def _objective(
@@ -144,7 +142,7 @@ def _objective(
     penalty: Penalty | None,
 ) -> Objective:
     """Smooth objectives as functions of theta, where the certificate lives, the others of gamma."""
-    shape: Shape = Smooth()
+    shape: Shape = WeightedL1(np.zeros(loss.size))
     diagonal = None
     if mask.any() and penalty is not None:
         if penalty.l1_weight is None or penalty.ridge_weight is None:
@@ -154,11 +152,10 @@ def _objective(
                 shape = WeightedL1(np.where(mask, penalty.l1_weight, 0.0))
             if penalty.ridge_weight > 0.0:
                 diagonal = np.where(mask, penalty.ridge_weight, 0.0)
-    smooth = isinstance(shape, Smooth)
-    if mixing is None or (smooth and diagonal is None):
+    if mixing is None or (shape.smooth and diagonal is None):
         return Objective(loss, linear, ridge, None, diagonal, shape)
     inverse: FloatMatrix = np.asarray(np.linalg.inv(mixing), dtype=np.float64)
-    if smooth and diagonal is not None:
+    if shape.smooth and diagonal is not None:
         return Objective(loss, linear, ridge, None, (inverse.T * diagonal) @ inverse, shape)
     stretch = math.sqrt(float(np.linalg.norm(inverse, 1)) * float(np.linalg.norm(inverse, np.inf)))
     return Objective(loss, linear, ridge, mixing, diagonal, shape, lambda s: inverse.T @ s, stretch)
@@ -167,149 +164,187 @@ def _objective(
 def _solve(objective: Objective, start: FloatVector | None, tolerance: float) -> Point:
     """The certified point, by the cheapest way that ends."""
     first = np.zeros(objective.size) if start is None else start
-    if isinstance(objective.shape, WeightedL1) and objective.size > _SPARSE_SIZE:
-        point = _working_set(objective, objective.shape.weights, first, tolerance)
-    elif isinstance(objective.shape, Smooth) and objective.size > _DENSE_SIZE:
-        point = _lbfgs(objective, first, tolerance)
+    shape = objective.shape
+    if shape.smooth and objective.size > _DENSE_SIZE:
+        point = lbfgs(objective, first, tolerance)
+    elif isinstance(shape, WeightedL1) and not shape.smooth and objective.size > _SPARSE_SIZE:
+        point = working_set(objective, shape.weights, first, tolerance, minimise=_dense)
     else:
         point = _dense(objective, start, tolerance)
     for compensated in (False, True):
         if point.residual <= tolerance:
             break
         careful = replace(objective, compensated=compensated)
-        point = _better(point, damped_newton(careful, point.x, tolerance=tolerance))
+        point = min(point, _damped_newton(careful, point.x, tolerance=tolerance), key=attrgetter("residual"))
     return point
-
-
-def _better(first: Point, second: Point) -> Point:
-    return second if second.residual < first.residual else first
 
 
 def _dense(objective: Objective, start: FloatVector | None, tolerance: float) -> Point:
     """Quasi-Newton steps from a good start where rows are many, else Newton's."""
     rows, size = objective.loss.row_count, objective.size
     if rows < _MANY_ROWS * size:
-        return damped_newton(objective, np.zeros(size) if start is None else start, tolerance=tolerance)
+        return _damped_newton(objective, np.zeros(size) if start is None else start, tolerance=tolerance)
     if start is None:
         step = rows // (_START_ROWS * size)
-        part = replace(objective, loss=objective.loss.thinned(step), effort=Effort())
+        part = replace(objective, loss=objective.loss.thinned(step))
         # A part of the rows differs from the whole by about size * step in the objective: a tenth will do.
-        start = damped_newton(
+        start = _damped_newton(
             part, np.zeros(size), tolerance=tolerance, decrement=0.1 * size * step, precise=False
         ).x
     point, hessian = objective.expand(start)
-    point = quasi_newton(objective, point, hessian, tolerance=tolerance)
+    point = _quasi_newton(objective, point, hessian, tolerance=tolerance)
     if point.residual > tolerance:
-        point = _better(point, damped_newton(objective, point.x, tolerance=tolerance))
+        point = min(
+            point, _damped_newton(objective, point.x, tolerance=tolerance), key=attrgetter("residual")
+        )
     return point
 
 
-def _working_set(objective: Objective, weights: FloatVector, x: FloatVector, tolerance: float) -> Point:
-    """The point of least residual with an L1 term: minimise over coordinates in use, let others enter."""
-    point = best = objective.measure(x)
-    used = (weights == 0.0) | (x != 0.0)
-    while best.residual > tolerance:
-        excess = np.where(used, 0.0, np.abs(point.gradient) - weights)
-        entering = np.argsort(-excess, kind="stable")[: max(_ENTERING, int(used.sum()))]
-        entering = entering[excess[entering] > 0.0]
-        before = best.residual
-        used[entering] = True
-        if 2 * int(used.sum()) > used.size:
-            used[:] = True
-        places = np.flatnonzero(used)
-        # Early rounds need not be exact: which coordinates enter next hardly depends on it.
-        goal = 0.5 * tolerance / objective.stretch
-        if entering.size:
-            goal = max(goal, 0.01 * float(excess.max()))
-        inner = _dense(_restricted(objective, weights, places), point.x[places], goal)
-        x = np.zeros_like(x)
-        x[places] = inner.x
-        point = objective.measure(x)
-        if point.residual < best.residual:
-            best = point
-        elif not entering.size and best.residual >= before:
-            break
-    return best
+def _damped_newton(
+    objective: Objective,
+    x: FloatVector,
+    *,
+    tolerance: float,
+    decrement: float = 0.0,
+    precise: bool = True,
+) -> Point:
+    """Minimise by Newton steps, each shortened until it is safe.
 
+    A step of length t along d is safe if the residual falls below half of the least seen so far, which
+    happens finitely often, or if ``t * gradient(x + t d).d + P(x + t d) - P(x) <= 0``: for a convex loss the
+    left side bounds the change of the objective, so that it decreases, without ever computing the loss.
+    As t is never less than a tenth of what suffices, the usual line-search argument applies and the sequence
+    converges whatever the data, if the objective is strongly convex.
 
-def _restricted(objective: Objective, weights: FloatVector, places: IntVector) -> Objective:
-    """The same objective as a function of some coordinates, the others being zero."""
-    mixing = np.eye(objective.size) if objective.mixing is None else objective.mixing
-    curvature = objective.curvature
-    if curvature is not None:
-        curvature = curvature[places] if curvature.ndim == 1 else curvature[np.ix_(places, places)]
-    return replace(
-        objective,
-        mixing=np.ascontiguousarray(mixing[:, places]),
-        curvature=curvature,
-        shape=WeightedL1(weights[places]),
-        to_theta=None,
-        stretch=1.0,
-    )
+    A hinge has no curvature but near its corner. A model that sees none would send its minimiser far away in
+    some directions, and the short step that is safe would do nothing in the others: it is then damped by
+    ``|score| / radius``, with a radius that whole steps enlarge. Where two steps in a row had to be shortened
+    a corner may lie ahead: the model takes its curvature from beyond it.
 
-
-def _lbfgs(objective: Objective, x: FloatVector, tolerance: float) -> Point:
-    """The point of least residual by limited-memory BFGS, which needs gradients alone, not the loss.
-
-    Nocedal and Wright (2006), "Numerical Optimization", algorithms 7.4 and 7.5.
+    Returns the point of least residual, above ``tolerance`` only if rounding allows no better. It stops also
+    when a whole step promises to gain no more than half of ``decrement``: for rough answers, after that step.
+    ``precise`` asks for second derivatives in float64.
     """
-    point = best = objective.measure(x)
-    pairs: list[tuple[FloatVector, FloatVector, float]] = []
-    last = objective.effort.passes + _LBFGS_PASSES
-    while best.residual > tolerance and objective.effort.passes < last:
-        moved = _line_search(objective, point, _direction(point.gradient, pairs), last)
+    point, hessian = objective.expand(x, precise=precise)
+    best, waited = point, 0
+    radius, shortened = math.inf, 0
+    for _ in range(_STEPS):
+        if best.residual <= tolerance or waited >= _PATIENCE * (1 if radius == math.inf else 3):
+            break
+        goal = math.inf if not math.isfinite(best.residual) else best.residual
+        target, pull = _target(objective, point, hessian, tolerance, radius)
+        if radius == math.inf and _far(target, point.x):
+            radius = 1.0 + float(np.linalg.norm(point.x))
+            target, pull = _target(objective, point, hessian, tolerance, radius)
+        direction = target - point.x
+        if decrement > 0.0 and float(direction @ hessian @ direction) <= decrement:
+            best = Point(target, point.theta, point.gradient, pull, math.inf)
+            break
+        moved, length, beyond = _step(objective, point, direction, target, pull, goal)
         if moved is None:
-            if not pairs:
-                break
-            pairs = []
-            continue
-        step, change = moved.x - point.x, moved.gradient - point.gradient
-        product = float(step @ change)
-        if product > 1e-12 * float(change @ change) and math.isfinite(product):
-            pairs = [*pairs[1 - _MEMORY :], (step, change, product)]
+            break
+        shortened = shortened + 1 if length < 1.0 else 0
+        if length < _SHORT:
+            radius = length * float(np.linalg.norm(direction))
+        elif length == 1.0:
+            radius *= _GROWTH
+        waited = 0 if moved.residual < best.residual else waited + 1
         point = moved
-        if point.residual < best.residual:
-            best = point
+        if moved.residual < best.residual:
+            best = moved
+        if best.residual > tolerance:
+            seen = point.x if shortened < 2 else point.x + beyond * direction
+            _, hessian = objective.expand(seen, point.pull, precise=precise)
     return best
 
 
-def _direction(gradient: FloatVector, pairs: list[tuple[FloatVector, FloatVector, float]]) -> FloatVector:
-    """Minus the inverse metric of the pairs times the gradient, by the two loops."""
-    left = gradient.copy()
-    shares: list[float] = []
-    for step, change, product in reversed(pairs):
-        shares.append(float(step @ left) / product)
-        left -= shares[-1] * change
-    if pairs:
-        _, change, product = pairs[-1]
-        left *= product / float(change @ change)
-    for (step, change, product), share in zip(pairs, reversed(shares), strict=True):
-        left += step * (share - float(change @ left) / product)
-    return -left
+def _far(target: FloatVector, x: FloatVector) -> bool:
+    """Whether a model sends its minimiser so far from ``x`` that it cannot have seen the curvature there."""
+    return float(np.linalg.norm(target - x)) > _FAR * (1.0 + float(np.linalg.norm(x)))
 
 
-def _line_search(objective: Objective, point: Point, direction: FloatVector, last: int) -> Point | None:
-    """A point along the line where its slope has nearly vanished."""
-    first = float(point.gradient @ direction)
-    if not first < 0.0:
-        return None
-    low, high, length = 0.0, math.inf, 1.0
-    for _ in range(_LINE_TRIALS):
-        if objective.effort.passes >= last:
+def _target(
+    objective: Objective, point: Point, hessian: FloatMatrix, tolerance: float, radius: float = math.inf
+) -> tuple[FloatVector, FloatVector | None]:
+    """Minimiser of the model at a point, damped so that it is hardly farther away than ``radius``."""
+    left = float(np.linalg.norm(point.slope))
+    if radius < math.inf:
+        hessian = hessian + left / radius * np.eye(len(hessian))
+    # To a thousandth of what is left, or to a part of the goal.
+    accuracy = max(0.1 * tolerance / objective.stretch, 1e-3 * left)
+    return objective.shape.minimise_model(Model(hessian, point.gradient, point.x), point.pull, accuracy)
+
+
+def _step(
+    objective: Objective,
+    point: Point,
+    direction: FloatVector,
+    target: FloatVector,
+    pull: FloatVector | None,
+    goal: float,
+) -> tuple[Point | None, float, float]:
+    """The longest safe step tried, None if rounding hides all; its length, and how far beyond is unsafe."""
+    value = objective.shape.value(point.x)
+    length = unsafe = 1.0
+    initial = float(point.gradient @ direction) + objective.shape.value(target) - value
+    for trials in range(_TRIALS):
+        unscaled = length == 1.0
+        x = target if unscaled else point.x + length * direction
+        trial = objective.measure(x, pull if unscaled else None)
+        slope = float(trial.gradient @ direction) + (objective.shape.value(x) - value) / length
+        if trial.residual <= 0.5 * goal or slope <= 0.0:
+            return trial, length, unsafe - length
+        # Where the slope along the line would vanish, were it straight; if it is far from straight, half.
+        share = initial / (initial - slope) if math.isfinite(slope) and initial < 0.0 else 0.1
+        unsafe = length
+        length *= min(max(share, 0.1), 0.9 if trials < 3 else 0.5)
+    return None, 0.0, 0.0
+
+
+def _quasi_newton(objective: Objective, point: Point, hessian: FloatMatrix, *, tolerance: float) -> Point:
+    """Minimise from a good start with a second derivative taken there, corrected after each step.
+
+    The merit of a point is the length, in the metric, of the step that the model wants to take there: with
+    no penalty the norm of the gradient in the inverse metric. A step that does not lessen the merit is not
+    taken, but what it taught about the curvature is kept, and half of the next one is tried. ``hessian``
+    is good to six digits. Returns the point of least residual, not always below ``tolerance``.
+    """
+    best, length = point, 1.0
+    target, pull, merit = _next(objective, point, hessian, tolerance)
+    for _ in range(_QUASI_STEPS):
+        if best.residual <= tolerance or not math.isfinite(merit) or _far(target, point.x):
             break
-        trial = objective.measure(point.x + length * direction)
-        share = float(trial.gradient @ direction) / -first
-        if _LEAST_SLOPE <= share <= _MOST_SLOPE or trial.residual <= 0.1 * point.residual:
-            return trial
-        if share < _LEAST_SLOPE:
-            low = length
+        unscaled = length == 1.0
+        x = target if unscaled else point.x + length * (target - point.x)
+        trial = objective.measure(x, pull if unscaled else None)
+        if trial.residual < best.residual:
+            best = trial
+            if best.residual <= tolerance:
+                break
+        hessian = _bfgs_update(hessian, trial.x - point.x, trial.gradient - point.gradient)
+        ahead = _next(objective, trial, hessian, tolerance)
+        if ahead[2] < merit:
+            point, length = trial, 1.0
+            target, pull, merit = ahead
         else:
-            high = length
-        # The slope is -1 at zero and ``share`` here: aim at where a straight line through both vanishes.
-        aim = length / (1.0 + share) if math.isfinite(share) and share > -1.0 else math.inf
-        if math.isinf(high):
-            length = min(max(aim, 2.0 * length), 10.0 * length)
-        else:
-            margin = 0.1 * (high - low)
-            length = min(max(aim, low + margin), high - margin)
-    return None
+            length *= 0.5
+            target, pull, merit = _next(objective, point, hessian, tolerance)
+    return best
+
+
+def _bfgs_update(hessian: FloatMatrix, step: FloatVector, change: FloatVector) -> FloatMatrix:
+    """The metric nearest to ``hessian`` under which ``step`` causes ``change``."""
+    expected = hessian @ step
+    before, after = float(step @ expected), float(step @ change)
+    if not (before > 0.0 and math.isfinite(after) and after > 1e-8 * before):
+        return hessian
+    return hessian + np.outer(change, change / after) - np.outer(expected, expected / before)
+
+
+def _next(
+    objective: Objective, point: Point, hessian: FloatMatrix, tolerance: float
+) -> tuple[FloatVector, FloatVector | None, float]:
+    target, pull = _target(objective, point, hessian, tolerance)
+    move = target - point.x
+    square = float(move @ hessian @ move)
+    return target, pull, math.sqrt(square) if square >= 0.0 else math.inf

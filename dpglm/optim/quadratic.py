@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import pinvh
@@ -12,7 +12,7 @@ from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.separable import Separable
 from dpglm.optim.quadratic_search import Search
 from dpglm.optim.quadratic_solvers import minimise_batch, minimise_with_l1, residuals, solve
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # A single strength of a penalty that is not convex is reached along a path, as one of many would be.
 _APPROACH = 20
@@ -20,40 +20,26 @@ _APPROACH = 20
 _LASSO_STARTS = 50
 
 
-class QuadraticMinima(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class QuadraticPath:
     """Minimisers of a quadratic plus a penalty, one for each strength.
 
-    Parameters
-    ----------
-    strengths : ndarray, shape (k,)
-        As asked for.
-    coefficients : ndarray, shape (k, p)
-        Zeros are exact.
-    objectives : ndarray, shape (k,)
-        The objective there.
-    residuals : ndarray, shape (k,)
-        Largest coordinate of the fixed-point residual of the proximal gradient map, in units of the gradient.
-        Zero is optimal if the penalty is convex, stationary if not.
+    A residual is the largest coordinate of that of the fixed point of the proximal gradient map, in units of
+    the gradient. Zero is optimal if the penalty is convex, stationary if not.
     """
 
-    strengths: FloatVector
-    coefficients: FloatMatrix
-    objectives: FloatVector
-    residuals: FloatVector
+    penalty: Penalty  # as minimised; its own strength is not used
+    penalised: BoolVector  # (p,)
+    strengths: FloatVector  # (k,), as asked for
+    coefficients: FloatMatrix  # (k, p), zeros are exact
+    objectives: FloatVector  # (k,)
+    residuals: FloatVector  # (k,)
 
-
-def minimise_quadratic(
-    matrix: FloatMatrix, right: FloatVector, penalty: Penalty, *, penalised: BoolVector | None = None
-) -> QuadraticMinima:
-    """`minimise_quadratic_path` at the penalty's own strength (an unset one is zero); k is 1.
-
-    Examples
-    --------
-    >>> from dpglm.glm.penalties.elastic_net import L1
-    >>> minimise_quadratic(np.eye(2), np.array([3.0, 0.5]), L1(strength=1.0)).coefficients
-    array([[2., 0.]])
-    """
-    return minimise_quadratic_path(matrix, right, penalty, np.array([penalty.weight]), penalised=penalised)
+    @property
+    def counts(self) -> IntVector:
+        """Number of penalised coefficients that are not zero, shape (k,)."""
+        used = self.coefficients[:, self.penalised] != 0.0
+        return np.asarray(used.sum(axis=1), dtype=np.int64)
 
 
 def minimise_quadratic_path(
@@ -63,7 +49,7 @@ def minimise_quadratic_path(
     strengths: FloatVector,
     *,
     penalised: BoolVector | None = None,
-) -> QuadraticMinima:
+) -> QuadraticPath:
     r"""Minimise :math:`\frac12 g'Ag - c'g + P_s(g_{penalised})` for each strength s.
 
     Weighted L1 norms plus a ridge: an exact active set from strength to strength, whatever the condition
@@ -126,9 +112,8 @@ def minimise_quadratic_path(
     lost = right[free] - coefficients @ matrix[:, free]
     smooth = 0.5 * np.einsum("ij,ij->i", coefficients @ matrix, coefficients) - coefficients @ right
     objectives = smooth + penalty.values(path, strengths)
-    return QuadraticMinima(
-        strengths, coefficients, objectives, np.maximum(left, np.abs(lost).max(axis=1, initial=0.0))
-    )
+    left = np.maximum(left, np.abs(lost).max(axis=1, initial=0.0))
+    return QuadraticPath(penalty, mask, strengths, coefficients, objectives, left)
 
 
 def profiled(matrix: FloatMatrix, right: FloatVector, mask: BoolVector) -> tuple[FloatMatrix, FloatVector]:

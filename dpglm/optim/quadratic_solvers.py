@@ -35,6 +35,10 @@ class Model(NamedTuple):
 class Shape(Protocol):
     """The convex part of an objective that need not be smooth."""
 
+    @property
+    def smooth(self) -> bool:
+        """Whether it is zero everywhere."""
+
     def value(self, x: FloatVector) -> float:
         """Its value."""
 
@@ -47,26 +51,15 @@ class Shape(Protocol):
         """Minimiser of a model plus this part, to a subgradient of norm ``accuracy``; one there if known."""
 
 
-class Smooth:
-    """Nothing non-smooth."""
-
-    def value(self, x: FloatVector) -> float:
-        return 0.0
-
-    def pull(self, x: FloatVector, gradient: FloatVector, known: FloatVector | None) -> FloatVector | None:
-        return np.zeros_like(x)
-
-    def minimise_model(
-        self, model: Model, pull: FloatVector | None, accuracy: float
-    ) -> tuple[FloatVector, FloatVector | None]:
-        return model.x - solve(model.hessian, model.gradient), None
-
-
 @dataclass(frozen=True, eq=False)
 class WeightedL1:
     """``sum_j weights_j |x_j|``, weights >= 0 of shape (m,)."""
 
     weights: FloatVector
+
+    @property
+    def smooth(self) -> bool:
+        return not self.weights.any()
 
     def value(self, x: FloatVector) -> float:
         return float(self.weights @ np.abs(x))
@@ -87,6 +80,7 @@ class Penalised:
 
     penalty: Penalty
     mask: BoolVector
+    smooth = False
 
     def value(self, x: FloatVector) -> float:
         return self.penalty.value(x[self.mask])

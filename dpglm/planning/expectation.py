@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpglm.data.coding.coded_model import CodedModel
+from dpglm.data.coding.design import CodedModel
 from dpglm.errors import DpglmError, MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, classical_deviations
@@ -87,7 +88,7 @@ class Expectation:
     @cached_property
     def moments(self) -> FloatMatrix:
         """Mean of x x' over expected rows, shape (p, p); it depends on neither n nor the budget."""
-        return expected_moments(self.model.schema, self.model.encoder)
+        return expected_moments(self.model.schema, self.model.coding)
 
     @cached_property
     def rows(self) -> ExpectedRows:
@@ -98,9 +99,15 @@ class Expectation:
     def found(self) -> LinearModel | EstimateNoise | None:
         """The linear model that the releases make on average, or the noise of the estimate, if known."""
         spec = self.plan.specification
+        with self._computing():
+            return spec.method.expected(self.plan.problem, self.plan.releases, self.rows)
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Numbers out of all proportion are a MethodError."""
         try:
             with np.errstate(all="ignore"):
-                return spec.method.expected(self.plan.problem, self.plan.releases, self.rows)
+                yield
         except DpglmError:
             raise
         except (np.linalg.LinAlgError, ValueError):
@@ -125,18 +132,12 @@ class Expectation:
         rows, unit = self.model.coding.user_from_coded, self.model.response.unit
         if self.found is None:
             return np.full((len(rows), 4), np.nan)
-        try:
-            with np.errstate(all="ignore"):
-                contrasts = self._contrasts
-                if contrasts is not None:
-                    parts = contrasts.parts
-                else:
-                    assert isinstance(self.found, EstimateNoise)
-                    parts = self.found.parts(rows)
-        except DpglmError:
-            raise
-        except (np.linalg.LinAlgError, ValueError):
-            parts = np.full((len(rows), 4), np.nan)
+        with self._computing():
+            if self._contrasts is not None:
+                parts = self._contrasts.parts
+            else:
+                assert isinstance(self.found, EstimateNoise)
+                parts = self.found.parts(rows)
         if not np.isfinite(parts).all():
             raise self._incomputable()
         return np.asarray(unit**2 * parts)
@@ -182,7 +183,7 @@ class Expectation:
     @property
     def half_width(self) -> FloatVector:
         """Half the width of the interval to expect, shape (p,); NaN where the fit pays for none."""
-        return quantile(self.level) * self._tested
+        return quantile(self.level) * np.where(self.has_intervals, self.std_error, np.nan)
 
     @property
     def detectable(self) -> FloatVector:
@@ -197,10 +198,6 @@ class Expectation:
     def relative_width(self) -> FloatVector:
         """Expected standard error in units of that of the fit without privacy, shape (p,)."""
         return np.asarray(self.std_error / self.classical)
-
-    @property
-    def _tested(self) -> FloatVector:
-        return np.where(self.has_intervals, self.std_error, np.nan)
 
     @cached_property
     def mergers(self) -> tuple[Merger, ...]:

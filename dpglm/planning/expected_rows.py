@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from dpglm.data.coding.coded_model import CodedModel
-from dpglm.data.coding.encoder import RowEncoder
-from dpglm.data.schema.declarations import largest_sd
+from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.design import CodedModel
+from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.variables import Categorical, Numeric, Variable
+from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.typing import FloatMatrix, FloatVector
 
+# Rows drawn: chance adds a correlation with standard deviation 1 / sqrt(POINTS) to any two columns.
 POINTS: Final = 2**14
 # Where no standard deviation is declared it is this share of the largest that numbers between the bounds
 # with that mean can have: a sixth of the range if the mean is its middle. Bounds from code books are
@@ -39,19 +40,12 @@ EXPLAINED: Final = 0.2
 
 
 def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) -> ExpectedRows:
-    """What ``n`` rows of a model are expected to add up to.
+    """What ``n`` rows of a model are expected to add up to, with moments from `expected_moments`, (p, p).
 
-    Parameters
-    ----------
-    model : CodedModel
-    n : int
-    rate : float
-        Expected share of the second level of a response with two levels.
-    moments : ndarray, shape (p, p)
-        From `expected_moments`.
+    ``rate`` is the expected share of the second level of a response with two levels.
     """
     family, response = model.family, model.response
-    variable = model.schema.variables[model.model.response]
+    variable = model.schema.variables[model.coding.model.response]
     if isinstance(variable, Numeric) and family.response_kind != "binary":
         values = expected_quantiles(variable)
         natural, coded = float(values.mean()), (values - response.shift) / response.unit
@@ -65,17 +59,13 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
 
 def expected_rate(model: CodedModel) -> float:
     """The expected share of the response's second level: as declared, else one half."""
-    variable = model.schema.variables[model.model.response]
-    return float(expected_shares(variable)[-1]) if _two_levels(variable) else 0.5
+    variable = model.schema.variables[model.coding.model.response]
+    if isinstance(variable, Categorical) and len(variable.levels) == 2:
+        return float(expected_shares(variable)[-1])
+    return 0.5
 
 
-def _two_levels(variable: Variable) -> TypeGuard[Categorical]:
-    return isinstance(variable, Categorical) and len(variable.levels) == 2
-
-
-def expected_moments(
-    schema: Schema, encoder: RowEncoder, *, points: int = POINTS, overlap: float = OVERLAP
-) -> FloatMatrix:
+def expected_moments(schema: Schema, coding: Coding) -> FloatMatrix:
     """Mean of x x' over coded rows x whose columns are spread as declared, shape (p, p).
 
     Levels have their declared shares, or equal ones; numbers a beta distribution between their bounds with
@@ -84,17 +74,6 @@ def expected_moments(
     Functions of one column, such as ``x`` and ``I(x ** 2)``, are as dependent as they are. The same arguments
     give the same numbers.
 
-    Parameters
-    ----------
-    schema : Schema
-        The declarations.
-    encoder : RowEncoder
-        The coded rows of a formula.
-    points : int
-        Rows drawn. Chance adds a correlation with standard deviation ``1 / sqrt(points)`` to any two columns.
-    overlap : float
-        Correlation of the normal scores of two columns, from 0 (independent) to below 1.
-
     Examples
     --------
     >>> from dpglm.data.coding.coding import Coding
@@ -102,20 +81,20 @@ def expected_moments(
     >>> schema = Schema.of({"y": ["no", "yes"], "age": {"bounds": (20, 80), "mean": 45, "sd": 12}})
     >>> model = parse("y ~ age", schema)
     >>> coding = Coding.of(model)
-    >>> coded = expected_moments(schema, RowEncoder(model, coding))
+    >>> coded = expected_moments(schema, coding)
     >>> found = coding.coded_from_user.T @ coded @ coding.coded_from_user  # of 1 and age
     >>> [round(float(value), 6) for value in found.ravel()]  # 45^2 + 12^2 = 2169
     [1.0, 45.0, 45.0, 2169.0]
     """
     generator = np.random.default_rng(_SEED)
     columns: dict[str, NDArray[Any]] = {}
-    weights = np.ones(points)
-    common = math.sqrt(overlap) * generator.standard_normal(points)
-    even = (np.arange(points) + 0.5) / points
-    for name in encoder.columns:
+    weights = np.ones(POINTS)
+    common = math.sqrt(OVERLAP) * generator.standard_normal(POINTS)
+    even = (np.arange(POINTS) + 0.5) / POINTS
+    for name in coding.columns:
         variable = schema.variables[name]
-        scores = common + math.sqrt(1.0 - overlap) * generator.standard_normal(points)
-        places = np.empty(points)
+        scores = common + math.sqrt(1.0 - OVERLAP) * generator.standard_normal(POINTS)
+        places = np.empty(POINTS)
         places[np.argsort(scores)] = even
         if isinstance(variable, Numeric):
             values = expected_quantiles(variable)
@@ -125,8 +104,8 @@ def expected_moments(
             columns[name] = codes
             weights *= weight
     if not columns:  # the constant alone
-        columns[""] = np.zeros(points)
-    rows, _ = encoder.coded(columns)
+        columns[""] = np.zeros(POINTS)
+    rows, _ = coding.coded(columns)
     moments = (rows.T * (weights / weights.sum())) @ rows
     return np.asarray(0.5 * (moments + moments.T))
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dpglm.data.formula.model import LevelFactor
-from dpglm.data.schema.declarations import label_of
 from dpglm.data.schema.variables import Categorical
+from dpglm.data.tables.cells import label_of
 from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.linear_model import LinearModel
 from dpglm.planning.expected_rows import expected_shares
-from dpglm.tables.number import coefficient
+from dpglm.tables.table import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -29,17 +29,6 @@ _ROUNDS: Final = 3
 class Merger:
     """Levels of one variable to declare as one.
 
-    Attributes
-    ----------
-    variable : str
-        The column.
-    levels : tuple of str
-        Its levels to merge.
-    before, after : float
-        Expected standard error of the worst of them against the reference level, and of the merged one.
-    printed : bool
-        Whether the merged level will probably have an interval.
-
     Examples
     --------
     >>> print(Merger("job", ("clerk", "nurse"), 0.9, 0.4, True))
@@ -48,23 +37,15 @@ class Merger:
 
     variable: str
     levels: tuple[str, ...]
-    before: float
-    after: float
-    printed: bool
+    before: float  # expected standard error of the worst of them against the reference level
+    after: float  # that of the merged one
+    printed: bool  # whether the merged level will probably have an interval
 
     def __str__(self) -> str:
         words = f"{', '.join(self.levels[:-1])} and {self.levels[-1]}"
         gain = f"expected standard error {coefficient(self.after)} instead of {coefficient(self.before)}"
         still = "" if self.printed else ", which is still too much for an interval"
         return f"merge levels {words} of {self.variable}: {gain}{still}"
-
-
-@dataclass(frozen=True)
-class _Main:
-    """The main effect of a factor: coefficients of its levels against the first one, shape (levels, p)."""
-
-    variable: str
-    rows: FloatMatrix
 
 
 def proposals(expected: Expectation) -> tuple[Merger, ...]:
@@ -76,66 +57,73 @@ def proposals(expected: Expectation) -> tuple[Merger, ...]:
     """
     if not expected.has_intervals:
         return ()
-    worth = [main for main in _mains(expected) if _worth(expected, main.variable)]
-    pools = {main.variable: _pools(expected, main) for main in worth}
-    pools = {name: levelsrs for name, levelsrs in pools.items() if levelsrs}
+    pools = {
+        name: found
+        for name, rows in _main_effects(expected).items()
+        if name in _factors(expected, shares=True) and (found := _pools(expected, name, rows))
+    }
     if not pools:
         return ()
     for _ in range(_ROUNDS):
         merged = _merged(expected, pools)
         if merged is None:
             return ()
-        levelsrs = tuple(_mergers(expected, merged, pools))
-        grown = {name: _grown(expected, name, lists, levelsrs) for name, lists in pools.items()}
+        mergers = tuple(_mergers(expected, merged, pools))
+        grown = {name: _grown(expected, name, lists, mergers) for name, lists in pools.items()}
         if grown == pools:
             break
         pools = grown
-    return tuple(merger for merger in levelsrs if merger.after < merger.before)
+    return tuple(merger for merger in mergers if merger.after < merger.before)
 
 
 def without_shares(expected: Expectation) -> tuple[str, ...]:
     """Columns with three levels or more of which no shares are declared."""
-    variables = ((name, expected.model.schema.variables[name]) for name in expected.model.model.columns)
+    return _factors(expected, shares=False)
+
+
+def _factors(expected: Expectation, *, shares: bool) -> tuple[str, ...]:
+    """Columns with three levels or more, with declared shares or without."""
+    model = expected.model
+    variables = ((name, model.schema.variables[name]) for name in model.coding.columns)
     return tuple(
         name
         for name, variable in variables
-        if isinstance(variable, Categorical) and variable.shares is None and len(variable.levels) > 2
+        if isinstance(variable, Categorical)
+        and (variable.shares is not None) == shares
+        and len(variable.levels) > 2
     )
 
 
-def _worth(expected: Expectation, name: str) -> bool:
+def _factor(expected: Expectation, name: str) -> Categorical:
     variable = expected.model.schema.variables[name]
-    return isinstance(variable, Categorical) and variable.shares is not None and len(variable.levels) > 2
+    assert isinstance(variable, Categorical)
+    return variable
 
 
-def _mains(expected: Expectation) -> Iterator[_Main]:
-    """Main effects of columns that no other term uses."""
-    model = expected.model.model
+def _main_effects(expected: Expectation) -> dict[str, FloatMatrix]:
+    """Coefficients of levels against the first one, shape (levels, p), of columns that no other term uses."""
+    model = expected.model.coding.model
     uses = [
         {
             name
             for subterm in term.subterms
             for usage in subterm.usages
-            for name in _columns(expected, usage.factor)
+            for name in model.factors[usage.factor].expression.columns
         }
         for term in model.terms
     ]
+    effects = {}
     for term, used in zip(model.terms, uses, strict=True):
         usages = term.subterms[0].usages
         if len(term.subterms) != 1 or len(usages) != 1 or usages[0].table is None:
             continue
         factor = model.factors[usages[0].factor]
         alone = sum(bool(used & others) for others in uses) == 1
-        if not isinstance(factor, LevelFactor) or factor.expression.op != "column" or not alone:
-            continue
-        against = usages[0].table - usages[0].table[0]
-        yield _Main(
-            factor.expression.name, against @ expected.model.coding.user_from_coded[term.start : term.stop]
-        )
-
-
-def _columns(expected: Expectation, factor: int) -> tuple[str, ...]:
-    return expected.model.model.factors[factor].expression.columns
+        if isinstance(factor, LevelFactor) and factor.expression.op == "column" and alone:
+            against = usages[0].table - usages[0].table[0]
+            users = expected.model.coding.user_from_coded[term.start : term.stop]
+            effects[factor.expression.name] = against @ users
+    return effects
 
 
 def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:
@@ -146,12 +134,10 @@ def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, B
     return expected.model.response.unit * contrasts.deviations, printed
 
 
-def _pools(expected: Expectation, main: _Main) -> list[list[int]]:
+def _pools(expected: Expectation, name: str, rows: FloatMatrix) -> list[list[int]]:
     """Levels to merge, rarest first: each pool is the smallest that will probably have an interval."""
-    variable = expected.model.schema.variables[main.variable]
-    assert isinstance(variable, Categorical)
-    shares = expected_shares(variable)
-    _, alone = _precision(expected, main.rows[1:])
+    shares = expected_shares(_factor(expected, name))
+    _, alone = _precision(expected, rows[1:])
     printed = np.concatenate([[True], alone])
     order = [int(level) for level in np.argsort(shares, kind="stable") if level > 0]
     # A frequent level that needs no merging is not spoilt by rare ones.
@@ -161,7 +147,7 @@ def _pools(expected: Expectation, main: _Main) -> list[list[int]]:
         if printed[order[0]]:
             order = order[1:]
             continue
-        weighted = np.cumsum(shares[order, None] * main.rows[order], axis=0)
+        weighted = np.cumsum(shares[order, None] * rows[order], axis=0)
         means = weighted / np.cumsum(shares[order])[:, None]
         _, passed = _precision(expected, means)
         long_enough = np.flatnonzero(passed & (np.arange(len(order)) > 0))
@@ -178,8 +164,7 @@ def _merged(expected: Expectation, pools: dict[str, list[list[int]]]) -> Expecta
     """The same with these levels merged; None where its formula names one of them."""
     variables = dict(expected.model.schema.variables)
     for name, lists in pools.items():
-        variable = variables[name]
-        assert isinstance(variable, Categorical)
+        variable = _factor(expected, name)
         shares = expected_shares(variable)
         places = {level: pool[0] for pool in lists for level in pool}
         representatives = [level for level in range(len(shares)) if places.get(level, level) == level]
@@ -210,26 +195,22 @@ def _mergers(
     expected: Expectation, merged: Expectation, pools: dict[str, list[list[int]]]
 ) -> Iterator[Merger]:
     """What the mergers bring, by the two linear models."""
-    before = {main.variable: main for main in _mains(expected)}
-    for main in _mains(merged):
-        old = expected.model.schema.variables[main.variable]
-        new = merged.model.schema.variables[main.variable]
-        assert isinstance(old, Categorical)
-        assert isinstance(new, Categorical)
-        for pool in pools.get(main.variable, ()):
+    before, after = _main_effects(expected), _main_effects(merged)
+    for name, lists in pools.items():
+        old, new = _factor(expected, name), _factor(merged, name)
+        for pool in lists:
             position = new.labels.index(_joined(old, [pool], pool[0]))
-            errors, printed = _precision(merged, main.rows[position : position + 1])
-            single, _ = _precision(expected, before[main.variable].rows[pool])
+            errors, printed = _precision(merged, after[name][position : position + 1])
+            single, _ = _precision(expected, before[name][pool])
             names = tuple(old.labels[level] for level in pool)
-            yield Merger(main.variable, names, float(single.max()), float(errors[0]), bool(printed[0]))
+            yield Merger(name, names, float(single.max()), float(errors[0]), bool(printed[0]))
 
 
 def _grown(
     expected: Expectation, name: str, lists: list[list[int]], mergers: Sequence[Merger]
 ) -> list[list[int]]:
     """The pools of one variable; those without an interval take up the next rarest level that is free."""
-    variable = expected.model.schema.variables[name]
-    assert isinstance(variable, Categorical)
+    variable = _factor(expected, name)
     taken = {0, *(level for pool in lists for level in pool)}
     order = np.argsort(expected_shares(variable), kind="stable")
     free = [int(level) for level in order if int(level) not in taken]

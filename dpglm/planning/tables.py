@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import IntervalDecision
-from dpglm.methods.estimate_and_information import MOST
+from dpglm.methods.perturbed_objective import MOST
 from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.report.coefficient_figures import expected_figure
 from dpglm.report.plots import draw
-from dpglm.tables.number import ABSENT, budget, coefficient, count, factor, share
-from dpglm.tables.table import Column, Fact, Table
+from dpglm.tables.table import ABSENT, Column, Fact, Table, budget, coefficient, count, factor, share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,24 +141,23 @@ def _releases(releases: PricedReleases) -> tuple[Fact, ...]:
 
 
 def _notes(expected: Expectation) -> tuple[str, ...]:
-    notes = []
     if expected.found is None:
         return (NOTHING,)
-    if not expected.has_intervals:
-        notes.append(
+    if expected.has_intervals:
+        notes = [
+            "detectable: the effect that a test at 5 % finds with power 80 %. x non-private: std err in "
+            "units of that without privacy. Shares of the variance: sampling, noise of the estimate, noise "
+            "of the information matrix, adjustment for the other coefficients.",
+            *_gaps(expected),
+        ]
+    else:
+        notes = [
             "No intervals: the whole budget goes to the estimate. std err is the expected spread of the "
             "estimates before their penalty; an effect below detectable will not be told from zero. "
             f"penalty='none' with an (epsilon, delta) budget and goal='explain' pays for intervals of "
             f"up to {MOST} coefficients."
-        )
-    else:
-        notes.append(
-            "detectable: the effect that a test at 5 % finds with power 80 %. x non-private: std err in "
-            "units of that without privacy. Shares of the variance: sampling, noise of the estimate, noise "
-            "of the information matrix, adjustment for the other coefficients."
-        )
-        notes += _gaps(expected)
-    if expected.has_intervals and expected.mergers:
+        ]
+    if expected.mergers:
         words = "; ".join(map(str, expected.mergers))
         notes.append(f"{words[0].upper()}{words[1:]}.")
     if expected.assumed_equal:
@@ -191,7 +189,6 @@ def _listed(words: tuple[str, ...] | list[str]) -> str:
 
 
 Over: TypeAlias = Literal["n", "epsilon"]
-
 # Values drawn over are the planned one times these.
 GRID: Final = tuple(2.0**step for step in range(-3, 4))
 

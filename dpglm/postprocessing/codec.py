@@ -1,10 +1,7 @@
 """JSON encoding of frozen dataclasses, and its decoder: the type annotations are the schema.
 
-Why not msgspec or pydantic: both take a key that appears twice, and their messages repeat unknown keys and
-values of a file that may hold another person's secrets. Arrays, packed doubles and numbers that are not
-finite would go through hooks in either of them. What a library would save is the walk over annotations.
-
-Errors name the field and never repeat its content.
+Errors name the field and never repeat its content, which may be another person's secrets. The messages of
+msgspec and pydantic do repeat it, and both take a key that appears twice.
 """
 
 from __future__ import annotations

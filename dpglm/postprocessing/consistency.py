@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpglm.glm.term_columns import TermColumns
-from dpglm.inference.path import MOST_STRENGTHS
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.postprocessing.codec import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatMatrix
@@ -16,6 +15,7 @@ from dpglm.typing import FloatMatrix
 PRICE_SLACK = 1e-9  # rounding of sums of a few doubles
 PRODUCT_SLACK = 1e-6  # of the summands' size: zeros of what was not selected are exact, the product is not
 SIMPLEX_SLACK = 1e-6
+MOST_STRENGTHS = 200  # of a saved path
 
 
 def check_consistency(record: FitRecord) -> None:
@@ -171,12 +171,13 @@ def _exact_path(record: FitRecord) -> None:
     path = record.exact_path
     if path is None:
         return
-    steps, held_out = len(path.strengths), len(path.strengths) if path.folds else 0
+    steps = path.strengths.size
     if path.coefficients.shape != (steps, len(record.names)):
         raise store_error("exact_path.coefficients of another length", "one per strength and name")
     if path.folds < 0 or not 0 <= path.chosen < steps <= MOST_STRENGTHS:
         raise store_error("exact_path of another length", f"1 to {MOST_STRENGTHS} strengths")
-    if not len(path.losses) == len(path.errors) == held_out:
+    held_out = (steps if path.folds else 0,)
+    if path.strengths.ndim != 1 or not path.losses.shape == path.errors.shape == held_out:
         raise store_error("exact_path.losses of another length", "one per strength where there are folds")
     if (np.diff(path.strengths) >= 0.0).any() or path.strengths.min() < 0.0 or (path.errors < 0.0).any():
         raise store_error("exact_path out of order", "falling strengths >= 0 and errors >= 0")

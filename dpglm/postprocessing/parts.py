@@ -1,14 +1,10 @@
-"""Part of a result: what the method of one paper adds to it, such as a stack of submodels.
-
-The rest of the package knows these classes through the registry alone. A part that the report shows has a
-``section`` too, see :class:`dpglm.report.section.ReportedPart`.
-"""
+"""Parts of a result: the exact path of a fit without privacy, and what the method of one paper adds."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpglm.errors import MethodError
@@ -23,8 +19,24 @@ if TYPE_CHECKING:
     from dpglm.tables.table import Fact
 
 
+@dataclass(frozen=True, eq=False)
+class ExactPath:
+    """Exact coefficients at each strength of a penalty, and held-out losses: NOT PRIVATE."""
+
+    strengths: FloatVector  # (k,), falling, per row
+    coefficients: FloatMatrix  # (k, p), zeros are exact
+    chosen: int  # index of the strength of the fit
+    folds: int  # of the cross-validation; 0 if none was run
+    losses: FloatVector  # (k,), or (0,): means over the folds of held-out losses of a row, coded response
+    errors: FloatVector  # their standard errors
+
+
 class ResultPart(SelfCoded):
-    """A frozen dataclass, registered in `parts`, whose fields are saved by name."""
+    """What a paper's method adds, such as a stack of submodels; a frozen dataclass registered in `parts`.
+
+    Its fields are saved by name. The rest of the package knows it through the registry alone. One that the
+    report shows has a ``section`` too, see :class:`dpglm.report.section.ReportedPart`.
+    """
 
     name: ClassVar[str]
     # Whether `link` predicts in place of the coefficients, which are then an approximation.

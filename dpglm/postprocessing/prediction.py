@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -27,8 +27,6 @@ INVERSE_LINKS: dict[str, Callable[[FloatVector], FloatVector]] = {
     "log": np.exp,
     "identity": np.asarray,
 }
-
-
 # The link of losses that are no likelihoods: what a linear predictor means is its sign.
 MARGIN = "margin"
 WORDS = {"false": 0.0, "true": 1.0}
@@ -150,10 +148,10 @@ def auc(record: FitRecord, new: object) -> float:
 def _truth(record: FitRecord, new: object) -> FloatVector:
     """The response of each row, 0 or 1 by its level, NaN where it is neither, shape (k,)."""
     levels = record.response.levels or (0, 1)
-    by_text = {str(level): float(code) for code, level in enumerate(levels)}
-    by_number = {_number(level): float(code) for code, level in enumerate(levels)}
+    codes: dict[object, float] = {_number(level): float(code) for code, level in enumerate(levels)}
+    codes |= {str(level): float(code) for code, level in enumerate(levels)}
     cells = _cells(new, record.response.name)
-    return np.array([_code(cell, by_text, by_number) for cell in cells], dtype=np.float64)
+    return np.array([_code(cell, codes) for cell in cells], dtype=np.float64)
 
 
 def _cells(new: object, name: str) -> list[Any]:
@@ -179,13 +177,11 @@ def _cells(new: object, name: str) -> list[Any]:
     return listed
 
 
-def _code(cell: object, by_text: dict[str, float], by_number: dict[float, float]) -> float:
+def _code(cell: object, codes: Mapping[object, float]) -> float:
     """The place of a level, as text first, then as a number; NaN for anything else."""
     if isinstance(cell, np.generic):
         cell = cell.item()
-    if isinstance(cell, str) and cell in by_text:
-        return by_text[cell]
-    return by_number.get(_number(cell), float("nan"))
+    return codes[cell] if isinstance(cell, str) and cell in codes else codes.get(_number(cell), float("nan"))
 
 
 def _number(value: object) -> float:

@@ -17,10 +17,9 @@ import numpy as np
 from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.linear_model import interval_model
-from dpglm.inference.path import ExactPath
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
-from dpglm.postprocessing.parts import ResultPart
+from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
@@ -50,30 +49,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class SpecificationDocument:
-    """All that was asked for, public and complete: a plan follows from it.
-
-    Attributes
-    ----------
-    formula : str
-    schema : mapping
-        As `Schema.to_dict` writes it.
-    family, penalty, method : Choice
-        The method that was used; never ``"auto"``.
-    strength : float, "cv" or None
-        As the user gave it, per row.
-    goal : {"explain", "predict", "select"}
-    privacy : Privacy or None
-        The budget with its unit; None without privacy.
-    """
+    """All that was asked for, public and complete: a plan follows from it."""
 
     formula: str
-    schema: Mapping[str, object]
+    schema: Mapping[str, object]  # as `Schema.to_dict` writes it
     family: Choice
     penalty: Choice
-    method: Choice
-    strength: float | Literal["cv"] | None
+    method: Choice  # that was used; never "auto"
+    strength: float | Literal["cv"] | None  # as the user gave it, per row
     goal: Goal
-    privacy: Privacy | None
+    privacy: Privacy | None  # the budget with its unit; None without privacy
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))

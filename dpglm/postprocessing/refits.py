@@ -13,15 +13,16 @@ from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.inference.coefficients import (
     Coefficients,
     Scaling,
+    choose_bic,
     coefficients,
     of_scaled,
     on_user_scale,
     quadratic,
+    sparse_path,
     weakest,
 )
+from dpglm.inference.coefficients import refit as refit_on
 from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
-from dpglm.inference.path import choose_bic, sparse_path
-from dpglm.inference.path import refit as refit_on
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import p_values
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector

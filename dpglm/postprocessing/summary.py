@@ -24,8 +24,19 @@ from dpglm.postprocessing.uncertainty import (
     shares,
     standard_errors,
 )
-from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, share, statistic
-from dpglm.tables.table import Column, Fact, Table
+from dpglm.tables.table import (
+    ABSENT,
+    Column,
+    Fact,
+    Table,
+    balance,
+    budget,
+    coefficient,
+    count,
+    p_value,
+    share,
+    statistic,
+)
 from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ error that forgets the noise would be too small.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import (
     LEAST_SIGNAL,
     MOST_ADJUSTMENT,
@@ -28,7 +28,7 @@ from dpglm.inference.contrasts import (
 )
 from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.record import FitRecord
-from dpglm.tables.number import factor, plain_number
+from dpglm.tables.table import factor, plain_number
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
@@ -244,42 +244,17 @@ FACTORS: Final = tuple(2.0**k for k in range(-2, 5))  # at which widths are comp
 Means: TypeAlias = Literal["epsilon", "n"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Rescaled(LinearModel):
-    """What a fit with more epsilon or more rows would have released; approximate.
+def rescaled(model: LinearModel, factor: float, means: Means) -> LinearModel:
+    """What a fit with ``factor`` times the epsilon or the rows would have released; approximate.
 
     The noise scales of both releases are proportional to 1 / epsilon. With ``factor`` times the rows the
     information grows and the noise stays; in units of the information the noise shrinks like 1 / n, and so
     does the sampling variance. The distance of the released estimate from the truth, which multiplies the
     noise of the information, is taken as it is now. At factor 1 nothing changes.
     """
-
-    base: LinearModel  # as released
-    factor: float  # by what epsilon or the number of rows is multiplied, > 0
-    means: Means
-
-    @property
-    def design(self) -> FloatMatrix:
-        return self.base.design
-
-    @property
-    def sampling(self) -> FloatMatrix:
-        return np.asarray(self.base.sampling / (self.factor if self.means == "n" else 1.0))
-
-    @property
-    def noise(self) -> FloatMatrix:
-        return np.asarray(self.base.noise / self.factor**2)
-
-    @property
-    def omega(self) -> FloatMatrix:
-        score = np.eye(self.released.size) * self.released.score_scale**2
-        return np.asarray(self.sampling + score + self.noise)
-
-
-def rescaled(model: LinearModel, factor: float, means: Means) -> LinearModel:
-    """`Rescaled`, with the noise of its score."""
     changed = replace(model.released, score_scale=model.released.score_scale / factor)
-    return Rescaled(changed, base=model, factor=factor, means=means)
+    sampling = model.sampling / (factor if means == "n" else 1.0)
+    return model.like(changed, sampling=sampling, noise=model.noise / factor**2)
 
 
 def widths(record: FitRecord, means: Means) -> FloatMatrix:

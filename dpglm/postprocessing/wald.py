@@ -12,8 +12,7 @@ from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions, wald
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
-from dpglm.tables.number import p_value, statistic
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import Column, Table, p_value, statistic
 from dpglm.typing import FloatMatrix, FloatVector
 
 Restriction: TypeAlias = (
@@ -83,8 +82,7 @@ def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:
         ]
         reason = "; ".join(failed)
         if not failed:
-            test = wald(model, coded, values)
-            statistic_value, p = test.statistic, test.p_value
+            statistic_value, p = wald(model, coded, values)
     return WaldResult(statistic_value, len(rows), p, words, reason, record.promise)
 
 

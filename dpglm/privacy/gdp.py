@@ -32,7 +32,7 @@ _SQRT_HALF_PI = math.sqrt(math.pi / 2.0)
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
 # Below this mu the two terms of the profile cancel, and the integral of the difference is taken instead.
 _SMALL_MU = 0.1
-_NODES, _WEIGHTS = (values.tolist() for values in np.polynomial.legendre.leggauss(5))
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 
 
 def gdp_delta(epsilon: float, mu: float) -> float:
@@ -64,10 +64,10 @@ def gdp_delta(epsilon: float, mu: float) -> float:
     y = x + mu
     density = math.exp(-x * x / 2.0) / _SQRT_2PI  # = e^epsilon times the density at y
     if mu < _SMALL_MU:
-        return density * _mills_drop(x, mu)
+        return max(0.0, density * float(mills_drop(np.asarray(x), mu)))
     if x > 1.0:
-        return density * (_mills(x) - _mills(y))
-    return math.erfc(x * _SQRT_HALF) / 2.0 - density * _mills(y)
+        return density * float(_mills(x) - _mills(y))
+    return math.erfc(x * _SQRT_HALF) / 2.0 - density * float(_mills(y))
 
 
 def gdp_profile(epsilons: ArrayLike, mu: float) -> FloatVector:
@@ -81,17 +81,13 @@ def gdp_profile(epsilons: ArrayLike, mu: float) -> FloatVector:
     values = np.asarray(epsilons, dtype=np.float64)
     size = np.abs(values)
     x = size / mu - mu / 2.0
-    y = x + mu
     density = np.exp(-0.5 * np.square(x)) / _SQRT_2PI
-    positive = np.maximum(x, 0.0)  # keeps erfcx finite where the other branch is used
     if mu < _SMALL_MU:
-        points = x[..., None] + (0.5 * mu) * (1.0 + np.asarray(_NODES))
-        drop = (1.0 - points * (_SQRT_HALF_PI * erfcx(points * _SQRT_HALF))) @ np.asarray(_WEIGHTS)
-        delta = density * (0.5 * mu) * drop
+        delta = density * mills_drop(x, mu)
     else:
-        mills_y = _SQRT_HALF_PI * erfcx(y * _SQRT_HALF)
-        tail = density * (_SQRT_HALF_PI * erfcx(positive * _SQRT_HALF) - mills_y)
-        delta = np.where(x > 1.0, tail, ndtr(-x) - density * mills_y)
+        after = _mills(x + mu)
+        tail = density * (_mills(np.maximum(x, 0.0)) - after)  # finite where the other one is used, too
+        delta = np.where(x > 1.0, tail, ndtr(-x) - density * after)
     delta = np.maximum(delta, 0.0)
     shrink = np.exp(-size)
     answer: FloatVector = np.where(values < 0.0, -np.expm1(-size) + shrink * delta, delta)
@@ -215,19 +211,19 @@ def log_ratio(value: float, goal: float) -> float:
     return math.log(value) - math.log(goal) if value > 0.0 else -math.inf
 
 
-def _mills(t: float) -> float:
+def mills_drop(x: FloatVector, width: float) -> FloatVector:
+    """Upper normal tail over density at ``x``, of any shape, less the same at ``x + width``."""
+    if width >= _SMALL_MU:
+        return _mills(x) - _mills(x + width)
+    half = 0.5 * width
+    points = x[..., None] + half * (1.0 + _NODES)
+    drop: FloatVector = half * ((1.0 - points * _mills(points)) @ _WEIGHTS)
+    return drop
+
+
+def _mills(t: FloatVector | float) -> FloatVector:
     """Upper normal tail over density at ``t``."""
-    return _SQRT_HALF_PI * float(erfcx(t * _SQRT_HALF))
-
-
-def _mills_drop(x: float, mu: float) -> float:
-    """``_mills(x) - _mills(x + mu)`` for small mu, the integral of ``1 - t _mills(t)``."""
-    half = mu / 2.0
-    total = 0.0
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        t = x + half * (1.0 + node)
-        total += weight * (1.0 - t * _mills(t))
-    return max(0.0, half * total)
+    return np.asarray(_SQRT_HALF_PI * erfcx(t * _SQRT_HALF))
 
 
 def _check(value: float, name: str) -> float:

@@ -16,10 +16,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.linalg import norm
-from scipy.special import ndtr
 
 from dpglm.privacy.events import Event, GaussianEvent, PointEvent, SampledGaussianEvent, pure_curve
-from dpglm.privacy.gdp import conservative_root, gdp_profile, log_ratio
+from dpglm.privacy.gdp import conservative_root, gdp_profile, log_ratio, mills_drop
 from dpglm.typing import FloatVector
 
 Profile: TypeAlias = Callable[[FloatVector], FloatVector]
@@ -33,6 +32,8 @@ _MOST_CELLS = 2**19
 _OUTSIDE = 2e-14
 _UNIT = 2.0**-53
 _TILTS = 60
+# At larger epsilons no sample has a delta that a double can hold.
+_LARGEST = 1000.0
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,11 @@ def _added(mu: float, q: float) -> Profile:
     """N(0) against (1 - q) N(0) + q N(mu)."""
 
     def profile(epsilons: FloatVector) -> FloatVector:
-        left = -np.expm1(epsilons + math.log1p(-q))
+        inner = np.expm1(-epsilons) / q
         deltas = np.zeros(epsilons.size)
-        real = left > 0.0
-        deltas[real] = left[real] * gdp_profile(epsilons[real] + math.log(q) - np.log(left[real]), mu)
+        real = inner > -1.0
+        left = q * np.exp(epsilons[real]) * (1.0 + inner[real])
+        deltas[real] = left * gdp_profile(-np.log1p(inner[real]), mu)
         return deltas
 
     return profile
@@ -116,11 +118,13 @@ def _replaced(mu: float, q: float) -> Profile:
     height = q * math.exp(-half * half / 2.0)
 
     def profile(epsilons: FloatVector) -> FloatVector:
-        grown = np.exp(epsilons)
-        side = np.expm1(epsilons) * (1.0 - q)
-        # The densities cross where s = exp(half z) solves height (1 / s - grown s) = side.
-        z = (math.log(2.0 * height) - np.log(side + np.hypot(side, 2.0 * height * np.sqrt(grown)))) / half
-        return np.maximum(0.0, q * (ndtr(z + half) - grown * ndtr(z - half)) - side * ndtr(z))
+        middle = np.minimum(epsilons, _LARGEST) / 2.0
+        # The densities cross at -x, where height (exp(half x) - exp(epsilon - half x)) is what they share.
+        tilt = np.arcsinh(np.sinh(middle) * (1.0 - q) / height)
+        x = (middle + tilt) / half
+        before, after = (np.exp(middle + sign * tilt - np.square(x) / 2.0) for sign in (1.0, -1.0))
+        drops = before * mills_drop(x - half, half) + after * mills_drop(x, half)
+        return height / math.sqrt(2.0 * math.pi) * drops
 
     return profile
 

@@ -35,7 +35,7 @@ from dpglm.report.figure import (
     shortened,
 )
 from dpglm.report.section import shown
-from dpglm.tables.number import coefficient, percent, plain_number
+from dpglm.tables.table import coefficient, percent, plain_number
 from dpglm.typing import FloatMatrix, FloatVector
 
 MOST_ROWS: Final = 40  # coefficients drawn; the tables list more
@@ -215,19 +215,10 @@ def path_figure(path: CoefficientPath) -> Figure:
 def expected_figure(
     over: str, values: FloatVector, errors: Mapping[str, FloatVector], *, planned: float, scale: str
 ) -> Figure:
-    """Two expected standard errors of a plan over numbers of rows or budgets, on logarithmic axes.
+    """Two expected standard errors of a plan, by label, over numbers of rows ("n") or "epsilon".
 
-    Parameters
-    ----------
-    over : {"n", "epsilon"}
-    values : ndarray, shape (k,)
-        Numbers of rows, or epsilons.
-    errors : mapping of str to ndarray, shape (k,)
-        Two curves by label.
-    planned : float
-        The planned value, marked.
-    scale : str
-        The link, for the label.
+    ``values`` and each of ``errors`` have shape (k,); ``planned`` is marked among the values, and ``scale``
+    is the link.
     """
     label = "number of rows" if over == "n" else "epsilon"
     marks = tuple((float(value), f"{value:,.6g}") for value in values) if len(values) <= 8 else ()

@@ -16,10 +16,7 @@ from dpglm.tables.table import one_line
 
 @dataclass(frozen=True)
 class Ink:
-    """How one part of a figure is painted: names of colours in the palette, or ``"none"``.
-
-    ``width`` and the lengths of ``dash`` are in pixels of the page.
-    """
+    """How a part of a figure is painted: colours of the palette or ``"none"``, and lengths in pixels."""
 
     fill: str = "none"
     stroke: str = "none"
@@ -80,15 +77,12 @@ PATHS: Final = tuple(role for role in ROLES if role.startswith("path-"))
 
 @dataclass(frozen=True)
 class Rows:
-    """A table of formatted cells: a caption, column headings, rows. A row's first cell is its heading.
-
-    ``numeric`` names the right-aligned columns.
-    """
+    """A table of formatted cells: a caption, column headings, rows. A row's first cell is its heading."""
 
     caption: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    numeric: tuple[int, ...] = ()
+    numeric: tuple[int, ...] = ()  # columns that are aligned right
 
     @staticmethod
     def of_columns(caption: str, columns: Mapping[str, Iterable[str]], numeric: tuple[int, ...]) -> Rows:
@@ -98,27 +92,14 @@ class Rows:
 
 @dataclass(frozen=True)
 class Axis:
-    """A scale with its label.
-
-    Parameters
-    ----------
-    label : str
-    low, high : float
-        Values at the two ends, low < high; both > 0 where ``log``.
-    log : bool
-        Whether equal factors take equal room.
-    marks : tuple of (value, text)
-        What is written at the axis; by default round values.
-    reverse : bool
-        Whether values fall from left to right, in matplotlib only.
-    """
+    """A scale with its label, from ``low`` to ``high``, both above 0 where it is logarithmic."""
 
     label: str
     low: float
     high: float
     log: bool = False
-    marks: tuple[tuple[float, str], ...] = ()
-    reverse: bool = False
+    marks: tuple[tuple[float, str], ...] = ()  # value and text; by default round values
+    reverse: bool = False  # values fall from left to right, in matplotlib only
 
     def ticks(self, most: int = 6) -> tuple[float, ...]:
         """Round values, at most ``most + 1`` of them, ends included where they are round.
@@ -160,13 +141,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Names:
-    """An axis of names, one line each, from top to bottom: line k is at height k.
-
-    ``faint`` names the lines that are written in a quieter way.
-    """
+    """An axis of names, one line each, from top to bottom: line k is at height k."""
 
     names: tuple[str, ...]
-    faint: frozenset[int] = frozenset()
+    faint: frozenset[int] = frozenset()  # lines that are written in a quieter way
 
 
 # Marks. ``role`` is a key of `ROLES`; a ``label`` is shown in a legend.
@@ -256,24 +234,7 @@ Mark: TypeAlias = Curve | Band | Points | Intervals | Bars | Rule | Note
 class Figure:
     """A figure as data; one that the page shows has a description, a caption and a table twin.
 
-    Parameters
-    ----------
-    slug : str
-        Names the figure on the page.
-    title, description : str
-        What a screen reader says.
-    x : Axis
-    y : Axis or Names
-    marks : tuple of Mark
-        From back to front.
-    caption : str
-        The sentences below it.
-    twin : Rows, optional
-        Every number of the figure, for those who cannot see it.
-    wide : bool
-        Three times as wide as high, instead of nearly square; `Names` decide for themselves.
-    right : (Axis, tuple of Mark), optional
-        A second vertical scale with marks of its own, drawn by matplotlib only.
+    A screen reader says ``title`` and ``description``; ``twin`` has every number for those who cannot see it.
     """
 
     slug: str
@@ -282,11 +243,11 @@ class Figure:
     _: KW_ONLY
     x: Axis
     y: Axis | Names
-    marks: tuple[Mark, ...]
+    marks: tuple[Mark, ...]  # from back to front
     caption: str = ""
     twin: Rows | None = None
-    wide: bool = False
-    right: tuple[Axis, tuple[Mark, ...]] | None = None
+    wide: bool = False  # three times as wide as high, and not nearly square; `Names` decide for themselves
+    right: tuple[Axis, tuple[Mark, ...]] | None = None  # a second vertical scale, in matplotlib only
 
     @property
     def legend(self) -> tuple[Curve | Points | Bars | Rule, ...]:

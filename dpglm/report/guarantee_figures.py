@@ -1,12 +1,10 @@
-"""Figures of a guarantee: chances as icons, trade-off curve, privacy profile, spend, ledger, audit bounds.
-
-All of them show public quantities only.
-"""
+"""Figures of a guarantee: chances as icons, trade-off curve, privacy profile, spend, ledger, audit bounds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from dpglm.postprocessing.record import FitRecord, LedgerState
@@ -15,7 +13,7 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Axis, Band, Bars, Curve, Figure, Names, Note, Points, Rows, Rule
 from dpglm.report.section import price, shown
 from dpglm.report.svg import Drawing
-from dpglm.tables.number import budget, computed, percent
+from dpglm.tables.table import budget, computed, percent
 
 Pairs: TypeAlias = tuple[tuple[float, float], ...]
 
@@ -57,10 +55,7 @@ def icon_array(without: float, largest: float) -> Drawing:
 
 
 def trade_off(guarantee: Guarantee) -> Pairs:
-    """Type I errors and the least type II error that goes with each, for a reader who tells neighbours apart.
-
-    From (0, 1 - delta) to (1, 0); the corner of the (epsilon, delta) curve is among the points.
-    """
+    """Type I errors from 0 to 1, the corner of the curve among them, and the least type II error of each."""
     corner = (1.0 - guarantee.delta) / (1.0 + math.exp(min(guarantee.epsilon, 700.0)))
     rates = sorted({*FALSE_ALARMS, corner})
     return tuple((rate, max(0.0, 1.0 - guarantee.true_positive_rate(rate))) for rate in rates)
@@ -179,14 +174,11 @@ def cumulative(ledger: LedgerState) -> tuple[str, tuple[float, ...]]:
     charged = [entry for entry in ledger.entries if entry.status == "charged"]
     total = sum(entry.epsilon for entry in charged)
     additive = math.isclose(total, ledger.spent_epsilon, rel_tol=1e-6, abs_tol=1e-12)
-    measure = "epsilon" if additive or any(entry.mu is None for entry in charged) else "mu"
-    spent, total = [], 0.0
-    for entry in ledger.entries:
-        if entry.status == "charged":
-            cost = entry.mu or 0.0 if measure == "mu" else entry.epsilon
-            total = math.hypot(total, cost) if measure == "mu" else total + cost
-        spent.append(total)
-    return measure, tuple(spent)
+    if additive or any(entry.mu is None for entry in charged):
+        costs = [entry.epsilon if entry.status == "charged" else 0.0 for entry in ledger.entries]
+        return "epsilon", tuple(accumulate(costs))
+    costs = [entry.mu or 0.0 if entry.status == "charged" else 0.0 for entry in ledger.entries]
+    return "mu", tuple(accumulate(costs, math.hypot))
 
 
 def ledger_figure(ledger: LedgerState) -> Figure | None:
@@ -234,17 +226,7 @@ def ledger_figure(ledger: LedgerState) -> Figure | None:
 def bounds_figure(
     names: Sequence[str], bounds: Sequence[float], claims: Sequence[float], *, refuted: Sequence[bool]
 ) -> Figure:
-    """Lower bounds of an audit as bars, each with its claim as a dot.
-
-    Parameters
-    ----------
-    names : sequence of str, length k
-        What is claimed, from top to bottom.
-    bounds, claims : sequence of float, length k
-        Lower bounds on epsilon, and the epsilons promised.
-    refuted : sequence of bool, length k
-        Which claims the audit contradicts.
-    """
+    """Lower bounds of an audit on epsilon as bars, from top to bottom, each with its claim as a dot."""
     bars = []
     for role, label, contradicted in (
         ("bar", "lower bound", False),

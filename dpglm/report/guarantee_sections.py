@@ -13,7 +13,7 @@ from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array
 from dpglm.report.section import Section, shown
-from dpglm.tables.number import ABSENT, budget, computed, percent, share
+from dpglm.tables.table import ABSENT, budget, computed, percent, share
 
 PRIORS: Final = (0.01, 0.1, 0.5)
 WEAK: Final = 0.95  # from even odds beyond this, the promise is called weak

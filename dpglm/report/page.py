@@ -18,8 +18,7 @@ from dpglm.report.result_sections import model_and_results, usefulness
 from dpglm.report.section import ReportedPart, Section, fact_words, price, shown
 from dpglm.report.svg import drawn
 from dpglm.tables.markup import environment
-from dpglm.tables.number import balance, budget, chance, computed, count, percent, plain_number
-from dpglm.tables.table import one_line
+from dpglm.tables.table import balance, budget, chance, computed, count, one_line, percent, plain_number
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -32,36 +31,7 @@ NUMBERS: Final = (balance, budget, chance, computed, count, percent, plain_numbe
 
 
 def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
-    """The privacy report of a fit, as a page that needs nothing but a browser.
-
-    No script, no network, no date: the same result gives the same bytes. A result without privacy gives a
-    page that says so on top, at the bottom and in every section, and claims nothing.
-
-    Parameters
-    ----------
-    record : FitRecord
-        The record of a fit.
-    choices : mapping of str to str, optional
-        The analyst's answers for "Choices outside the software": keys ``bounds``, ``exploration``,
-        ``formula``, ``tuning``, ``search``, ``repeats``, ``unit``; any other key is shown
-        as a further question. What is not answered is shown as open.
-
-    Returns
-    -------
-    str
-        An HTML document for UTF-8, below 300 kB however large the model, the schema and the ledger are.
-
-    Raises
-    ------
-    MethodError
-        ``choices`` is not a mapping of text to text.
-
-    Examples
-    --------
-    >>> import dpglm
-    >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)
-    >>> page = render(fit._record, choices={"tuning": "fixed before the data were seen"})
-    """
+    """The page of :meth:`dpglm.FitResult.to_html`; the same record gives the same bytes."""
     drafts = (
         plain_words(record),
         full_guarantee(record),

@@ -39,39 +39,7 @@ MOST_LETTERS = 40  # of a name
 def plot(
     record: FitRecord, kind: Kind = "coef", *, ax: Axes | None = None, path: CoefficientPath | None = None
 ) -> Axes:
-    """One figure of a fit; imports matplotlib.
-
-    Parameters
-    ----------
-    record : FitRecord
-        The record of a fit.
-    kind : {"coef", "variance", "path", "spend", "tradeoff", "profile"}
-        Coefficients on the original scale with 95 % intervals, without the intercept; the parts of their
-        variances; coefficients against the penalty's strength; share of the fit's budget by release; least
-        type II error at each type I error of a test for one row; delta against epsilon.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if not given.
-    path : CoefficientPath, optional
-        What ``kind="path"`` draws, if not the path of the fit's own penalty.
-
-    Returns
-    -------
-    matplotlib Axes
-        A result without privacy is marked so in the title.
-
-    Raises
-    ------
-    MethodError
-        An unknown kind, an ``ax`` of another type, a figure of the guarantee of a result that has none, of
-        variances without standard errors, or of a path of a fit that released no information matrix.
-
-    Examples
-    --------
-    >>> import dpglm
-    >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0)
-    >>> plot(fit._record, "tradeoff").get_xlabel()
-    'type I error (false alarm)'
-    """
+    """The figure of :meth:`dpglm.FitResult.plot`; the one of a result without privacy is marked so."""
     axes = draw(_figure(record, kind, path), ax=ax)
     if not record.guarantee.private:
         axes.set_title("NOT PRIVATE", color=COLOURS["alarm"], fontweight="bold")
@@ -109,13 +77,7 @@ def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figur
 
 
 def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
-    """A figure with matplotlib, on the axes given or on new ones.
-
-    Raises
-    ------
-    MethodError
-        ``ax`` is not one of matplotlib's.
-    """
+    """A figure with matplotlib, on the axes given or on new ones."""
     from matplotlib import axes as drawings
     from matplotlib import pyplot
 

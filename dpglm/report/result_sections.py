@@ -32,7 +32,7 @@ from dpglm.postprocessing.uncertainty import (
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import Section, shown
-from dpglm.tables.number import ABSENT, coefficient, factor, plain_number
+from dpglm.tables.table import ABSENT, coefficient, factor, plain_number
 from dpglm.typing import FloatMatrix
 
 MOST_ROWS: Final = 250

@@ -9,8 +9,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.description import FactValue
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.tables.number import ABSENT, budget, plain_number
-from dpglm.tables.table import one_line
+from dpglm.tables.table import ABSENT, budget, one_line, plain_number
 
 LONGEST: Final = 240  # characters of a user's text that the page shows at one place
 LONGEST_FACT: Final = 3000  # a guarantee in words, whose end may say that there is none
@@ -40,12 +39,7 @@ def shown(text: object, most: int = LONGEST) -> str:
 
 
 def price(guarantee: Guarantee) -> str:
-    """Epsilon and what goes with it, short.
-
-    Examples
-    --------
-    ``"ε = 1"``, ``"ε = 1, δ = 1e-6"``, ``"μ = 0.5 (ε = 2.314 at δ = 1e-6)"``.
-    """
+    """Epsilon and what goes with it: ``"ε = 1, δ = 1e-6"``, ``"μ = 0.5 (ε = 2.314 at δ = 1e-6)"``."""
     pair = f"ε = {budget(guarantee.epsilon)}"
     if guarantee.delta > 0:
         pair += f", δ = {budget(guarantee.delta)}"

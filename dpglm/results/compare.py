@@ -12,8 +12,7 @@ from dpglm.postprocessing.summary import family_text, guarantee_notes, strength_
 from dpglm.postprocessing.uncertainty import approximation, standard_errors
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
-from dpglm.tables.number import ABSENT, budget, coefficient
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import ABSENT, Column, Table, budget, coefficient
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,16 +32,16 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
     Parameters
     ----------
     fits : FitResult, or a sequence or mapping of them
-        In the order of the columns. The keys of a mapping are the headings, else ``(1)``, ``(2)``, ... Of a
-        :class:`dpglm.SiteFits` they are the sites, and the notes say what all of them cost together.
+        The keys of a mapping are the headings, else ``(1)``, ``(2)``, ... Of a :class:`dpglm.SiteFits` they
+        are the sites, and the notes say what all of them cost together.
     *more : FitResult
         Further fits, where the first was given alone.
 
     Returns
     -------
     Table
-        A row per term in the order of first appearance, with standard errors below where a fit has any.
-        ``"-"``: not in this model, or no standard error; ``"0"``: in the model and exactly zero.
+        A row per term, with standard errors below where a fit has any. ``"-"``: not in this model, or no
+        standard error; ``"0"``: in the model and exactly zero.
 
     Raises
     ------
@@ -182,10 +181,7 @@ class SiteFits(Mapping[str, FitResult]):
         return pd.DataFrame({site: fit.params for site, fit in self.items()})
 
     def summary(self) -> Table:
-        """The sites side by side, each with its guarantee, and what they cost together.
-
-        See :func:`dpglm.compare`; ``fits[site].summary()`` is the table of one site.
-        """
+        """The sites side by side, as :func:`dpglm.compare` shows them."""
         return compare(self)
 
     def __str__(self) -> str:

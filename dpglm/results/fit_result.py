@@ -17,9 +17,8 @@ from dpglm.postprocessing.wald import Restriction, WaldResult
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.page import render
-from dpglm.report.plots import plot
-from dpglm.tables.number import budget
-from dpglm.tables.table import Table, one_line
+from dpglm.report.plots import Kind, plot
+from dpglm.tables.table import Table, budget, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
 class FitResult:
     """A fitted model: coefficients on the original scale of the variables, and what was promised.
 
-    Everything here follows from released numbers and public facts, so it may be printed, copied, saved and
-    used for predictions at no further cost. It holds no data and never did.
+    It follows from released numbers and public facts, so all use of it is free. It holds no data.
 
     Standard errors, tests and intervals belong to the *debiased* estimates, which no penalty or prior
     shrinks, and include the noise of all releases. They are NaN where the released numbers carry no useful
-    interval; the foot of :meth:`summary` says why, and what repairs it. Without a released information matrix
-    there are none, and no paths and refits either.
+    interval, and the foot of :meth:`summary` says why. Without a released information matrix there are none,
+    and no paths and refits either.
 
     Raises
     ------
@@ -60,21 +58,13 @@ class FitResult:
     True
     >>> 0.5 < fit.auc(women) < 0.8
     True
-    >>> fit.submodels()
-    Traceback (most recent call last):
-    dpglm.errors.MethodError: Found: submodels of a fit by method 'objective', which is one model
-    Expected: a stack of models
-    Remedy: Use tidy(), or fit with method='pst-f'.
     """
 
     _record: FitRecord
 
     @property
     def specification(self) -> SpecificationDocument:
-        """All that was asked for: formula, schema, family, penalty, strength, goal, method and privacy.
-
-        A refit keeps it; the penalty of its own estimates stands in :meth:`glance`.
-        """
+        """All that was asked for; a refit keeps it, and has its own penalty in :meth:`glance`."""
         return self._record.specification
 
     @property
@@ -189,8 +179,7 @@ class FitResult:
     def summary(self) -> Table:
         """Model, price, coefficients and the guarantee in one table; ``-`` marks what was not released.
 
-        ``print()`` writes text, a notebook shows HTML; ``to_html()``, ``to_latex()``, ``to_markdown()``. The
-        first line of a fit without a guarantee says NOT PRIVATE.
+        Printed it is text, in a notebook HTML; ``to_html()``, ``to_latex()`` and ``to_markdown()`` write it.
         """
         return summary.summary(self._record)
 
@@ -242,13 +231,11 @@ class FitResult:
     def path(self, penalty: str | Penalty | None = None) -> CoefficientPath:
         """Coefficients over 100 strengths of a penalty.
 
-        A fit without privacy gives the exact path that it kept when its strength was cross-validated, with
-        the held-out losses; NOT PRIVATE like the fit.
-
         Parameters
         ----------
         penalty : str or Penalty, optional
-            None is the fit's own, or "l1" if that does not select. Without privacy the fit's own only.
+            None is the fit's own, or "l1" if that does not select. Without privacy the fit's own only: the
+            path that was kept when its strength was cross-validated, with held-out losses.
         """
         return refits.path(self._record, penalty)
 
@@ -290,29 +277,36 @@ class FitResult:
     def auc(self, new: object) -> float:
         """Area under the ROC curve on rows of the user's own, which no guarantee of this result covers.
 
-        Give a frame or Arrow table with the response, of people who agreed to this use or public, and not the
-        rows of the fit: of these the number, which is exact, would tell what the budget did not pay for, and
-        be too large besides. Rows without a prediction or with neither level are left out; NaN without a row
-        of each level.
+        Give a frame or Arrow table with the response, of people who agreed to this use or public. Of the rows
+        of the fit the exact number would tell what the budget did not pay for, and be too large besides. Rows
+        without a prediction or with neither level are left out; NaN without a row of each level.
         """
         return auc(self._record, new)
 
     def plot(
-        self,
-        kind: Literal["coef", "variance", "path", "spend", "tradeoff"] = "coef",
-        *,
-        ax: Axes | None = None,
-        path: CoefficientPath | None = None,
+        self, kind: Kind = "coef", *, ax: Axes | None = None, path: CoefficientPath | None = None
     ) -> Axes:
-        """Draw a figure with matplotlib; see :func:`dpglm.report.plots.plot`.
+        """Draw a figure with matplotlib, on ``ax`` or on new axes.
 
-        Coefficients with their intervals; what makes these wide; coefficients along a path (``path``, or that
-        of :meth:`path`); the spend by release; the trade-off curve of the guarantee.
+        Parameters
+        ----------
+        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile"}
+            Coefficients with 95 % intervals, without the intercept; the parts of their variances;
+            coefficients against the strength of a penalty, along ``path`` or :meth:`path`; the spend by
+            release; least type II error at each type I error of a test for one row; delta against epsilon.
         """
         return plot(self._record, kind, ax=ax, path=path)
 
     def to_html(self, *, choices: Mapping[str, str] | None = None) -> str:
-        """The privacy report: one self-contained HTML page; see :func:`dpglm.report.page.render`."""
+        """The privacy report: an HTML page below 300 kB without scripts, network or date.
+
+        Parameters
+        ----------
+        choices : mapping of str to str, optional
+            The analyst's answers for "Choices outside the software", by ``bounds``, ``exploration``,
+            ``formula``, ``tuning``, ``search``, ``repeats``, ``unit`` or a question of one's own. What is not
+            answered is shown as open.
+        """
         return render(self._record, choices=choices)
 
     def report(self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None) -> Path:
@@ -329,14 +323,8 @@ class FitResult:
     def __repr__(self) -> str:
         record, asked = self._record, self.specification
         price = f"epsilon={budget(self.privacy.epsilon)}, delta={budget(self.privacy.delta)}"
-        facts = (
-            repr(asked.formula),
-            asked.family.name,
-            record.penalty,
-            asked.method.name,
-            record.alarm or price,
-        )
-        return one_line(f"<FitResult {', '.join(facts)}>")
+        facts = (asked.family.name, record.penalty, asked.method.name, record.alarm or price)
+        return one_line(f"<FitResult {asked.formula!r}, {', '.join(facts)}>")
 
     def _repr_html_(self) -> str:
         return self.summary().to_html()

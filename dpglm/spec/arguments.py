@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
-from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar
+from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar, get_args
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
-from dpglm.mechanisms.noise.source import NoiseSource, OsNoise, SeededNoise
+from dpglm.mechanisms.noise import NoiseSource, OsNoise, SeededNoise
 from dpglm.methods.base import Method
+from dpglm.methods.moments import Moments
+from dpglm.methods.nonprivate import NonPrivate
+from dpglm.methods.objective import Objective
 from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
@@ -98,15 +102,31 @@ def piece_of(registry: Registry[Piece], kind: Any, value: object, example: str) 
     return chosen
 
 
-def strength_of(strength: object, penalty: Penalty) -> float | Literal["cv"] | None:
-    """The penalty strength per row, "cv", or None for the method's default; said once."""
+def auto(privacy: Privacy | None, family: Family | None = None) -> Method:
+    """The method that ``method="auto"`` stands for.
+
+    Without a budget the exact minimiser; with one, second moments for a Gaussian response and a perturbed
+    minimiser otherwise. The rule sees public facts only.
+
+    Examples
+    --------
+    >>> auto(None).name, auto(Privacy(1.0)).name
+    ('nonprivate', 'objective')
+    """
+    if privacy is None:
+        return NonPrivate()
+    return Moments() if family is not None and family.name == "gaussian" else Objective()
+
+
+def strength_of(strength: float | Literal["cv"] | None, penalty: Penalty) -> float | Literal["cv"] | None:
+    """The strength, said once: in the penalty object or beside it."""
     if strength is not None and penalty.strength is not None:
         raise MethodError(
             "a strength in the penalty object and in strength=",
             expected="one of the two",
             remedy="Leave strength= out.",
         )
-    return checked_strength(strength if penalty.strength is None else penalty.strength)
+    return strength if penalty.strength is None else penalty.strength
 
 
 def checked_strength(value: object) -> float | Literal["cv"] | None:
@@ -141,20 +161,48 @@ def ledger_of(ledger: object) -> Ledger | None:
     )
 
 
-def require_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse a word that is not among the choices."""
-    if not isinstance(value, str) or value not in choices:
+@contextmanager
+def bar_of(progress: bool | None, steps: Sequence[str] | range) -> Iterator[Callable[[], None]]:
+    """A function to call at each public step, by its name, or at each of a range of draws; it moves a bar.
+
+    ``progress=None`` shows the bar in a terminal only. Named steps have no times, which depend on the data.
+    """
+    if progress is False:
+        yield lambda: None
+        return
+    from tqdm.auto import tqdm
+
+    labels = iter(steps)
+    draws: dict[str, Any] = {"unit": "draw", "mininterval": 0.5}
+    named: dict[str, Any] = {"bar_format": "{desc}: {n_fmt}/{total_fmt} |{bar}|"}
+    look = draws if isinstance(steps, range) else named
+    with tqdm(
+        total=len(steps), disable=None if progress is None else not progress, leave=False, **look
+    ) as bar:
+
+        def step() -> None:
+            label = next(labels, None)
+            if isinstance(label, str):
+                bar.set_description_str(label)
+            bar.update(1)
+
+        yield step
+
+
+def require_goal(value: object) -> None:
+    """Refuse what is no goal."""
+    if not isinstance(value, str) or value not in get_args(Goal):
         raise MethodError(
-            f"{name}={value!r}" if isinstance(value, str) else f"{name} of type {type(value).__name__}",
-            expected=f"one of {', '.join(map(repr, choices))}",
-            remedy=f"Choose {name}={choices[0]!r}.",
+            f"goal={value!r}" if isinstance(value, str) else f"goal of type {type(value).__name__}",
+            expected=f"one of {', '.join(map(repr, get_args(Goal)))}",
+            remedy=f"Choose goal={DEFAULT_GOAL!r}.",
         )
 
 
 def number_of(
-    name: str, value: object, *, low: float, high: float, whole: bool = False, expected: str, remedy: str
+    name: str, value: object, *, expected: str, remedy: str, low: int = 0, high: int = 1, whole: bool = False
 ) -> float:
-    """A number within bounds, whole ones at the bounds too; refused by name otherwise."""
+    """A number between 0 and 1, or a whole one from ``low`` to ``high``; refused by name otherwise."""
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     number = isinstance(value, kinds) and not isinstance(value, bool)
     inside = number and (low <= value <= high if whole else low < value < high)  # type: ignore[operator]
@@ -176,15 +224,13 @@ def row_count_of(n: object) -> int:
 
 def level_of(level: object) -> float:
     """A coverage of intervals."""
-    expected = "a number between 0 and 1"
-    return number_of("level", level, low=0.0, high=1.0, expected=expected, remedy="Use level=0.95.")
+    return number_of("level", level, expected="a number between 0 and 1", remedy="Use level=0.95.")
 
 
 def rate_of(rate: object) -> float:
     """A share of successes to expect."""
     expected = "the expected share of the response's second level, between 0 and 1"
-    remedy = "Use rate=0.2, or leave it out."
-    return number_of("rate", rate, low=0.0, high=1.0, expected=expected, remedy=remedy)
+    return number_of("rate", rate, expected=expected, remedy="Use rate=0.2, or leave it out.")
 
 
 def refuse_beside_plan(schema: object, *options: object) -> None:

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, Self
 
-from dpglm.data.coding.coded_model import CodedModel
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import CodedModel, Design
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
-from dpglm.methods.auto import auto
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.store import read
@@ -29,14 +27,15 @@ from dpglm.spec.arguments import (
     DEFAULT_PENALTY,
     REQUIRED,
     Required,
+    auto,
     checked_strength,
     piece_of,
     privacy_of,
-    require_choice,
+    require_goal,
     row_count_of,
     strength_of,
 )
-from dpglm.spec.plan import Plan, hashed, planned
+from dpglm.spec.plan import Plan, hashed
 
 FORMAT: Final = "dpglm-specification"
 
@@ -47,16 +46,10 @@ class ModelSpec:
 
     Parameters
     ----------
-    formula : str
-        As for `dpglm.fit`.
-    schema : Schema
-        Public bounds and levels.
-    family : Family
+    formula, schema, family, strength, goal
+        As for `dpglm.fit`; schema and family as objects.
     penalty : Penalty
         Without a strength of its own.
-    strength : float, "cv" or None
-        Penalty strength per row, as given.
-    goal : {"explain", "predict", "select"}
     method : Method
         With its options; ``"auto"`` has been decided.
     privacy : Privacy or None
@@ -83,7 +76,7 @@ class ModelSpec:
     privacy: Privacy | None
 
     def __post_init__(self) -> None:
-        require_choice("goal", self.goal, get_args(Goal))
+        require_goal(self.goal)
         object.__setattr__(self, "strength", checked_strength(self.strength))
         object.__setattr__(self, "privacy", privacy_of(self.privacy))
 
@@ -100,13 +93,7 @@ class ModelSpec:
         method: str | Method = DEFAULT_METHOD,
         privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
     ) -> Self:
-        """The specification that these arguments of `dpglm.fit` make.
-
-        Raises
-        ------
-        PrivacyError, SchemaError, MethodError
-            From public facts alone.
-        """
+        """The specification that these arguments of `dpglm.fit` make, with its errors."""
         budget = privacy_of(privacy)
         chosen_penalty = piece_of(penalties, Penalty, penalty, "penalty='none' for none, or penalty='l1'")
         declared = Schema.of(schema)
@@ -117,28 +104,15 @@ class ModelSpec:
             chosen_method = piece_of(methods, Method, method, "method='auto'")
         if budget is not None and declared.unit is not None and budget.unit == "one row":
             budget = replace(budget, unit=declared.unit)
-        spec = cls(
-            formula,
-            declared,
-            chosen_family,
-            chosen_penalty,
-            strength_of(strength, chosen_penalty),
-            goal,
-            chosen_method.opened(read),
-            budget,
-        )
+        strength = strength_of(strength, chosen_penalty)
+        opened = chosen_method.opened(read)
+        spec = cls(formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget)
         spec.to_document()  # refuses options that no result could keep
         return spec
 
     @cached_property
     def coded_model(self) -> CodedModel:
-        """The formula read against the schema, with its coding and its response.
-
-        Raises
-        ------
-        FormulaError, SchemaError
-            From public facts alone.
-        """
+        """The formula read against the schema, with its coding and its response."""
         return CodedModel.of(self.formula, self.schema, self.family, coding=self.method.coding)
 
     def under(self, schema: Schema) -> ModelSpec:
@@ -154,19 +128,13 @@ class ModelSpec:
         return self.privacy is None or self.privacy.relation == "replace-one"
 
     def problem(self, design: Design | None = None, n: int | None = None) -> Problem:
-        """What a method is given, for a table or for an expected number of rows; reads no row.
-
-        Raises
-        ------
-        MethodError
-            A penalty or a strength that does not go with the formula.
-        """
+        """What a method is given, for a table or for an expected number of rows; reads no row."""
         model = self.coded_model
         inside = self.method.inside(self.penalty, self.strength)
         penalty = inside.for_terms(penalised_terms(model.coding.terms, model.coding.penalised))
         penalty.require_size(int(model.coding.penalised.sum()))
         declared = self.schema.rows
-
+        count = partial(_expected_rows, declared if n is None else n) if design is None else design.row_count
         return Problem(
             geometry=model.coding,
             family=model.family,
@@ -175,12 +143,8 @@ class ModelSpec:
             rows=None if self.rows_are_public else declared,
             goal=self.goal,
             known_rows=declared,
-            count_rows=(
-                partial(_expected_rows, declared if n is None else n) if design is None else design.row_count
-            )
-            if self.rows_are_public
-            else None,
-            offset=bool(model.model.offsets),
+            count_rows=count if self.rows_are_public else None,
+            offset=bool(model.coding.model.offsets),
         )
 
     def plan(self, *, n: int | None = None) -> Plan:
@@ -199,7 +163,9 @@ class ModelSpec:
         """
         opened = replace(self, method=self.method.opened(read))
         opened.__dict__["coded_model"] = self.coded_model
-        return planned(opened, self.schema.rows if n is None else row_count_of(n))
+        rows = self.schema.rows if n is None else row_count_of(n)
+        problem = opened.problem(n=rows)
+        return Plan(opened, problem, opened.method.plan(problem, self.privacy), rows)
 
     def to_document(self) -> SpecificationDocument:
         """The specification as plain values."""
@@ -216,13 +182,7 @@ class ModelSpec:
 
     @classmethod
     def of_document(cls, document: SpecificationDocument) -> Self:
-        """The specification that `to_document` wrote.
-
-        Raises
-        ------
-        SchemaError, MethodError
-            Names or options that mean nothing.
-        """
+        """The specification that `to_document` wrote; names or options that mean nothing are refused."""
         return cls(
             formula=document.formula,
             schema=Schema.from_dict(document.schema),

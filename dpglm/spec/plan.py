@@ -1,31 +1,44 @@
-"""Plans: the releases of a specification with their price; they can be audited, approved and run."""
+"""Plans, the releases of a specification with their price, and runs of a plan on a table."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Final, Unpack, overload
 
+from dpglm import __version__
 from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import Curator, PricedReleases
+from dpglm.data.coding.design import Design
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Ledger
-from dpglm.methods.base import Problem
+from dpglm.mechanisms.noise import NoiseSource
+from dpglm.methods.base import Estimate, Problem, to_response_scale
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_rate
 from dpglm.planning.tables import price_table
+from dpglm.postprocessing.codec import decode
+from dpglm.postprocessing.record import FitRecord, LedgerState, ResponseFacts, parallel_lines
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import RunOptions, is_sites, ledger_of, level_of, noise_of, rate_of, row_count_of
-from dpglm.spec.run import Run, steps
-from dpglm.spec.sites import fit_sites
+from dpglm.spec.arguments import (
+    RunOptions,
+    bar_of,
+    is_sites,
+    ledger_of,
+    level_of,
+    noise_of,
+    rate_of,
+    row_count_of,
+)
+from dpglm.spec.sites import fit_sites, site_tables
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
@@ -38,18 +51,9 @@ STEPS: Final = ("charge", "read and solve", "write up")
 class Plan:
     """What a fit will release and what that costs: made from public facts, before any row is read.
 
-    An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report.
-
-    Parameters
-    ----------
-    specification : ModelSpec
-        What is fitted, and how.
-    problem : Problem
-        What the method was given.
-    releases : PricedReleases
-        The releases in their order, and the guarantee that they add up to.
-    n : int or None
-        Expected number of rows; no release depends on it.
+    An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report. Its
+    ``problem`` is what the method was given, ``releases`` are in their order, and on ``n``, the expected
+    number of rows, none of them depends.
 
     Examples
     --------
@@ -133,12 +137,7 @@ class Plan:
         seed: int | None = None,
         progress: bool | None = None,
     ) -> FitResult | SiteFits:
-        """Charge the plan, then run it on a table, or on a table for each site.
-
-        Parameters
-        ----------
-        data, ledger, seed, progress
-            As for `dpglm.fit`; the schema is that of the plan.
+        """Charge the plan, then run it on a table, or on a table for each site, as `dpglm.fit` does.
 
         Raises
         ------
@@ -149,16 +148,26 @@ class Plan:
         """
         noise, opened = noise_of(seed), ledger_of(ledger)
         if is_sites(data):
-            return fit_sites(self, data, ledger=opened, seed=seed, progress=progress)
-        with steps(STEPS, progress) as step:
-            run = Run.of(self, data, seeded=not noise.private)
-            step(0)
+            return fit_sites(self, site_tables(data), ledger=opened, seed=seed, progress=progress)
+        with bar_of(progress, STEPS) as step:
+            run = self._on(data, seeded=not noise.private)
+            step()
             # Charge before reading: an interrupt from here on loses budget, never privacy.
             state = run.charge(opened)
-            step(1)
+            step()
             estimate = run.solve(noise)
-            step(2)
+            step()
             return run.write_up(estimate, noise, state)
+
+    def _on(self, data: object, *, seeded: bool) -> Run:
+        """Open a table; only the names of its columns are read. Without one of them, a SchemaError."""
+        spec, plan = self.specification, self
+        design = spec.coded_model.design(data)
+        problem = spec.problem(design)
+        if spec.method.planned_by_row_count:
+            plan = replace(plan, releases=spec.method.plan(problem, spec.privacy))
+        seed_tells = seeded and spec.privacy is not None
+        return Run(plan, design, problem, plan.guarantee.seeded() if seed_tells else plan.guarantee)
 
     def audit(
         self,
@@ -176,7 +185,7 @@ class Plan:
     def expected(
         self, n: int | None = None, *, rate: float | None = None, level: float = 0.95
     ) -> Expectation:
-        """What the fit can be expected to give; costs no privacy.
+        """What the fit can be expected to give, to print, tabulate and plot; costs no privacy.
 
         Parameters
         ----------
@@ -187,11 +196,6 @@ class Plan:
             else one half.
         level : float
             Coverage of the intervals.
-
-        Returns
-        -------
-        Expectation
-            With ``summary()``, ``tidy()``, ``curve()`` and ``plot()``.
 
         Raises
         ------
@@ -229,7 +233,72 @@ def hashed(content: object) -> str:
     return hashlib.sha256(json.dumps(plain(content), default=str).encode()).hexdigest()
 
 
-def planned(specification: ModelSpec, n: int | None) -> Plan:
-    """The plan of a specification; reads no row."""
-    problem = specification.problem(n=n)
-    return Plan(specification, problem, specification.method.plan(problem, specification.privacy), n)
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A plan and the table that it will be run on; no row has been read."""
+
+    plan: Plan
+    design: Design
+    problem: Problem  # with the table's own number of rows where that is public
+    guarantee: Guarantee  # the plan's, or what a seed leaves of it
+
+    def charge(self, ledger: Ledger | None) -> LedgerState | None:
+        """Take what was planned from the ledger; its state right afterwards."""
+        if ledger is None:
+            return None
+        entry = ledger.charge(self.guarantee, what=self.plan.what, plan=self.plan.fingerprint)
+        return decode(LedgerState, ledger.state(at=entry))
+
+    def solve(self, noise: NoiseSource) -> Estimate:
+        """Read the rows, by the planned releases only."""
+        model, releases = self.plan.specification.coded_model, self.plan.releases
+        ask = Curator(self.design, releases, noise).ask
+        estimate = self.plan.specification.method.solve(self.problem, releases, ask)
+        return to_response_scale(estimate, model.coding, unit=model.response.unit, shift=model.response.shift)
+
+    def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitResult:
+        """The result: released numbers and public facts."""
+        plan, problem = self.plan, self.problem
+        spec, model = plan.specification, plan.specification.coded_model
+        coding, response = model.coding, model.response
+        public_rows = self.design.row_count() if spec.rows_are_public else None
+        strength, total = estimate.strength, estimate.strength_sum
+        if strength is None and isinstance(problem.strength, float):
+            strength = problem.strength
+        elif strength is None and total is not None and public_rows:
+            strength = total / public_rows  # the default's, which is set in sum units
+        record = FitRecord(
+            specification=spec.to_document(),
+            names=coding.names,
+            link=problem.family.link,
+            penalty=problem.penalty.name,
+            strength=strength,
+            strength_sum=total,
+            estimates=estimate.estimates,
+            selected_mask=estimate.selected,
+            coded=estimate.coded,
+            user_from_coded=coding.user_from_coded,
+            row_norm=coding.row_norm,
+            rows_clipped=coding.clipping,
+            norm_factor=estimate.norm_factor,
+            residual=estimate.residual,
+            terms=coding.terms,
+            response=ResponseFacts(
+                response.name,
+                levels=response.levels,
+                bounds=None if response.levels else (response.low, response.high),
+            ),
+            guarantee=self.guarantee,
+            spend_lines=parallel_lines(plan.releases.parallel(), self.guarantee),
+            description=plan.description,
+            random_source="operating system" if noise.private else "seeded generator: NOT PRIVATE",
+            n_rows=public_rows,
+            ledger=state,
+            version=__version__,
+            plan_fingerprint=plan.fingerprint,
+            released=estimate.released,
+            exact_path=estimate.exact_path,
+            part=estimate.part,
+            row_map=model,
+        )
+        return FitResult(record)

@@ -15,15 +15,15 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
+from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.record import LedgerState
 from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import FRAMES, noise_of
-from dpglm.spec.run import Run, ledger_state, steps
+from dpglm.spec.arguments import FRAMES, bar_of, noise_of
 
 if TYPE_CHECKING:
-    from dpglm.spec.plan import Plan
+    from dpglm.spec.plan import Plan, Run
 
 Result = TypeVar("Result")
 MOST_SITES: Final = 200
@@ -33,67 +33,44 @@ _FILES: Final = (".csv", ".csv.gz", ".parquet", ".pq")
 
 def fit_sites(
     plan: Plan,
-    data: Mapping[Any, object],
+    tables: Mapping[str, object],
     *,
     ledger: Ledger | None,
     seed: int | None,
     progress: bool | None,
     schemas: Mapping[str, Schema] | None = None,
 ) -> SiteFits:
-    """Run one plan on a table for each site, each under the whole budget.
+    """Run one plan on a table for each site, each under the whole budget and with noise of its own.
 
-    A site with its own generator of noise is told nothing about another: the fits differ from single ones in
-    when they are charged, and in what they promise together (:mod:`dpglm.privacy.guarantee`).
-
-    Parameters
-    ----------
-    plan : Plan
-        Of every site, or of those that declare what its specification does.
-    data : mapping of str to table
-        Frames, Arrow tables or paths, by site.
-    ledger, seed, progress
-        As :func:`dpglm.fit` takes them; the seed of a site is made of ``seed`` and its place.
-    schemas : mapping of str to Schema, optional
-        Where sites declare different numbers of rows; of the same columns, from `site_schemas`.
-
-    Raises
-    ------
-    SchemaError
-        Names or tables that are none, tables without a column, or one table given at two sites that are
-        declared to be disjoint. Nothing was charged.
-    FormulaError, MethodError, PrivacyError
-        As for one table. Nothing was charged.
-    BudgetExceeded
-        The ledger does not cover all sites. Nothing was charged or read.
+    The fits differ from single ones in when they are charged, and in what they promise together. ``tables``
+    are from `site_tables`, ``schemas`` from `site_schemas`: sites may declare different numbers of rows.
     """
-    tables = site_tables(data)
     sites = tuple(tables)
     labels = ["plan", "charge", *(f"site {index} of {len(sites)}" for index in range(1, len(sites) + 1))]
-    with steps(labels, progress) as step:
-        step(0)
+    with bar_of(progress, labels) as step:
+        step()
         noises = [noise_of(site_seed) for site_seed in site_seeds(seed, len(sites))]
         specification = plan.specification
         once = specification.schema.sites == "disjoint"
         if once:
             _refuse_twins(tables)
+        declared = dict.fromkeys(sites, specification.schema) if schemas is None else schemas
         plans = {
-            site: plan
-            if schemas is None or schemas[site] == specification.schema
-            else specification.under(schemas[site]).plan()
-            for site in sites
+            site: plan if schema == specification.schema else specification.under(schema).plan()
+            for site, schema in declared.items()
         }
         runs = deque(
-            at_site(site, partial(Run.of, plans[site], tables[site], seeded=not noise.private))
+            at_site(site, partial(plans[site]._on, tables[site], seeded=not noise.private))
             for site, noise in zip(sites, noises, strict=True)
         )
         guarantees = [run.guarantee for run in runs]
         total = disjoint(guarantees) if once else overlapping(guarantees)
-        step(1)
+        step()
         # Charge before reading: an interrupt from here on loses budget, never privacy.
         state = _charge(ledger, runs, sites, total, once=once)
         fits: dict[str, FitResult] = {}
-        for index, (site, noise) in enumerate(zip(sites, noises, strict=True)):
-            step(2 + index)
+        for site, noise in zip(sites, noises, strict=True):
+            step()
             run = runs.popleft()  # its rows are let go of with the run
             fits[site] = run.write_up(run.solve(noise), noise, state)
         return SiteFits(fits, total)
@@ -164,13 +141,7 @@ def _is_table(value: object) -> bool:
 
 
 def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:
-    """What the table of each site declares.
-
-    Raises
-    ------
-    SchemaError
-        A table without a schema, or sites that disagree on the columns, the unit or ``sites``.
-    """
+    """What the table of each site declares; sites must agree on the columns, the unit and ``sites``."""
     schemas = {site: at_site(site, partial(find_schema, table)) for site, table in tables.items()}
     first, declared = next(iter(schemas.items()))
     for site, other in schemas.items():
@@ -237,4 +208,4 @@ def _charge(
             (run.guarantee, f"{run.plan.what} at site {site!r}", run.plan.fingerprint)
             for run, site in zip(runs, sites, strict=True)
         ]
-    return ledger_state(ledger, ledger.charge_all(charges)[-1])
+    return decode(LedgerState, ledger.state(at=ledger.charge_all(charges)[-1]))

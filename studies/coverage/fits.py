@@ -10,10 +10,10 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.linear_model import interval_model
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Problem
-from dpglm.methods.estimate_and_information import released_by
 from dpglm.methods.objective import Objective
+from dpglm.methods.perturbed_objective import released_by
 from dpglm.optim.minimise import minimise
 from dpglm.privacy.budget import Privacy
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector

@@ -20,7 +20,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.linear_model import interval_model
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Problem, to_response_scale
 from dpglm.methods.moments import Moments
 from dpglm.privacy.budget import Privacy, Relation

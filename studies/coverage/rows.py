@@ -10,7 +10,6 @@ import numpy as np
 
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design, Response
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.model import Model
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
@@ -44,9 +43,8 @@ class StudyRows:
         """The rows of a table, coded."""
         model = parse(loaded.formula, loaded.schema)
         coding = Coding.of(model)
-        encoder = RowEncoder(model, coding)
         response = Response.of(loaded.schema, model.response, kind)
-        design = Design(open_source(loaded.frame), loaded.schema, encoder, response)
+        design = Design(open_source(loaded.frame), loaded.schema, coding, response)
         pieces = tuple(ArrayChunk(block.X, block.y, block.offset) for block in design.chunks())
         assert all(piece.offset is None for piece in pieces), "the study has no offsets"
         return cls(loaded.schema, model, coding, pieces)

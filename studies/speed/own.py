@@ -15,7 +15,7 @@ import patsy
 
 import dpglm
 from dpglm.glm.penalties import penalties
-from dpglm.inference.path import sparse_path
+from dpglm.inference.coefficients import sparse_path
 from studies.real_tables import table
 from studies.speed.pieces import Pieces, user_rows
 

@@ -11,16 +11,15 @@ import numpy as np
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design, Response
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.mechanisms.noise.source import SeededNoise
-from dpglm.methods.auto import auto
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Problem
 from dpglm.privacy.budget import Privacy
+from dpglm.spec.arguments import auto
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,8 @@ class Pieces:
         """What a fit makes of a formula before it reads a row."""
         model = parse(formula, schema)
         coding = Coding.of(model)
-        encoder = RowEncoder(model, coding)
         response = Response.of(schema, model.response, "binary")
-        return cls(coding, Design(open_source(data), schema, encoder=encoder, response=response))
+        return cls(coding, Design(open_source(data), schema, coding=coding, response=response))
 
     def solve(self, privacy: Privacy, penalty: str, *, seed: int) -> Any:
         """Plan, draw the noise and minimise."""

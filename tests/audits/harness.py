@@ -21,7 +21,7 @@ from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours, release_neighbours
 from dpglm.auditing.result import words
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
+from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method

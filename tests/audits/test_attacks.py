@@ -18,10 +18,10 @@ from dpglm.data.coding.design import Design, Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 from tests.audits.harness import FAILURE, Acts, claimed

@@ -18,7 +18,7 @@ import dpglm
 from dpglm.auditing.neighbours import Neighbours, Table
 from dpglm.glm.families.poisson import Poisson
 from dpglm.glm.penalties import penalties
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span

@@ -17,7 +17,7 @@ import pytest
 import dpglm
 from dpglm.auditing.neighbours import release_neighbours
 from dpglm.glm.families import families
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.span import Span
 from dpglm.privacy.budget import Relation

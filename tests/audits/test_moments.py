@@ -18,9 +18,9 @@ from scipy.stats import beta, gamma, kstest
 
 import dpglm
 from dpglm.auditing.neighbours import Table, release_neighbours
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Problem
 from dpglm.methods.moments import Moments
 from tests.audits.harness import FAILURE, Case, check, of_releases

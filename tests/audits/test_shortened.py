@@ -18,7 +18,7 @@ from scipy.stats import gamma, kstest
 import dpglm
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.privacy.accountant import basic_composition

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from dpglm.auditing.bounds import Statistic, bounded
 from dpglm.auditing.neighbours import Neighbours
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.privacy.guarantee import Guarantee
 from tests.audits.harness import FAILURE
 

@@ -9,7 +9,6 @@ from hypothesis import given, target
 from hypothesis import strategies as st
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError
@@ -42,7 +41,7 @@ def read(formula: Any) -> int:
     if len(model.names) > 300:
         return len(model.names)
     coding = Coding.of(model)
-    rows, offset, usable = RowEncoder(model, coding).encode(CELLS)
+    rows, offset, usable = coding.encode(CELLS)
     assert np.isfinite(rows).all()
     assert (np.square(rows, dtype=np.float64).sum(axis=0) <= 1.0).all()
     assert offset is None or np.isfinite(offset).all()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.record import (
     Choice,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import dpglm
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.privacy.budget import Relation
 
 BOTH: tuple[Relation, ...] = ("replace-one", "add-remove")

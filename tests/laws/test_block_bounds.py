@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError
@@ -60,7 +59,7 @@ def test_every_block_of_every_row_keeps_its_bound(
     for name, size in (("g", levels), ("h", more), ("b", 2)):
         columns[name] = rng.integers(0, size, count).astype(np.int32)
     columns["y"] = np.zeros(count, np.int32)
-    rows, _, _ = RowEncoder(model, coding).encode(columns)
+    rows, _, _ = coding.encode(columns)
     squares = rows.astype(np.float64) ** 2
     for block in coding.term_columns:
         assert squares[block.columns].sum(axis=0).max() <= block.bound

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding, Kind
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.model import simplex_corners
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
@@ -94,13 +93,13 @@ def typed(columns: Columns) -> Columns:
     }
 
 
-def encoder(formula: str, kind: Kind = "centred") -> RowEncoder:
+def coding_of(formula: str, kind: Kind = "centred") -> Coding:
     model = parse(f"y ~ {formula}", SCHEMA)
-    return RowEncoder(model, Coding.of(model, kind=kind))
+    return Coding.of(model, kind=kind)
 
 
-def norms(encoder: RowEncoder, columns: Columns) -> NDArray[np.float64]:
-    rows, _, _ = encoder.encode(columns)
+def norms(coding: Coding, columns: Columns) -> NDArray[np.float64]:
+    rows, _, _ = coding.encode(columns)
     assert rows.dtype == np.float32
     assert rows.flags.c_contiguous
     return np.sqrt((rows.astype(np.float64) ** 2).sum(axis=0))
@@ -109,7 +108,7 @@ def norms(encoder: RowEncoder, columns: Columns) -> NDArray[np.float64]:
 @pytest.mark.parametrize("kind", ["centred", "reference"])
 @pytest.mark.parametrize("formula", MAIN + OTHERS)
 def test_no_row_is_longer_than_one_after_rounding(formula: str, kind: Kind) -> None:
-    found = encoder(formula, kind)
+    found = coding_of(formula, kind)
     # Without tolerance: the privacy proofs take the norm of the float32 row as at most 1.
     assert norms(found, corners(found.columns)).max() <= 1.0
     for seed in range(3):
@@ -118,13 +117,13 @@ def test_no_row_is_longer_than_one_after_rounding(formula: str, kind: Kind) -> N
 
 @pytest.mark.parametrize("formula", MAIN)
 def test_the_bound_is_attained_by_some_row_of_a_main_effects_model(formula: str) -> None:
-    found = encoder(formula)
+    found = coding_of(formula)
     assert norms(found, corners(found.columns)).max() >= 1 - 1e-4
 
 
 @pytest.mark.parametrize("formula", OTHERS)
 def test_the_bound_is_not_far_from_the_longest_row(formula: str) -> None:
-    found = encoder(formula)
+    found = coding_of(formula)
     # Measured on this list; a bound lost to a factor would cost accuracy, not privacy.
     assert norms(found, corners(found.columns)).max() >= 0.75
 
@@ -132,7 +131,7 @@ def test_the_bound_is_not_far_from_the_longest_row(formula: str) -> None:
 @pytest.mark.parametrize("kind", ["centred", "reference"])
 @pytest.mark.parametrize("formula", MAIN + OTHERS)
 def test_maps_are_inverse_to_each_other(formula: str, kind: Kind) -> None:
-    coding = encoder(formula, kind).coding
+    coding = coding_of(formula, kind)
     there = coding.coded_from_user / np.linalg.norm(coding.coded_from_user, axis=0)
     back = coding.user_from_coded * np.linalg.norm(coding.coded_from_user, axis=0)[:, None]
     # Directions in any unit; the year alone makes a condition number near 1e3.
@@ -141,8 +140,8 @@ def test_maps_are_inverse_to_each_other(formula: str, kind: Kind) -> None:
 
 @pytest.mark.parametrize("formula", MAIN + OTHERS)
 def test_groups_cover_the_coded_columns_and_bound_their_parts(formula: str) -> None:
-    found = encoder(formula)
-    coding = found.coding
+    found = coding_of(formula)
+    coding = found
     stops = [group.stop for group in coding.groups]
     assert [group.start for group in coding.groups] == [0, *stops[:-1]]
     assert stops[-1] == coding.size
@@ -155,7 +154,7 @@ def test_groups_cover_the_coded_columns_and_bound_their_parts(formula: str) -> N
 
 @pytest.mark.parametrize("formula", MAIN + OTHERS)
 def test_only_the_intercept_is_free_of_the_penalty(formula: str) -> None:
-    coding = encoder(formula).coding
+    coding = coding_of(formula)
     assert [name for name, on in zip(coding.names, coding.penalised, strict=True) if not on] == (
         ["Intercept"] if "Intercept" in coding.names else []
     )
@@ -170,7 +169,7 @@ def test_only_the_intercept_is_free_of_the_penalty(formula: str) -> None:
 def test_each_row_depends_on_itself_only_and_nothing_is_raised(
     formula: str, kind: Kind, data: st.DataObject
 ) -> None:
-    found = encoder(formula, kind)
+    found = coding_of(formula, kind)
     names = found.columns or ("y",)
     rows = data.draw(st.integers(1, 6))
     columns: Columns = {}
@@ -212,8 +211,8 @@ def test_each_row_depends_on_itself_only_and_nothing_is_raised(
 
 @pytest.mark.parametrize("formula", ["g * x + bs(year, df=5) + k", "k:x + x:z + log(x) + sin(z):g", CURVES])
 def test_chunks_do_not_change_rows(formula: str) -> None:
-    # More rows than the encoder works on at once, cut at odd places: bit for bit, in either precision.
-    found = encoder(formula)
+    # More rows than the coding works on at once, cut at odd places: bit for bit, in either precision.
+    found = coding_of(formula)
     columns = random_rows(found.columns, 5, rows=20_000)
     parts = [
         {name: column[a:b] for name, column in columns.items()}
@@ -222,7 +221,7 @@ def test_chunks_do_not_change_rows(formula: str) -> None:
     whole, _, _ = found.encode(columns)
     np.testing.assert_array_equal(whole, np.concatenate([found.encode(part)[0] for part in parts], axis=1))
     exact, _ = found.coded(columns)
-    np.testing.assert_array_equal(exact, found.coded_chunks(parts)[0])
+    np.testing.assert_array_equal(exact, np.concatenate([found.coded(part)[0] for part in parts]))
 
 
 @given(levels=st.integers(2, 60))
@@ -237,5 +236,5 @@ def test_levels_lie_on_a_centred_simplex(levels: int) -> None:
 
 def test_a_row_longer_than_the_bound_would_be_seen() -> None:
     # The broken twin of the norm law: rows divided by 1 % less than their bound.
-    found = encoder("x + z + g + h + k")
+    found = coding_of("x + z + g + h + k")
     assert (norms(found, corners(found.columns)) / 0.99).max() > 1.0

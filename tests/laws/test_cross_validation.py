@@ -8,7 +8,7 @@ import pytest
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.exact import ExactMinimiser
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.optim.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
 

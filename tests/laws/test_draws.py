@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpglm.mechanisms.noise import source as exact
-from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
+from dpglm.mechanisms import noise as exact
+from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 
 COUNT = 40_000
 

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 
 import dpglm
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Problem
 from dpglm.methods.moments import Moments

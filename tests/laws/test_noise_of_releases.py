@@ -16,11 +16,11 @@ import pytest
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import dpglm
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.penalties import penalties
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
@@ -261,7 +260,7 @@ def test_a_line_of_a_csv_file_is_read_alike_alone_and_in_any_company(tmp_path_fa
 
 SCHEMA = Schema.of({"x": (-1, 3), "g": ["a", "b", "1"], "t": [0, 1], "y": ["no", "yes"]})
 MODEL = parse("y ~ x * g + I(x ** 2) + t", SCHEMA)
-ENCODER = RowEncoder(MODEL, Coding.of(MODEL))
+ENCODER = Coding.of(MODEL)
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)

@@ -10,7 +10,7 @@ import pytest
 
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import penalties
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser

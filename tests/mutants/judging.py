@@ -31,12 +31,11 @@ AUDITS = {
     "dpglm/privacy/calibration.py": ("tests/audits/test_pair.py", "tests/audits/test_minimiser.py"),
     "dpglm/privacy/joint_profile.py": ("tests/audits/test_pair.py", "tests/audits/test_minimiser.py"),
     "dpglm/privacy/events.py": ("tests/audits/test_counts.py", "tests/audits/test_minimiser.py"),
-    "dpglm/mechanisms/noise/source.py": (
+    "dpglm/mechanisms/noise.py": (
         "tests/audits/test_minimiser.py",
         "tests/audits/test_moments.py",
         "tests/audits/test_curvature.py",
     ),
-    "dpglm/mechanisms/noise/lattice.py": ("tests/audits/test_minimiser.py", "tests/audits/test_curvature.py"),
 }
 # Every file has part in what the methods release.
 ALWAYS = ("tests/audits/test_methods.py", "tests/audits/test_attacks.py")

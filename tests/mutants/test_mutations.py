@@ -95,7 +95,7 @@ def test_a_sample_has_faults_of_every_file_and_a_larger_one_holds_it() -> None:
 
 
 def test_a_copy_is_as_it_was_after_a_fault(tmp_path: Path) -> None:
-    mutant = population(["curator"])["dpglm/curator/priced_releases.py"][0]
+    mutant = population(["curator"])["dpglm/curator/curator.py"][0]
     (tmp_path / mutant.path).parent.mkdir(parents=True)
     shutil.copy(ROOT / mutant.path, tmp_path / mutant.path)
     with faulty(tmp_path, mutant):
@@ -105,7 +105,7 @@ def test_a_copy_is_as_it_was_after_a_fault(tmp_path: Path) -> None:
 
 def test_the_page_counts_and_lists_what_was_not_found() -> None:
     fault = {
-        "path": "dpglm/mechanisms/noise/source.py",
+        "path": "dpglm/mechanisms/noise.py",
         "line": 3,
         "function": "f",
         "before": "1",
@@ -118,7 +118,7 @@ def test_the_page_counts_and_lists_what_was_not_found() -> None:
     }
     shown = page(
         {
-            "counts": {"dpglm/mechanisms/noise/source.py": 9},
+            "counts": {"dpglm/mechanisms/noise.py": 9},
             "seed": 1,
             "least": 6,
             "drawn": ["a", "b"],

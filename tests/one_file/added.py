@@ -8,12 +8,11 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.base import Family, families
 from dpglm.glm.penalties.base import Penalty, penalties
 from dpglm.mechanisms.base import CHOSEN, SUMS, Release, Rows, WorstCase, worst_case_rows
-from dpglm.mechanisms.noise.lattice import NoiseLaw, add_normal
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, add_normal
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import gaussian_total
 from dpglm.privacy.budget import Privacy, Relation

@@ -17,7 +17,7 @@ from dpglm.glm.penalties import penalties
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.lq import LHalf
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.optim.admm import default_augmentation, lipschitz, minimise_by_admm
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss

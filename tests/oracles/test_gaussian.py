@@ -14,14 +14,13 @@ import dpglm
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design, Response
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.linear_model import interval_model
 from dpglm.mechanisms.moments import SecondMoments
-from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
+from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.methods.base import Estimate, Method, Problem, to_response_scale
 from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate
@@ -64,7 +63,7 @@ class Pieces:
         coding = Coding.of(model)
         centred = not coding.penalised.all()
         response = Response.of(declared, model.response, "number", centred=centred)
-        design = Design(open_source(frame), declared, RowEncoder(model, coding), response)
+        design = Design(open_source(frame), declared, coding, response)
         chosen = {"none": dpglm.penalties.NoPenalty(), "l2": dpglm.penalties.L2()}[penalty]
         return cls(coding, response, design, Problem(coding, dpglm.families.Gaussian(), chosen))
 
@@ -112,7 +111,7 @@ def test_without_noise_the_fit_is_least_squares(
     # Rows are float32, which moves coefficients by about 1e-7 of the response's range of 70.
     np.testing.assert_allclose(found.estimates, peer.params.to_numpy(), rtol=1e-6, atol=2e-6)
     cleaned = Schema.of(SCHEMA).clean(frame, ["x", "w", "g"])
-    rows, _ = RowEncoder(parse(formula, Schema.of(SCHEMA)), pieces.coding).coded(cleaned)
+    rows, _ = pieces.coding.coded(cleaned)
     predicted = rows @ found.coded
     np.testing.assert_allclose(predicted, peer.fittedvalues, rtol=1e-5, atol=1e-5)
 

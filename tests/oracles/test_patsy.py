@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
@@ -105,9 +104,8 @@ def test_rows_mapped_back_are_the_rows_of_patsy(formula: str, seed: int) -> None
     expected = patsy.dmatrix(formula, data)
     model = parse(f"y ~ {formula}", SCHEMA)
     coding = Coding.of(model)
-    encoder = RowEncoder(model, coding)
-    exact, offset = encoder.coded(cleaned(data))
-    single, _, usable = encoder.encode(cleaned(data))
+    exact, offset = coding.coded(cleaned(data))
+    single, _, usable = coding.encode(cleaned(data))
 
     assert model.names == tuple(expected.design_info.column_names)
     assert [name for name, _ in coding.terms] == list(expected.design_info.term_names)
@@ -127,7 +125,7 @@ def test_reference_rows_mapped_back_are_the_rows_of_patsy_unless_clipped(formula
     expected = np.asarray(patsy.dmatrix(formula, data))
     model = parse(f"y ~ {formula}", SCHEMA)
     coding = Coding.of(model, kind="reference")
-    rows, _ = RowEncoder(model, coding).coded(cleaned(data))
+    rows, _ = coding.coded(cleaned(data))
     norms = np.linalg.norm(rows, axis=1)
     bounded = np.linalg.norm(expected / np.abs(np.diag(coding.coded_from_user)), axis=1)
     whole = bounded < 1 - 2.0**-18
@@ -147,7 +145,7 @@ def test_declared_forms_are_their_arithmetic() -> None:
         "y ~ center(age, at=50) + scale(x, center=2, by=4) + bs(z, df=5) + offset(log1p(x) * 2)", SCHEMA
     )
     coding = Coding.of(model)
-    rows, offset = RowEncoder(model, coding).coded(cleaned(data))
+    rows, offset = coding.coded(cleaned(data))
     # df=5 with degree 3 leaves two inner knots, at thirds of the declared bounds.
     expected = patsy.dmatrix(
         "I(age - 50) + I((x - 2) / 4) + bs(z, knots=[-1 / 3, 4 / 3], lower_bound=-2, upper_bound=3)",

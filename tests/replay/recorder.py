@@ -27,7 +27,7 @@ import dpglm
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.design import Design
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 
 ROOM = str(Path(dpglm.__file__).parent)
 TEMPLATES = ("dpglm.tables", "dpglm.report")

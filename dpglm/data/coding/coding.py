@@ -1,49 +1,46 @@
-"""Public coding: the linear map between the user's coefficients and those of bounded rows.
+"""Public coding: the linear map between the user's coefficients and those of bounded rows, and these rows.
 
 Centred: rows are products of centred coordinates with public weights, and none is ever clipped. Reference:
-rows are the user's columns, each divided by its bound, and long ones are clipped.
+rows are the user's columns, each divided by its bound, and long ones are clipped. Whole columns go in, coded
+rows come out, each row by itself.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import cached_property
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
-import scipy.linalg
+from numpy.typing import NDArray
 
-from dpglm.data.coding.geometry import (
-    SLACK,
-    Group,
-    Part,
-    Product,
-    Space,
-    kind_of,
-    prior_of,
-    require_lengths,
-    span,
-)
-from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term
-from dpglm.data.formula.syntax import FormulaText
+from dpglm.data.coding.geometry import DEPENDENT, SLACK, Group, Layout, Part, Product, Space, kind_of, span
+from dpglm.data.coding.layouts import partial, reference
+from dpglm.data.formula.model import Model
 from dpglm.errors import FormulaError, MethodError
-from dpglm.glm.term_columns import TermColumns
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 Kind: TypeAlias = Literal["centred", "reference"]
+Columns: TypeAlias = Mapping[str, NDArray[Any]]
+
+_SHORTEST: Final = 1e-140
+_CHUNK_ROWS: Final = 8192  # rows worked on at a time, so that what is in use stays in cache
 
 
 @dataclass(frozen=True, eq=False)
 class Coding:
-    """Rows x with norm at most 1, and the maps between coefficients; a function of formula, schema and kind.
+    """Rows x with norm at most 1, and the maps between coefficients; a function of a model and a kind.
 
     For every row that is not clipped, user's columns times beta equal ``x @ theta`` when
     ``theta = coded_from_user @ beta``. With ``kind="centred"`` no row is ever clipped.
 
     Parameters
     ----------
-    names : tuple of str
-        The user's columns, as patsy names them; shape (p,).
+    model : Model
+        The formula, read against a schema.
     user_from_coded, coded_from_user : ndarray, shape (p, p)
         ``beta = user_from_coded @ theta`` and its inverse.
     penalised : ndarray of bool, shape (p,)
@@ -51,10 +48,8 @@ class Coding:
     row_norm : float
         What rows are divided by, but for the slack of rounding: the bound of their norm (centred), or the
         norm at which they are clipped (reference).
-    kind : "centred" or "reference"
-        Which coding it is.
-    terms : tuple of (str, tuple of int)
-        Name and user's columns of each term.
+    clips : bool
+        Whether a row may be clipped, which makes the maps inexact for that row.
     groups : tuple of Group
         The coded columns.
 
@@ -66,45 +61,29 @@ class Coding:
     >>> coding = Coding.of(model)
     >>> coding.row_norm, [group.label for group in coding.groups]  # sqrt(1/4 + 2/4 + 1/4)
     (1.0, ['Intercept', 'sex', 'age'])
+    >>> rows, offset, usable = coding.encode({"age": np.array([20.0, np.nan]), "sex": np.array([0, 1])})
+    >>> rows.round(3), usable
+    (array([[ 0.5  ,  0.   ],
+           [-0.5  ,  0.   ],
+           [-0.707,  0.   ]], dtype=float32), array([ True, False]))
     """
 
-    names: tuple[str, ...]
+    model: Model
     user_from_coded: FloatMatrix
     coded_from_user: FloatMatrix
     penalised: BoolVector
     row_norm: float
-    kind: Kind
-    terms: tuple[tuple[str, tuple[int, ...]], ...]
+    clips: bool
     groups: tuple[Group, ...]
 
-    @property
-    def size(self) -> int:
-        """Number of columns, user's and coded ones alike."""
-        return len(self.names)
-
-    @property
-    def term_columns(self) -> tuple[TermColumns, ...]:
-        """The coded columns as tables of cells, with their bounds and declared prior scales."""
-        return tuple(group.term_columns(self.row_norm) for group in self.groups)
-
-    @property
-    def clips(self) -> bool:
-        """Whether a row may be clipped, which makes the maps inexact for that row."""
-        return self.kind == "reference"
-
-    @property
-    def clipping(self) -> str:
-        """Which rows are clipped, in words."""
-        return f"rows longer than {self.row_norm:.4g}" if self.clips else "none"
-
     @classmethod
-    def of(cls, model: Model, *, kind: Kind = "centred") -> Coding:
-        """The public coding of a model: ``"centred"`` or ``"reference"`` (see `centred` and `reference`).
+    def of(cls, model: Model, *, kind: Kind = "centred") -> Self:
+        """The public coding of a model, ``"centred"`` or ``"reference"``.
 
         Raises
         ------
         FormulaError
-            If a term's columns are combinations of the columns of others.
+            If a term's columns are combinations of the columns of others, or too large or small for a number.
         MethodError
             For another kind.
         """
@@ -112,12 +91,10 @@ class Coding:
             raise MethodError(
                 f"coding of kind {kind!r}", expected="'centred' or 'reference'", remedy="Leave it out."
             )
-        to_coded, norm, groups = centred(model) if kind == "centred" else reference(model)
+        to_coded, norm, groups = _centred(model) if kind == "centred" else reference(model)
         # Columns may be in any unit: invert directions, not lengths.
-        with np.errstate(over="ignore", under="ignore"):
-            lengths = np.sqrt((to_coded**2).sum(axis=0))
-        require_lengths(lengths, model.formula)
-        inverse, condition = inverted(to_coded / lengths)
+        directions, lengths = _directions(to_coded, model.formula)
+        inverse, condition = _inverted(directions)
         if not condition < 1.0 / np.finfo(np.float64).eps:  # rounding leaves no digit of the inverse
             raise FormulaError(
                 f"columns that are combinations of others, to rounding, in {model.formula!r}",
@@ -131,45 +108,118 @@ class Coding:
         maps = inverse / lengths[:, None] / divisor, to_coded * divisor
         for array in (*maps, penalised):
             array.setflags(write=False)
-        return cls(
-            names=model.names,
-            user_from_coded=maps[0],
-            coded_from_user=maps[1],
-            penalised=penalised,
-            row_norm=norm,
-            kind=kind,
-            terms=tuple((term.name, tuple(range(term.start, term.stop))) for term in model.terms),
-            groups=groups,
-        )
+        return cls(model, *maps, penalised, norm, kind == "reference", groups)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The user's columns, as patsy names them; shape (p,)."""
+        return self.model.names
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the data columns that `encode` reads: all but the response."""
+        return self.model.columns
+
+    @property
+    def size(self) -> int:
+        """Number of columns p, user's and coded ones alike."""
+        return self.model.size
+
+    @property
+    def terms(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Name and user's columns of each term."""
+        return tuple((term.name, tuple(range(term.start, term.stop))) for term in self.model.terms)
+
+    @property
+    def term_columns(self) -> tuple[TermColumns, ...]:
+        """The coded columns as tables of cells, with their bounds and declared prior scales."""
+        return tuple(group.term_columns(self.row_norm) for group in self.groups)
+
+    @property
+    def clipping(self) -> str:
+        """Which rows are clipped, in words."""
+        return f"rows longer than {self.row_norm:.4g}" if self.clips else "none"
+
+    def encode(self, columns: Columns) -> tuple[FloatBlock, FloatVector | None, BoolVector]:
+        """Coded rows in float32 (p, k), sum of the offsets (k,) or None, and the mask of usable rows (k,).
+
+        ``columns`` is what ``schema.clean`` gives: float64 with NaN, or codes with -1, where a row cannot be
+        used. A formula that reads no column at all needs ``columns`` to hold one of any name. A coded row has
+        norm at most 1 and is zero where it cannot be used. It depends on the same row of ``columns`` only.
+        Nothing is raised or warned for any data.
+        """
+        return self._rows(columns, np.dtype(np.float32), 0.0)
+
+    def coded(self, columns: Columns) -> tuple[FloatMatrix, FloatVector | None]:
+        """Coded rows in float64, row by row, shape (k, p), for prediction; NaN where a row cannot be used."""
+        rows, offset, _ = self._rows(columns, np.dtype(np.float64), np.nan)
+        return np.ascontiguousarray(rows.T), offset
+
+    def _rows(
+        self, columns: Columns, dtype: np.dtype[Any], blank: float
+    ) -> tuple[NDArray[Any], FloatVector | None, BoolVector]:
+        needed = {name: np.ascontiguousarray(columns[name]) for name in self.columns}
+        count = len(next(iter(needed.values() if needed else columns.values()), ()))
+        rows = np.empty((self.size, count), dtype=dtype)
+        offset = np.zeros(count) if self.model.offsets else None
+        usable = np.ones(count, dtype=bool)
+        with np.errstate(all="ignore"):
+            for start in range(0, count, _CHUNK_ROWS):
+                part = slice(start, min(start + _CHUNK_ROWS, count))
+                chunk = {name: column[part] for name, column in needed.items()}
+                read = [factor.read(chunk) for factor in self.model.factors]
+                for column in chunk.values():
+                    usable[part] &= column >= 0 if column.dtype.kind in "iu" else ~np.isnan(column)
+                for writer in self._writers[dtype]:
+                    writer.write(read, rows[:, part])
+                if self.clips:
+                    _clip(rows[:, part])
+                if offset is not None:
+                    for expression in self.model.offsets:
+                        offset[part] += expression.evaluate(chunk)
+        if not usable.all():
+            lost = np.flatnonzero(~usable)
+            rows[:, lost] = blank
+            if offset is not None:
+                offset[lost] = blank
+        return rows, offset, usable
+
+    @cached_property
+    def _writers(self) -> dict[np.dtype[Any], tuple[_GroupWriter, ...]]:
+        return {
+            dtype: tuple(_GroupWriter.of(group, dtype) for group in self.groups)
+            for dtype in map(np.dtype, (np.float32, np.float64))
+        }
 
 
-# The map from the user's coefficients to coded ones, the norm that rows are divided by, and the columns.
-Layout: TypeAlias = tuple[FloatMatrix, float, tuple[Group, ...]]
-_DEPENDENT = 1e-9  # sine of the angle below which a column counts as a combination of others
-
-
-def centred(model: Model) -> Layout:
+def _centred(model: Model) -> Layout:
     """Rows made of the products of `Space`, divided by a bound of their norm that follows from the schema.
 
     A formula with all lower-order terms spans all products, which are then the row. Otherwise the row is an
     orthonormal basis of the formula's columns in the weights of the products.
-
-    Raises
-    ------
-    FormulaError
-        If a term's columns are combinations of the columns of others, or too large or small for a number.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # lengths tell
         space = span(model)
-        lengths = np.sqrt((space.columns**2).sum(axis=0))
-    require_lengths(lengths, model.formula)
-    scaled = space.columns / lengths
-    if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / _DEPENDENT:
+    scaled, _ = _directions(space.columns, model.formula)
+    if scaled.shape[0] == model.size and _inverted(scaled)[1] < 1 / DEPENDENT:
         return _whole(model, space)
-    return _partial(model, space, scaled)
+    return partial(model, space, scaled)
 
 
-def inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
+def _directions(columns: FloatMatrix, formula: str) -> tuple[FloatMatrix, FloatVector]:
+    """Columns divided by their lengths, and the lengths, which a double must hold squared; public both."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        lengths = np.sqrt((columns**2).sum(axis=0))
+    if not ((lengths > _SHORTEST) & (lengths < 1.0 / _SHORTEST)).all():
+        raise FormulaError(
+            f"columns or products that are too large or too small for a number in {formula!r}",
+            expected=f"declared ranges whose products lie between {_SHORTEST:g} and {1.0 / _SHORTEST:g}",
+            remedy="Declare the columns in other units, or write scale(x, center=0, by=1e9).",
+        )
+    return columns / lengths, lengths
+
+
+def _inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
     """The inverse and the condition number in the 1-norm; both infinite where there is no inverse."""
     try:
         inverse = np.linalg.inv(square).astype(np.float64, copy=False)  # scipy's would warn
@@ -192,134 +242,76 @@ def _whole(model: Model, space: Space) -> Layout:
     return space.columns, norm, tuple(groups)
 
 
-def _partial(model: Model, space: Space, scaled: FloatMatrix) -> Layout:
-    """The formula spans part of the products: an orthonormal basis of its columns, block by block."""
-    basis, blocks = _orthonormal(model, space, scaled)
-    supports = [
-        [
-            position
-            for position in range(len(space.subsets))
-            if np.abs(basis[space.rows[position], start:stop]).max() > 0
-        ]
-        for _, start, stop in blocks
-    ]
-    bounds = [
-        _block_bound(space, basis[:, start:stop], support)
-        for (_, start, stop), support in zip(blocks, supports, strict=True)
-    ]
-    norm = math.sqrt(_joint_bound(space, supports, bounds))
-    groups = []
-    for (term, start, stop), support, bound in zip(blocks, supports, bounds, strict=True):
-        products = (
-            space.product(position, norm, basis[space.rows[position], start:stop]) for position in support
-        )
-        groups.append(Group(term.name, "other", start, stop, bound, tuple(products)))
-    return basis.T @ space.columns, norm, tuple(groups)
+def _clip(rows: NDArray[Any]) -> None:
+    norms = np.sqrt(_combined(np.ones((1, len(rows))), rows.astype(np.float64) ** 2)[0])
+    # More than rounding to float32 and less than SLACK: a row at the bound itself is left alone.
+    rows /= np.maximum(norms * (1.0 + 2.0**-20), 1.0).astype(rows.dtype)
 
 
-def _orthonormal(
-    model: Model, space: Space, columns: FloatMatrix
-) -> tuple[FloatMatrix, list[tuple[Term, int, int]]]:
-    """An orthonormal basis of the columns, a block for each term, terms with few factors first."""
-    basis = np.zeros((columns.shape[0], 0))
-    blocks = []
-    for term in sorted(model.terms, key=lambda term: term.order):
-        block = columns[:, term.start : term.stop]
-        rest = block
-        for _ in range(2):  # twice is enough for orthogonality to rounding
-            rest = rest - basis @ (basis.T @ rest)
-        left, values, _ = scipy.linalg.svd(rest, full_matrices=False)
-        if len(values) < block.shape[1] or values[-1] < _DEPENDENT:
-            at = max(model.formula.find(term.name), 0)
-            raise FormulaText(model.formula).error(
-                (at, at + len(term.name)),
-                f"The columns of {term.name} are combinations of the columns of other terms.",
-                expected="columns that can be told apart",
-                remedy="Leave the term out; for numbers far from 0 write center(x, at=...) instead of x.",
-            )
-        left = _aligned(space, left)
-        left[np.abs(left) < 1e-14] = 0.0
-        blocks.append((term, basis.shape[1], basis.shape[1] + left.shape[1]))
-        basis = np.hstack([basis, left])
-    return basis, blocks
+@dataclass(frozen=True, eq=False)
+class _GroupWriter:
+    """Writes one group of coded columns, the sum of its products, in one precision.
 
-
-def _aligned(space: Space, block: FloatMatrix) -> FloatMatrix:
-    """The block turned so that its highest products come one to a column: then few numbers mix the others."""
-    chosen: list[int] = []
-    for position in sorted(range(len(space.subsets)), key=lambda position: -len(space.subsets[position])):
-        rows = range(*space.rows[position].indices(len(block)))
-        if len(chosen) + len(rows) <= block.shape[1] and np.abs(block[rows]).max() > 1e-14:
-            chosen += rows
-    if len(chosen) < block.shape[1]:
-        return block
-    left, _, right = scipy.linalg.svd(block[chosen])
-    turned: FloatMatrix = block @ (left @ right).T
-    return turned
-
-
-def _block_bound(space: Space, block: FloatMatrix, support: list[int]) -> float:
-    """The largest squared norm of one block: by corners where they are few, else by Bessel's inequality."""
-    bessel = space.bound(support)
-    corners = space.at_corners(support)
-    if corners is None:
-        return bessel
-    inside = np.vstack([block[space.rows[position]] for position in support])
-    return min(bessel, float(((inside.T @ corners) ** 2).sum(axis=0).max()) * (1 + 1e-12))
-
-
-def _joint_bound(space: Space, supports: list[list[int]], bounds: list[float]) -> float:
-    """Blocks that share products are bounded together or one by one, whichever is less."""
-    waiting = [(set(support), bound) for support, bound in zip(supports, bounds, strict=True)]
-    total = 0.0
-    while waiting:
-        together, sum_of_bounds = waiting.pop()
-        grown = True
-        while grown:
-            near = [item for item in waiting if item[0] & together]
-            waiting = [item for item in waiting if not item[0] & together]
-            grown = bool(near)
-            for support, bound in near:
-                together, sum_of_bounds = together | support, sum_of_bounds + bound
-        total += min(sum_of_bounds, space.bound(together))
-    return total
-
-
-def reference(model: Model) -> Layout:
-    """Rows of the user's columns in [-1, 1], clipped at the norm of a typical row.
-
-    That is one whose numbers sit at the root mean square of their declared ranges.
+    The scale of a product is in its first part; tables and mixing are transposed.
     """
-    subterms = [(term.name, subterm) for term in model.terms for subterm in term.subterms]
-    scaled = [_scaled_parts(model, subterm) for _, subterm in subterms]
-    norm = math.sqrt(math.fsum(typical for *_, typical in scaled))
-    groups, start = [], 0
-    for (name, subterm), (parts, _, typical) in zip(subterms, scaled, strict=True):
-        factors = [model.factors[usage.factor] for usage in subterm.usages]
-        product = Product(parts, 1.0 / (norm * SLACK), prior=prior_of(factors))
-        stop = start + subterm.size
-        groups.append(Group(name, kind_of(factors), start, stop, typical, (product,)))
-        start = stop
-    return np.diag(np.concatenate([largest for _, largest, _ in scaled])), norm, tuple(groups)
 
+    columns: slice
+    products: tuple[Product, ...]
+    dtype: np.dtype[Any]
 
-def _scaled_parts(model: Model, subterm: Subterm) -> tuple[tuple[Part, ...], FloatVector, float]:
-    """Parts scaled into [-1, 1], the largest values of the columns, and a typical squared norm."""
-    parts, largest, typical = [], np.ones(1), 1.0
-    for usage in subterm.usages:
-        factor = model.factors[usage.factor]
-        if usage.table is None:
-            assert isinstance(factor, NumericFactor)
-            most = max(abs(factor.low), abs(factor.high))
-            low, high = factor.low / most, factor.high / most
-            parts.append(Part(usage.factor, 0.0, 1.0 / most))
-            with np.errstate(over="ignore", under="ignore"):  # the coding looks at the lengths
-                largest = largest * most
-            typical *= (low * low + low * high + high * high) / 3
+    @classmethod
+    def of(cls, group: Group, dtype: np.dtype[Any]) -> _GroupWriter:
+        # Where products are added up that is done in float64 and rounded once.
+        if len(group.products) > 1 or group.products[0].mixing is not None:
+            dtype = np.dtype(np.float64)
+        products = []
+        for product in group.products:
+            parts, scale = [], product.scale
+            for part in product.parts:
+                table = None if part.table is None else np.ascontiguousarray(part.table.T * scale, dtype)
+                parts.append(Part(part.factor, part.shift, part.scale * scale, table))
+                scale = 1.0
+            mixing = None if product.mixing is None else np.ascontiguousarray(product.mixing.T)
+            products.append(Product(tuple(parts), product.scale, mixing))
+        return cls(slice(group.start, group.stop), tuple(products), dtype)
+
+    def write(self, read: list[NDArray[Any]], rows: NDArray[Any]) -> None:
+        """Fill its columns from what the factors read, shapes (k,) or (m, k)."""
+        values = [self._product(product, read, rows.shape[1]) for product in self.products]
+        rows[self.columns] = sum(values[1:], values[0])
+
+    def _product(self, product: Product, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
+        """Rows of a product, shape (m, k)."""
+        values = self._part(product.parts[0], read) if product.parts else np.full((1, count), product.scale)
+        for part in product.parts[1:]:
+            values = (self._part(part, read)[:, None, :] * values[None, :, :]).reshape(-1, count)
+        return values if product.mixing is None else _combined(product.mixing, values)
+
+    def _part(self, part: Part, read: list[NDArray[Any]]) -> NDArray[Any]:
+        """Rows of a part, shape (m, k)."""
+        source = read[part.factor]
+        if part.table is None:
+            # The difference in float64: a float32 value far from 0 has lost what the shift leaves.
+            values = ((source - part.shift) * part.scale)[None]
+        elif source.dtype.kind == "i":  # codes of levels
+            values = np.take(part.table, source, axis=1, mode="clip")
         else:
-            most_each = np.abs(usage.table).max(axis=0)
-            table = usage.table / most_each
-            parts.append(Part(usage.factor, table=table))
-            largest = np.kron(most_each, largest)
-            typical *= float((table**2).sum(axis=1).max())
-    return tuple(parts), largest, typical
+            values = _combined(part.table, source)
+        return values.astype(self.dtype, copy=False)
+
+
+def _combined(weights: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """``weights @ values``, shape (m, k), with each column rounded the same wherever it stands.
+
+    A matrix product of BLAS rounds a column by its position in the chunk, so that removing one row of data
+    would change others in their last digits.
+    """
+    out = np.zeros((len(weights), values.shape[1]))
+    for column, row in zip(weights.T, values, strict=True):
+        used = np.flatnonzero(column)
+        if 2 * len(used) > len(column):
+            out += column[:, None] * row
+        else:
+            for index in used:
+                out[index] += column[index] * row
+    return out

@@ -1,4 +1,4 @@
-"""Design: coded rows and responses in chunks, which is what a release may read.
+"""Design: coded rows and responses in chunks, which a release may read, and the public model behind them.
 
 The chunks are float32, which *is* the design: the coding is row-wise and public, so rounding it changes no
 privacy argument. They stay in memory while they fit, and are coded again at each pass otherwise.
@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.coding.encoder import RowEncoder
+from dpglm.data.coding.coding import Coding, Kind
+from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical, Numeric
-from dpglm.data.tables.sources import Source
+from dpglm.data.tables.sources import Source, open_source
 from dpglm.errors import SchemaError
+from dpglm.glm.families import Family
 from dpglm.glm.families.base import ResponseKind
-from dpglm.typing import BoolVector, FloatBlock, FloatVector
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
 _ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
@@ -182,32 +184,21 @@ class Design:
     Examples
     --------
     >>> import pandas as pd
-    >>> from dpglm.data.coding.coding import Coding
-    >>> from dpglm.data.formula.parse import parse
-    >>> from dpglm.data.coding.encoder import RowEncoder
-    >>> from dpglm.data.tables.sources import open_source
     >>> schema = Schema.of({"age": (20, 80), "ill": ["no", "yes"]})
     >>> frame = pd.DataFrame({"age": [20, 50, None], "ill": ["no", "yes", "yes"]})
-    >>> model = parse("ill ~ age", schema)
-    >>> encoder = RowEncoder(model, Coding.of(model))
-    >>> design = Design(open_source(frame), schema, encoder, Response.of(schema, "ill", "binary"))
+    >>> coding = Coding.of(parse("ill ~ age", schema))
+    >>> design = Design(open_source(frame), schema, coding, Response.of(schema, "ill", "binary"))
     >>> [(chunk.X.shape, chunk.y) for chunk in design.chunks()]
     [((2, 3), array([0., 1., 0.]))]
     """
 
     def __init__(
-        self,
-        source: Source,
-        schema: Schema,
-        encoder: RowEncoder,
-        response: Response,
-        *,
-        memory_limit: int = 512 * 2**20,
+        self, source: Source, schema: Schema, coding: Coding, response: Response, *, memory_limit: int = 2**29
     ) -> None:
         self._source, self._schema = source, schema
-        self._encoder, self._response = encoder, response
+        self._coding, self._response = coding, response
         self._memory_limit = memory_limit
-        self._columns = tuple(dict.fromkeys((*encoder.columns, response.name)))
+        self._columns = tuple(dict.fromkeys((*coding.columns, response.name)))
         schema.require(self._columns)
         require_columns(self._columns, source.column_names)
         self._in_memory: list[RowChunk] | None = None
@@ -216,7 +207,7 @@ class Design:
     @property
     def size(self) -> int:
         """Number of coded variables, p. Public."""
-        return self._encoder.size
+        return self._coding.size
 
     def row_count(self) -> int:
         """Number of rows, usable or not. **Private under add-remove**: it may leave only by a release.
@@ -253,7 +244,7 @@ class Design:
         rows = len(columns[self._response.name])
         for start in range(0, rows, _ENCODED_ROWS):
             part = {name: column[start : start + _ENCODED_ROWS] for name, column in columns.items()}
-            X, offset, usable = self._encoder.encode(part)
+            X, offset, usable = self._coding.encode(part)
             y, answered = self._response.code(part[self._response.name])
             unusable = ~(usable & answered & _bounded(X))
             if offset is not None:
@@ -291,3 +282,69 @@ def _blanked(values: NDArray[Any], unusable: BoolVector) -> NDArray[Any]:
     values = values.copy()
     values[..., np.flatnonzero(unusable)] = 0.0
     return values
+
+
+@dataclass(frozen=True, eq=False)
+class CodedModel:
+    """What follows from a formula, a schema and a family: public, no data.
+
+    Parameters
+    ----------
+    schema : Schema
+    coding : Coding
+        The formula, read against the schema, and its public map to coded rows.
+    response : Response
+    family : Family
+        With the bound that the schema declares for counts.
+
+    Examples
+    --------
+    >>> from dpglm.glm.families import families
+    >>> schema = Schema.of({"y": ["no", "yes"], "x": (0, 9)})
+    >>> CodedModel.of("y ~ x", schema, families["binomial"]()).coding.names
+    ('Intercept', 'x')
+    """
+
+    schema: Schema
+    coding: Coding
+    response: Response
+    family: Family
+
+    @classmethod
+    def of(cls, formula: str, schema: Schema, family: Family, *, coding: Kind = "centred") -> Self:
+        """The model of tables with this schema.
+
+        Raises
+        ------
+        FormulaError, SchemaError
+            From public facts alone.
+        """
+        columns = Coding.of(parse(formula, schema), kind=coding)
+        # Without an intercept nothing gives back the shift of a centred response.
+        centred = not columns.penalised.all()
+        response = Response.of(schema, columns.model.response, family.response_kind, centred=centred)
+        return cls(schema, columns, response, family.with_bound(response.high))
+
+    def design(self, data: object) -> Design:
+        """The rows of a table as chunks; none is read yet, only the names of the columns.
+
+        Raises
+        ------
+        SchemaError
+            The table cannot be opened or lacks a column.
+        """
+        return Design(open_source(data), self.schema, self.coding, self.response)
+
+    def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
+        """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
+        source = open_source(frame)
+        needed = self.coding.columns
+        require_columns(needed, source.column_names)
+        rows, offsets = [np.empty((0, self.coding.size))], [np.empty(0)]
+        for chunk in source.chunks(needed or source.column_names[:1]):
+            # An intercept alone: a row needs no value, only to be there.
+            columns = self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}
+            coded, offset = self.coding.coded(columns)
+            rows.append(coded)
+            offsets.append(np.zeros(len(coded)) if offset is None else offset)
+        return np.concatenate(rows), np.concatenate(offsets)

@@ -11,15 +11,14 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm
-from dpglm.errors import FormulaError
-from dpglm.glm.term_columns import Kind, TermColumns
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.glm.penalties.base import TermColumns, TermKind
+from dpglm.typing import FloatMatrix
 
 # Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
 # a float32 sum of squares can then tell that a row is bounded.
@@ -27,7 +26,7 @@ SLACK: Final = 1.0 + 2.0**-14
 _INTERCEPT_SHARE: Final = 0.25
 # Prior standard deviation of the constant, log-odds in the middle of all declared ranges.
 _INTERCEPT_PRIOR: Final = 5.0
-_SHORTEST: Final = 1e-140
+DEPENDENT: Final = 1e-9  # sine of the angle below which a column counts as a combination of others
 
 Subset = tuple[int, ...]
 
@@ -63,7 +62,7 @@ class Group:
     """
 
     label: str
-    kind: Kind
+    kind: TermKind
     start: int
     stop: int
     bound: float
@@ -72,37 +71,20 @@ class Group:
     def term_columns(self, row_norm: float) -> TermColumns:
         """The columns as inference sees them, in rows that are divided by ``row_norm`` (and the slack)."""
         bound = self.bound / (row_norm * SLACK) ** 2 * (1.0 + 2.0**-13)  # rounding to float32 included
-        return TermColumns(self.label, self.kind, self.start, self.stop, bound, self._cells(), self._prior())
-
-    def _cells(self) -> FloatMatrix:
-        product = self.products[0]
+        first = self.products[0]
+        table = first.parts[0].table if self.kind == "levels" else None
+        cells = np.array([[first.scale]]) if table is None else first.scale * table
         if self.kind == "other":
-            return np.eye(self.stop - self.start)
-        table = product.parts[0].table if self.kind == "levels" else None
-        return np.array([[product.scale]]) if table is None else product.scale * table
-
-    def _prior(self) -> FloatVector:
-        """Prior standard deviations of the coded coefficients."""
+            cells = np.eye(self.stop - self.start)
         variance = np.zeros(self.stop - self.start)
         for product in self.products:
             mixed = 1.0 if product.mixing is None else (product.mixing**2).sum(axis=0)
             variance += (product.prior / product.scale) ** 2 * mixed
-        return np.sqrt(variance)
+        return TermColumns(self.label, self.kind, self.start, self.stop, bound, cells, np.sqrt(variance))
 
 
-def require_lengths(lengths: FloatVector, formula: str) -> None:
-    """Refuse columns whose lengths, or their squares, a double cannot hold; public, as the bounds are.
-
-    Raises
-    ------
-    FormulaError
-    """
-    if not ((lengths > _SHORTEST) & (lengths < 1.0 / _SHORTEST)).all():
-        raise FormulaError(
-            f"columns or products that are too large or too small for a number in {formula!r}",
-            expected=f"declared ranges whose products lie between {_SHORTEST:g} and {1.0 / _SHORTEST:g}",
-            remedy="Declare the columns in other units, or write scale(x, center=0, by=1e9).",
-        )
+# The map from the user's coefficients to coded ones, the norm that rows are divided by, and the columns.
+Layout: TypeAlias = tuple[FloatMatrix, float, tuple[Group, ...]]
 
 
 def prior_of(factors: Sequence[Factor]) -> float:
@@ -110,7 +92,7 @@ def prior_of(factors: Sequence[Factor]) -> float:
     return max((factor.prior for factor in factors), default=_INTERCEPT_PRIOR)
 
 
-def kind_of(factors: Sequence[Factor]) -> Kind:
+def kind_of(factors: Sequence[Factor]) -> TermKind:
     """What the product of these factors is to inference."""
     if len(factors) > 1:
         return "other"

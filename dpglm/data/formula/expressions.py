@@ -1,39 +1,184 @@
-"""Expressions: row-wise functions of declared columns, and intervals that hold their values.
+"""Expressions: row-wise functions of declared columns, their bounds, and where they stand in a formula.
 
-Interval arithmetic carries the declared bounds of columns to what a formula makes of them. The bounds hold
-for the numbers that are computed, not only for the real ones. Addition, subtraction, multiplication,
-division, square root and comparison are rounded correctly, hence monotone: the end points computed with the
-same operation already enclose every computed value. All other functions are widened outwards by more than
-the error of numpy's implementations.
+Interval arithmetic carries the declared bounds of columns to what a formula makes of them.
 """
 
 from __future__ import annotations
 
-import itertools
+import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.syntax import FormulaText, Span
+from dpglm.data.formula.operations import OPERATIONS, Interval, Undefined, truth
+from dpglm.errors import FormulaError
 
-Values = NDArray[np.float64]
+Span: TypeAlias = tuple[int, int]
+Values: TypeAlias = NDArray[np.float64]
 
-_ULPS: Final = 16  # numpy documents errors below 4 units in the last place, at the end point and inside
-_TWO_PI: Final = 2 * math.pi
-
-
-class Interval(NamedTuple):
-    """All values from ``low`` to ``high``, both included."""
-
-    low: float
-    high: float
+ALLOWED: Final = (
+    "declared columns, numbers, + - * / **, comparisons, I(), C(), Q(), bs(), offset(), center(x, at=50), "
+    "scale(x, center=50, by=10), and functions of one row such as log1p(), sqrt() and clip()"
+)
+_MARGIN: Final = 44  # characters shown on either side of the culprit in a long formula
+_MOST_CHARACTERS: Final = 20_000
 
 
-_EVERYTHING: Final = Interval(-math.inf, math.inf)
+def one_line(formula: str) -> str:
+    if not isinstance(formula, str):
+        raise FormulaError(
+            f"formula of type {type(formula).__name__}",
+            expected="a string such as 'y ~ x1 + x2'",
+            remedy="Write the formula as a string.",
+        )
+    if len(formula) > _MOST_CHARACTERS:
+        raise FormulaError(
+            f"a formula of {len(formula):,} characters",
+            expected=f"at most {_MOST_CHARACTERS:,}",
+            remedy="Use fewer or shorter terms.",
+        )
+    if not formula.isascii() and any("\ud800" <= letter <= "\udfff" for letter in formula):
+        raise FormulaError(
+            "a formula with half a character (a lone surrogate)",
+            expected="text of whole characters",
+            remedy="Retype the formula, or rename the column that its text was taken from.",
+        )
+    return "".join(" " if letter in "\n\r\f\v\t" else letter for letter in formula).rstrip()
+
+
+@dataclass(frozen=True)
+class FormulaText:
+    """The text of a formula, on one line: syntax trees of its pieces, and errors that point at a node.
+
+    Examples
+    --------
+    >>> text = FormulaText("y ~ log(age)")
+    >>> text.of(text.tree((8, 11)))
+    'age'
+    >>> print(text.error((8, 11), "There is no column 'age'.", expected="x", remedy="Use x.").found)
+    There is no column 'age'.
+        y ~ log(age)
+                ^^^
+    """
+
+    formula: str
+
+    def tree(self, span: Span) -> ast.expr:
+        """The Python syntax tree of ``formula[span]``."""
+        before, piece = self.formula[: span[0]], self.formula[slice(*span)]
+        # Blanks put every node at its place in the formula (in bytes, as ast counts) plus one for the
+        # bracket, which keeps leading blanks from mattering.
+        blanks = " " * len(before.encode())
+        try:
+            tree = ast.parse(f"({blanks}{piece})", mode="eval").body
+        except SyntaxError as error:
+            at = (error.offset or 2) - 2 - (len(blanks) - len(before))
+            at = min(max(at, span[0]), max(span[0], span[1] - 1))
+            raise self.error(
+                (at, span[1]),
+                "This is not an expression.",
+                expected=ALLOWED,
+                remedy="Correct the syntax at the caret, and list columns by name.",
+            ) from None
+        except (ValueError, RecursionError, MemoryError):
+            raise self.error(
+                span,
+                "This cannot be parsed.",
+                expected=ALLOWED,
+                remedy="Write it shorter, with fewer parentheses.",
+            ) from None
+        if not piece.isascii():
+            self._require_plain_names(tree)
+        return tree
+
+    def _require_plain_names(self, tree: ast.expr) -> None:
+        """Refuse names that Python reads as others: a ligature or a wide letter would mean another column."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name | ast.Attribute):
+                read = node.id if isinstance(node, ast.Name) else node.attr
+                written = self.of(node)
+                if written != read and not (isinstance(node, ast.Attribute) and written.endswith(read)):
+                    raise self.error(
+                        node,
+                        f"This name would be read as {read!r}.",
+                        expected="letters that stand for themselves",
+                        remedy=f'Write {read}, or Q("...") around the name of a column.',
+                    )
+
+    def span(self, node: ast.expr | ast.keyword) -> Span:
+        """Where a node stands in the formula."""
+        raw = self.formula.encode()
+        ends = (node.col_offset - 1, (node.end_col_offset or node.col_offset) - 1)
+        first, last = (len(raw[:end].decode(errors="ignore")) for end in ends)
+        return first, last
+
+    def of(self, node: ast.expr) -> str:
+        """The text of a node."""
+        return self.formula[slice(*self.span(node))]
+
+    def error(
+        self, where: ast.expr | ast.keyword | Span | None, problem: str, *, expected: str, remedy: str
+    ) -> FormulaError:
+        """The error that points at a node or a span, or at the whole formula: a line of carets below it."""
+        formula = self.formula
+        if where is None:
+            where = 0, len(formula)
+        span = where if isinstance(where, tuple) else self.span(where)
+        start = min(max(span[0], 0), len(formula))
+        end = min(max(span[1], start + 1), len(formula) + 1)
+        left, right = 0, len(formula)
+        if len(formula) > 2 * _MARGIN:
+            left = max(0, start - _MARGIN)
+            right = min(right, left + 2 * _MARGIN + 12)
+        prefix, suffix = "..." * (left > 0), "..." * (right < len(formula))
+        # One for one, so that the carets stand where they should; an escape would drive the terminal.
+        excerpt = "".join(letter if letter.isprintable() else "\ufffd" for letter in formula[left:right])
+        blanks = " " * (start - left + len(prefix))
+        carets = "^" * max(1, min(end, right + 1) - start)
+        excerpt_lines = f"{problem}\n    {prefix}{excerpt}{suffix}\n    {blanks}{carets}"
+        return FormulaError(excerpt_lines, expected=expected, remedy=remedy)
+
+    def constant(self, node: ast.expr) -> float:
+        """A number written out, with its sign."""
+        sign, inner = 1.0, node
+        while isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.USub | ast.UAdd):
+            sign = -sign if isinstance(inner.op, ast.USub) else sign
+            inner = inner.operand
+        value = inner.value if isinstance(inner, ast.Constant) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
+            return sign * float(value)
+        raise self.error(
+            node,
+            "This is not a finite number.",
+            expected="a number such as 50 or 0.5",
+            remedy="Write the number out; it must not depend on the data.",
+        )
+
+    def arguments(
+        self, call: ast.Call, name: str, names: tuple[str, ...], *, optional: tuple[str, ...] = ()
+    ) -> dict[str, ast.expr]:
+        """Positional and keyword arguments of a call by name."""
+        form = f"{name}({', '.join(names)})"
+        by_name = dict(zip(names, call.args, strict=False))
+        surplus: list[ast.expr | ast.keyword] = [*call.args[len(names) :]]
+        for keyword in call.keywords:
+            if keyword.arg is None or keyword.arg in by_name or keyword.arg not in names:
+                surplus.append(keyword)
+            else:
+                by_name[keyword.arg] = keyword.value
+        surplus += [item for item in call.args if isinstance(item, ast.Starred)]
+        if surplus:
+            raise self.error(
+                surplus[0], f"{name}() does not take this.", expected=form, remedy="Leave it out."
+            )
+        missing = [item for item in names if item not in by_name and item not in optional]
+        if missing:
+            raise self.error(call, f"{name}() lacks {missing[0]}.", expected=form, remedy="Add it.")
+        return by_name
 
 
 @dataclass(frozen=True)
@@ -75,7 +220,7 @@ class Expression:
     @property
     def boolean(self) -> bool:
         """True for a comparison, which is a factor with the levels False and True."""
-        return self.op in OPERATIONS and OPERATIONS[self.op].interval is _truth
+        return self.op in OPERATIONS and OPERATIONS[self.op].interval is truth
 
 
 def clipped(expression: Expression, low: float, high: float) -> Expression:
@@ -84,11 +229,12 @@ def clipped(expression: Expression, low: float, high: float) -> Expression:
     return Expression("clip", (expression, *ends), span=expression.span)
 
 
-def interval(expression: Expression, bounds: Mapping[str, Interval], *, formula: str = "") -> Interval:
+def interval(expression: Expression, bounds: Mapping[str, Any], *, formula: str = "") -> Interval:
     """An interval that holds the value of ``expression`` for every row inside the declared bounds.
 
     Exact for arithmetic in which no column appears twice, for integer powers, ``abs`` and monotone
-    functions; an enclosure otherwise. The formula is for the error text.
+    functions; an enclosure otherwise. ``bounds`` holds something with ``low`` and ``high`` for each column.
+    The formula is for the error text.
 
     Raises
     ------
@@ -111,7 +257,7 @@ def interval(expression: Expression, bounds: Mapping[str, Interval], *, formula:
                 result = Interval(expression.value, expression.value)
             else:
                 result = OPERATIONS[expression.op].interval(expression.op, *arguments)
-        except _Undefined as error:
+        except Undefined as error:
             problem, expected, remedy, argument = error.args
             culprit = expression if argument is None else expression.args[argument]
             text = FormulaText(formula)
@@ -124,177 +270,3 @@ def interval(expression: Expression, bounds: Mapping[str, Interval], *, formula:
         expected="finite values for every row that the schema allows",
         remedy="Declare tighter bounds, or use a function that grows slower, such as log1p() or tanh().",
     )
-
-
-# --- functions and rules of single operations: a rule gives the interval of the values ---
-
-
-class _Undefined(Exception):
-    """No value for some row: problem, expected, remedy, and position of the argument or None."""
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    # x * x is rounded correctly everywhere, which the tight bounds of even powers rely on.
-    if isinstance(exponent, float) and exponent == 2.0:
-        return base * base
-    return np.power(base, exponent)
-
-
-def _clip(values: Any, low: Any, high: Any) -> Any:
-    return np.minimum(np.maximum(values, low), high)
-
-
-def _outward(low: float, high: float) -> Interval:
-    return Interval(low - _ULPS * math.ulp(low), high + _ULPS * math.ulp(high))
-
-
-def _at(op: str, *arguments: float) -> float:
-    return float(OPERATIONS[op].function(*map(np.float64, arguments)))
-
-
-def _truth(op: str, *arguments: Interval) -> Interval:
-    return Interval(0.0, 1.0)
-
-
-def _exact(op: str, *arguments: Interval) -> Interval:
-    """An operation that is monotone in each argument and rounded correctly: extremes lie at end points."""
-    values = [_at(op, *ends) for ends in itertools.product(*arguments)]
-    # min() and max() would pass over a NaN, which only overflow can make here.
-    finite = all(map(math.isfinite, values))
-    return Interval(min(values), max(values)) if finite else _EVERYTHING
-
-
-def _division_error(what: str, argument: int | None) -> _Undefined:
-    return _Undefined(
-        "Division by 0 can happen within the declared bounds.",
-        f"a {what} that stays away from 0",
-        f"Declare bounds without 0, or add a constant to the {what}.",
-        argument,
-    )
-
-
-def _quotient(op: str, dividend: Interval, divisor: Interval) -> Interval:
-    if divisor.low <= 0.0 <= divisor.high:
-        raise _division_error("divisor", 1)
-    return _exact(op, dividend, divisor)
-
-
-def _absolute(op: str, x: Interval) -> Interval:
-    return Interval(max(0.0, x.low, -x.high), max(-x.low, x.high))
-
-
-def _powers(op: str, base: Interval, exponent: Interval) -> Interval:
-    if exponent.low == exponent.high and exponent.low == round(exponent.low):
-        return _integer_powers(base, int(exponent.low))
-    if base.low < 0.0 or (base.low == 0.0 and exponent.low <= 0.0):
-        raise _Undefined(
-            "This power has no value for some rows within the declared bounds.",
-            "a base > 0, or an integer as exponent",
-            "Declare tighter bounds, or use an integer as exponent.",
-            None,
-        )
-    # Monotone in the base and in the exponent, each for a fixed value of the other.
-    values = [_at(op, a, b) for a in base for b in exponent]
-    low, high = _outward(min(values), max(values))
-    return Interval(max(0.0, low), high)
-
-
-def _integer_powers(base: Interval, exponent: int) -> Interval:
-    has_zero = base.low <= 0.0 <= base.high
-    if exponent < 0 and has_zero:
-        raise _division_error("base", None)
-    if exponent == 0:
-        return Interval(1.0, 1.0)
-    ends = [_at("power", end, float(exponent)) for end in base]
-    low, high = min(ends), max(ends)
-    if exponent not in (1, 2):
-        low, high = _outward(low, high)
-    if exponent % 2 == 0 and has_zero:
-        low = 0.0
-    elif exponent % 2 == 0 or base.low >= 0.0:
-        low = max(low, 0.0)
-    return Interval(low, high)
-
-
-def _increasing(
-    above: float = -math.inf, *, strict: bool = True, remedy: str = "", within: Interval = _EVERYTHING
-) -> Callable[..., Interval]:
-    """A rule for an increasing function that is defined above a number (not ``strict``: at it, too)."""
-
-    def rule(op: str, x: Interval) -> Interval:
-        if x.low < above or (strict and x.low == above):
-            problem = f"{op}() has no value for some rows within the declared bounds."
-            raise _Undefined(problem, f"an argument {'>' if strict else '>='} {above:g}", remedy, None)
-        ends = Interval(_at(op, x.low), _at(op, x.high))
-        low, high = ends if op == "sqrt" else _outward(*ends)
-        return Interval(max(low, within.low), min(high, within.high))
-
-    return rule
-
-
-def _wave(peak: float) -> Callable[..., Interval]:
-    """A rule for sin or cos, which is 1 at ``peak`` and -1 half a turn later."""
-
-    def hits(x: Interval, point: float) -> bool:
-        # Whether the point plus a whole number of turns may lie in the interval.
-        return math.floor((x.high - point + 1e-9) / _TWO_PI) >= math.ceil((x.low - point - 1e-9) / _TWO_PI)
-
-    def rule(op: str, x: Interval) -> Interval:
-        if x.high - x.low >= _TWO_PI or max(abs(x.low), abs(x.high)) > 1e6:
-            return Interval(-1.0, 1.0)
-        ends = _at(op, x.low), _at(op, x.high)
-        slack = 2.0**-50  # absolute: values are at most 1
-        low = -1.0 if hits(x, peak + math.pi) else min(ends) - slack
-        high = 1.0 if hits(x, peak) else max(ends) + slack
-        return Interval(max(-1.0, low), min(1.0, high))
-
-    return rule
-
-
-class Operation(NamedTuple):
-    """What computes an operation, its rule, and how many arguments a call takes; 0 for an operator."""
-
-    function: Callable[..., Any]
-    interval: Callable[..., Interval]
-    arguments: int = 0
-
-
-def _comparison(ufunc: np.ufunc) -> Operation:
-    return Operation(lambda left, right: ufunc(left, right).astype(np.float64), _truth)
-
-
-_logarithm = _increasing(0.0, remedy="Use log1p(x), which is defined at 0, or declare a lower bound > 0.")
-# A formula may call those with arguments by name, with or without np. in front.
-OPERATIONS: Final = {
-    "add": Operation(np.add, _exact),
-    "subtract": Operation(np.subtract, _exact),
-    "multiply": Operation(np.multiply, _exact),
-    "divide": Operation(np.divide, _quotient),
-    "negative": Operation(np.negative, _exact),
-    "power": Operation(_power, _powers),
-    "less": _comparison(np.less),
-    "less_equal": _comparison(np.less_equal),
-    "greater": _comparison(np.greater),
-    "greater_equal": _comparison(np.greater_equal),
-    "equal": _comparison(np.equal),
-    "not_equal": _comparison(np.not_equal),
-    "log": Operation(np.log, _logarithm, 1),
-    "log1p": Operation(np.log1p, _increasing(-1.0, remedy="Declare a lower bound > -1."), 1),
-    "log2": Operation(np.log2, _logarithm, 1),
-    "log10": Operation(np.log10, _logarithm, 1),
-    "exp": Operation(np.exp, _increasing(within=Interval(0.0, math.inf)), 1),
-    "expm1": Operation(np.expm1, _increasing(within=Interval(-1.0, math.inf)), 1),
-    "sqrt": Operation(
-        np.sqrt,
-        _increasing(0.0, strict=False, remedy="Declare a lower bound >= 0, or use abs()."),
-        1,
-    ),
-    "abs": Operation(np.abs, _absolute, 1),
-    "sin": Operation(np.sin, _wave(math.pi / 2), 1),
-    "cos": Operation(np.cos, _wave(0.0), 1),
-    "tanh": Operation(np.tanh, _increasing(within=Interval(-1.0, 1.0)), 1),
-    "minimum": Operation(np.minimum, _exact, 2),
-    "maximum": Operation(np.maximum, _exact, 2),
-    "clip": Operation(_clip, _exact, 3),
-}
-FUNCTIONS: Final = {name: item.arguments for name, item in OPERATIONS.items() if item.arguments}

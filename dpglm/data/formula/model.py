@@ -15,11 +15,12 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from dpglm.data.formula.expressions import Expression
-from dpglm.glm.term_columns import Kind
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.glm.penalties.base import TermKind
+from dpglm.typing import FloatMatrix
 
 
 @lru_cache(maxsize=256)
@@ -36,15 +37,10 @@ def simplex_corners(levels: int) -> FloatMatrix:
     >>> (simplex_corners(5) ** 2).sum(axis=1).round(12)
     array([0.8, 0.8, 0.8, 0.8, 0.8])
     """
+    # Level j + 1 against the mean of the levels before it.
+    corners = np.ascontiguousarray(0.0 - scipy.linalg.helmert(levels).T)
     if levels == 2:
         corners = np.array([[-0.5], [0.5]])
-    else:
-        # Normalised Helmert contrasts: level j + 1 against the mean of the levels before it.
-        corners = np.zeros((levels, levels - 1))
-        for j in range(1, levels):
-            corners[:j, j - 1] = -1.0
-            corners[j, j - 1] = j
-            corners[:, j - 1] /= np.sqrt(j * (j + 1.0))
     corners.setflags(write=False)
     return corners
 
@@ -68,7 +64,7 @@ class Factor(ABC):
         Public weight of its squared coordinates in the squared norm of a row.
     usual_prior : float
         The prior scale of a column for which the schema declares none.
-    kind : Kind
+    kind : TermKind
         What its coded columns are to inference, where they stand alone in a term.
     """
 
@@ -78,7 +74,7 @@ class Factor(ABC):
 
     share: ClassVar[float] = 1.0
     usual_prior: ClassVar[float] = 1.0
-    kind: ClassVar[Kind]
+    kind: ClassVar[TermKind]
 
     @property
     def key(self) -> Hashable:
@@ -148,9 +144,13 @@ class NumericFactor(Factor):
 
 @dataclass(frozen=True)
 class LevelFactor(Factor):
-    """A categorical column with declared levels, or a comparison with the levels False and True."""
+    """A categorical column with declared levels, or a comparison with the levels False and True.
+
+    ``contrast`` is the name of a contrast coding of patsy, and the level in its parentheses if there is one.
+    """
 
     levels: tuple[Any, ...]
+    contrast: tuple[Any, ...] = ()
 
     kind = "levels"
 
@@ -161,81 +161,6 @@ class LevelFactor(Factor):
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         codes: NDArray[Any] = self.expression.evaluate(columns)
         return codes.astype(np.intp)
-
-
-@dataclass(frozen=True)
-class Spline:
-    """A B-spline basis on ``[low, high]`` whose knots are public.
-
-    All columns together are >= 0 and add up to 1 in every row. A formula uses all but the first, as
-    patsy and R do. The inner knots increase strictly between the boundary knots ``low`` and ``high``; values
-    outside count as the nearer one. Degree 3 gives cubic pieces.
-
-    Examples
-    --------
-    >>> Spline(0.0, 2.0, (1.0,), 1).basis(np.array([0.0, 0.5, 2.0]))
-    array([[1. , 0.5, 0. ],
-           [0. , 0.5, 0. ],
-           [0. , 0. , 1. ]])
-    """
-
-    low: float
-    high: float
-    knots: tuple[float, ...]
-    degree: int
-
-    @property
-    def size(self) -> int:
-        """Number of columns of the whole basis."""
-        return len(self.knots) + self.degree + 1
-
-    def basis(self, values: FloatVector) -> FloatMatrix:
-        """The whole basis, shape (size, k), for values of shape (k,); NaN where the value is NaN.
-
-        References
-        ----------
-        .. [1] de Boor (2001), "A Practical Guide to Splines", chapter X, algorithm BSPLVB.
-        """
-        degree = self.degree
-        t = np.concatenate([np.full(degree + 1, self.low), self.knots, np.full(degree + 1, self.high)])
-        x = np.clip(values, self.low, self.high)
-        # The last piece is closed on the right: the upper bound belongs to it. NaN falls there too.
-        piece = degree + np.searchsorted(np.asarray(self.knots), x, side="right")
-        local = np.zeros((degree + 1, x.size))
-        local[0] = np.where(np.isnan(x), np.nan, 1.0)
-        for order in range(1, degree + 1):
-            carried = np.zeros(x.size)
-            for j in range(order):
-                right, left = t[piece + j + 1], t[piece + j + 1 - order]
-                share = local[j] / (right - left)
-                local[j] = carried + (right - x) * share
-                carried = (x - left) * share
-            local[order] = carried
-        out = np.zeros((self.size, x.size))
-        rows = np.arange(x.size)
-        for j in range(degree + 1):
-            out[piece - degree + j, rows] = local[j]
-        return out
-
-
-@dataclass(frozen=True)
-class SplineFactor(Factor):
-    """A B-spline of an expression; the columns of its basis are weights that add up to 1."""
-
-    spline: Spline
-
-    kind = "other"
-
-    @property
-    def key(self) -> Hashable:
-        return (self.expression, self.spline)
-
-    @property
-    def level_count(self) -> int:
-        return self.spline.size
-
-    def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        return self.spline.basis(self.expression.evaluate(columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,11 +245,6 @@ class Model:
     def size(self) -> int:
         """Number of the user's columns."""
         return len(self.names)
-
-    @property
-    def intercept(self) -> bool:
-        """Whether there is a constant column."""
-        return any(not subterm.usages for term in self.terms for subterm in term.subterms)
 
     @property
     def columns(self) -> tuple[str, ...]:

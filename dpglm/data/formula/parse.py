@@ -7,31 +7,29 @@ is never evaluated, neither by patsy nor by us: patsy sees stand-ins, our `Reade
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dpglm.data.formula.expressions import Expression
+from dpglm.data.formula.expressions import Expression, FormulaText, Span, one_line
 from dpglm.data.formula.model import Factor, LevelFactor, Model, NumericFactor, Subterm, Term, Usage
-from dpglm.data.formula.reader import Reader, Reading
-from dpglm.data.formula.syntax import (
-    MOST_COLUMNS,
-    balanced,
-    check_growth,
-    leaves,
-    span_of,
-)
+from dpglm.data.formula.reader import Reader
 from dpglm.errors import FormulaError
 
 if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema
 
-_MOST_CHARACTERS = 20_000
+_MOST_COLUMNS = 5_000
 _MOST_FACTORS = 6  # in one interaction
+_MOST_NESTED_FACTORS = 64  # in one term, before repeated ones are merged
+
+# What a factor was read as, by its text: a factor, or the expression of an offset.
+Readings: TypeAlias = Mapping[str, Factor | Expression]
 
 _SYNTAX = "response ~ term + term, with terms made of factors by + - * : / **"
 
@@ -55,9 +53,20 @@ def parse(formula: str, schema: Schema) -> Model:
     >>> parse("y ~ np.log(age) + C(sex, Sum)", schema).names
     ('Intercept', 'C(sex, Sum)[S.F]', 'np.log(age)')
     """
-    reader = Reader(_one_line(formula), schema.variables)
+    reader = Reader(one_line(formula), schema.variables)
     try:
-        return _parse(reader)
+        left, right = _sides(reader)
+        response = reader.response(_span_of(left))
+        terms, offsets, readings = _read_terms(reader, right)
+        _check_response(reader, response, readings)
+        factors = {code: item for code, item in readings.items() if isinstance(item, Factor)}
+        _check_terms(reader, terms, factors)
+        distinct: dict[Any, Factor] = {}
+        for factor in factors.values():
+            distinct.setdefault(factor.key, factor)
+        position = {key: place for place, key in enumerate(distinct)}
+        names, designed = _designed(reader, terms, factors, position)
+        return Model(reader.formula, response, names, designed, tuple(distinct.values()), offsets)
     except RecursionError:
         # Public: the depth of the text. Python's limit, not ours, so the place is unknown.
         raise reader.error(
@@ -68,44 +77,9 @@ def parse(formula: str, schema: Schema) -> Model:
         ) from None
 
 
-def _one_line(formula: str) -> str:
-    if not isinstance(formula, str):
-        raise FormulaError(
-            f"formula of type {type(formula).__name__}",
-            expected="a string such as 'y ~ x1 + x2'",
-            remedy="Write the formula as a string.",
-        )
-    if len(formula) > _MOST_CHARACTERS:
-        raise FormulaError(
-            f"a formula of {len(formula):,} characters",
-            expected=f"at most {_MOST_CHARACTERS:,}",
-            remedy="Use fewer or shorter terms.",
-        )
-    if not formula.isascii() and any("\ud800" <= letter <= "\udfff" for letter in formula):
-        raise FormulaError(
-            "a formula with half a character (a lone surrogate)",
-            expected="text of whole characters",
-            remedy="Retype the formula, or rename the column that its text was taken from.",
-        )
-    return "".join(" " if letter in "\n\r\f\v\t" else letter for letter in formula).rstrip()
-
-
-def _parse(reader: Reader) -> Model:
-    left, right = _sides(reader)
-    response = reader.response(span_of(left))
-    terms, offsets, readings = _read_terms(reader, right)
-    _check_response(reader, response, readings)
-    _check_terms(reader, terms, readings)
-    factors: dict[Any, Factor] = {}
-    for reading in readings.values():
-        if reading.factor is not None:
-            factors.setdefault(reading.factor.key, reading.factor)
-    position = {key: index for index, key in enumerate(factors)}
-    names, designed = _designed(reader, terms, readings, position)
-    return Model(reader.formula, response, names, designed, tuple(factors.values()), offsets)
-
-
-# --- the formula language: patsy's parser, and limits on what it may unfold ---
+def _span_of(item: Any) -> Span:
+    """Where a node, a factor or an error of patsy points."""
+    return item.origin.start, item.origin.end
 
 
 def _import_patsy() -> None:
@@ -128,7 +102,10 @@ def _patsy_errors(reader: Reader) -> Iterator[None]:
     try:
         yield
     except PatsyError as error:
-        raise _patsy_error(error, reader) from None
+        where = None if error.origin is None else _span_of(error)
+        problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
+        remedy = "Correct the formula at the caret."
+        raise reader.error(where, problem, expected=_SYNTAX, remedy=remedy) from None
     except (FormulaError, RecursionError):
         raise
     except Exception:
@@ -139,12 +116,6 @@ def _patsy_errors(reader: Reader) -> Iterator[None]:
             expected=_SYNTAX,
             remedy="Look for an open quote, an open bracket or an odd character.",
         ) from None
-
-
-def _patsy_error(error: Any, reader: Reader) -> FormulaError:
-    where = None if error.origin is None else span_of(error)
-    problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    return reader.error(where, problem, expected=_SYNTAX, remedy="Correct the formula at the caret.")
 
 
 def _sides(reader: Reader) -> tuple[Any, Any]:
@@ -161,51 +132,118 @@ def _sides(reader: Reader) -> tuple[Any, Any]:
             expected="one declared column left of ~",
             remedy="Write y ~ x1 + x2.",
         )
-    left, right = tree.args
-    return left, right
+    return tree.args[0], tree.args[1]
 
 
-def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression, ...], dict[str, Reading]]:
-    """Terms of the right-hand side without offsets, the offsets, and a reading of each factor by its code."""
+def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression, ...], Readings]:
+    """Terms of the right-hand side without offsets, the offsets, and what each factor was read as."""
     from patsy import ModelDesc
     from patsy.infix_parser import ParseNode
 
-    check_growth(reader, tree)
+    _check_growth(reader, tree)
     with _patsy_errors(reader):
-        root = ParseNode("~", None, [balanced(tree)], tree.origin)
+        root = ParseNode("~", None, [_balanced(tree)], tree.origin)
         terms = ModelDesc.from_formula(root).rhs_termlist
-    readings: dict[str, Reading] = {}
+    # Also what a minus takes out must be allowed.
+    leaves = sorted((node for node in _nodes(tree) if node.type == "PYTHON_EXPR"), key=_span_of)
+    read = {leaf.token.extra: reader.read(_span_of(leaf), leaf.token.extra) for leaf in leaves}
+    readings: dict[str, Factor | Expression] = {}
     with_coefficients: list[Any] = []
-    offsets: list[Expression] = []
+    offsets: list[Any] = []
     for term in terms:
-        read = []
-        for factor in term.factors:
-            if factor.code not in readings:
-                readings[factor.code] = reader.read(span_of(factor), factor.code)
-            read.append(readings[factor.code].offset)
-            if read[-1] is not None and len(term.factors) > 1:
-                raise reader.error(
-                    span_of(factor),
-                    "An offset has no coefficient, so it cannot interact.",
-                    expected="offset(...) as a term of its own",
-                    remedy="Join it by +.",
-                )
-        offsets += [offset for offset in read if offset is not None]
-        if not any(read):
+        readings |= {factor.code: read[factor.code] for factor in term.factors}
+        own = [factor for factor in term.factors if isinstance(read[factor.code], Expression)]
+        if own and len(term.factors) > 1:
+            raise reader.error(
+                _span_of(own[0]),
+                "An offset has no coefficient, so it cannot interact.",
+                expected="offset(...) as a term of its own",
+                remedy="Join it by +.",
+            )
+        if own:
+            offsets.append(read[own[0].code])
+        else:
             with_coefficients.append(term)
-    spans = {span_of(factor) for term in terms for factor in term.factors}
-    for leaf in leaves(tree):
-        if span_of(leaf) not in spans:
-            reader.read(span_of(leaf), leaf.token.extra)  # what a minus takes out must be allowed, too
     return with_coefficients, tuple(offsets), readings
+
+
+def _nodes(tree: Any) -> list[Any]:
+    """All nodes of a tree of patsy's, each before those below it."""
+    nodes = [tree]
+    for node in nodes:
+        nodes += node.args
+    return nodes
+
+
+def _check_growth(text: FormulaText, tree: Any) -> None:
+    """Bound the number of terms and of factors in one before patsy multiplies anything out."""
+    sizes: dict[int, tuple[int, int]] = {}  # node -> (terms, factors in the largest)
+    for node in reversed(_nodes(tree)):
+        below = [sizes[id(child)] for child in node.args]
+        count, order = 1, 1
+        if node.type == "**":
+            (terms, factors), power = below[0], _exponent(node.args[1])
+            power = min(power, terms)
+            count = sum(math.comb(terms, k) for k in range(1, min(power, 16) + 1))
+            order = factors * power
+        elif len(below) == 2 and node.type in "*:/":
+            (a, m), (b, n) = below
+            count = {"*": a + b + a * b, ":": a * b, "/": a + b}[node.type]
+            order = m + n if node.type != "/" else a * m + n
+        elif below:
+            count, order = sum(terms for terms, _ in below), max(factors for _, factors in below)
+        if count > _MOST_COLUMNS or order > _MOST_NESTED_FACTORS:
+            raise text.error(
+                _span_of(node),
+                "This multiplies out to too many terms.",
+                expected=f"at most {_MOST_COLUMNS:,} columns",
+                remedy="Name the interactions wanted.",
+            )
+        sizes[id(node)] = count, order
+
+
+def _exponent(node: Any) -> int:
+    text = node.token.extra if node.type in ("ONE", "NUMBER") else "1"
+    try:
+        return max(1, int(text))
+    except (TypeError, ValueError):
+        return 1  # patsy says what is wrong with it
+
+
+def _balanced(tree: Any) -> Any:
+    """The same sum as a shallow tree: patsy's evaluator is recursive, and 800 columns are not unusual."""
+    from patsy.infix_parser import ParseNode
+
+    steps = []
+    while tree.type in ("+", "-") and len(tree.args) == 2:
+        steps.append(tree)
+        tree = tree.args[0]
+
+    def added(left: Any, right: Any) -> Any:
+        return ParseNode("+", None, [left, right], left.origin)
+
+    def adds_terms(step: Any) -> bool:
+        return step.type == "+" and step.args[1].type not in ("ZERO", "ONE")
+
+    for terms_alone, run in itertools.groupby(reversed(steps), adds_terms):
+        if terms_alone:
+            nodes = [step.args[1] for step in run]
+            while len(nodes) > 1:
+                nodes = [*map(added, nodes[::2], nodes[1::2]), *nodes[len(nodes) // 2 * 2 :]]
+            tree = added(tree, nodes[0])
+        else:
+            for step in run:
+                tree = ParseNode(step.type, step.token, [tree, step.args[1]], step.origin)
+    return tree
 
 
 # --- limits: a response on one side only, no variable twice in a term, no more columns than can be fitted ---
 
 
-def _check_response(reader: Reader, response: str, readings: Mapping[str, Reading]) -> None:
+def _check_response(reader: Reader, response: str, readings: Readings) -> None:
     for code, reading in readings.items():
-        if response in reading.columns:
+        expression = reading.expression if isinstance(reading, Factor) else reading
+        if response in expression.columns:
             at = max(reader.formula.find(code, reader.formula.find("~")), 0)
             raise reader.error(
                 (at, at + len(code)),
@@ -215,7 +253,7 @@ def _check_response(reader: Reader, response: str, readings: Mapping[str, Readin
             )
 
 
-def _check_terms(reader: Reader, terms: list[Any], readings: Mapping[str, Reading]) -> None:
+def _check_terms(reader: Reader, terms: list[Any], factors: Mapping[str, Factor]) -> None:
     if not terms:
         raise reader.error(
             None,
@@ -225,25 +263,25 @@ def _check_terms(reader: Reader, terms: list[Any], readings: Mapping[str, Readin
         )
     columns = 0
     for term in terms:
-        factors = [factor for item in term.factors if (factor := readings[item.code].factor) is not None]
-        where = span_of(term.factors[-1]) if term.factors else None
-        if len({factor.key for factor in factors}) < len(factors):
+        together = [factors[factor.code] for factor in term.factors]
+        where = _span_of(term.factors[-1]) if term.factors else None
+        if len({factor.key for factor in together}) < len(together):
             raise reader.error(
                 where,
                 "One variable stands twice in an interaction.",
                 expected="different variables",
                 remedy="For a square write I(x ** 2).",
             )
-        if len(factors) > _MOST_FACTORS:
+        if len(together) > _MOST_FACTORS:
             raise reader.error(
                 where,
                 "This interaction has too many factors.",
                 expected=f"at most {_MOST_FACTORS}",
                 remedy="Name the interactions wanted.",
             )
-        weighted = (factor for factor in factors if not isinstance(factor, NumericFactor))
+        weighted = (factor for factor in together if not isinstance(factor, NumericFactor))
         columns += math.prod(factor.level_count for factor in weighted)
-        if columns > 2 * MOST_COLUMNS:
+        if columns > 2 * _MOST_COLUMNS:
             raise _size_error(reader, columns)
 
 
@@ -251,7 +289,7 @@ def _size_error(reader: Reader, columns: int) -> FormulaError:
     return reader.error(
         None,
         f"The design would have {columns:,} columns.",
-        expected=f"at most {MOST_COLUMNS:,}",
+        expected=f"at most {_MOST_COLUMNS:,}",
         remedy="Merge levels in the schema, or use fewer interactions.",
     )
 
@@ -260,7 +298,7 @@ def _size_error(reader: Reader, columns: int) -> FormulaError:
 
 
 def _designed(
-    reader: Reader, terms: list[Any], readings: Mapping[str, Reading], position: Mapping[Any, int]
+    reader: Reader, terms: list[Any], factors: Mapping[str, Factor], position: Mapping[Any, int]
 ) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Column names, and terms with the contrasts that patsy chooses for the template rows."""
     import patsy
@@ -270,44 +308,36 @@ def _designed(
         patsy.Term([patsy.LookupFactor(factor.code, origin=factor.origin) for factor in term.factors])
         for term in terms
     ]
-    rows = {factor.code: _template(readings[factor.code]) for term in terms for factor in term.factors}
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):  # Poly of many levels; the coding refuses it
-            (info,) = patsy.design_matrix_builders([known], lambda: iter([rows]), patsy.EvalEnvironment([]))
-    except patsy.PatsyError as error:
-        raise _patsy_error(error, reader) from None
-    if len(info.column_names) > MOST_COLUMNS:
+    rows = {code: _template(factor) for code, factor in factors.items()}
+    # Poly of many levels may overflow; the coding refuses it.
+    with _patsy_errors(reader), np.errstate(over="ignore", invalid="ignore"):
+        (info,) = patsy.design_matrix_builders([known], lambda: iter([rows]), patsy.EvalEnvironment([]))
+    if len(info.column_names) > _MOST_COLUMNS:
         raise _size_error(reader, len(info.column_names))
     designed, start = [], 0
     for term, subterms in info.term_codings.items():
-        read = tuple(_subterm(subterm, readings, position) for subterm in subterms)
+        read = tuple(_subterm(subterm, factors, position) for subterm in subterms)
         designed.append(Term(term.name(), start, read))
         start = designed[-1].stop
     return tuple(info.column_names), tuple(designed)
 
 
-def _template(reading: Reading) -> Any:
-    """All declared levels, or as many rows of zeros; never a row of data."""
+def _template(factor: Factor) -> Any:
+    """All declared levels, or a row of zeros; never a row of data."""
     import patsy
     from patsy.builtins import C
 
-    factor = reading.factor
-    if isinstance(factor, LevelFactor):
-        levels = list(factor.levels)
-        if not reading.contrast:
-            return C(levels, levels=levels)
-        name, *option = reading.contrast
-        return C(levels, getattr(patsy, name)(*option), levels=levels)
-    assert factor is not None
-    return np.zeros((1, factor.level_count - 1))
+    if not isinstance(factor, LevelFactor):
+        return np.zeros((1, factor.level_count - 1))
+    levels = list(factor.levels)
+    name, *option = factor.contrast or ("Treatment",)
+    return C(levels, getattr(patsy, name)(*option), levels=levels)
 
 
-def _subterm(subterm: Any, readings: Mapping[str, Reading], position: Mapping[Any, int]) -> Subterm:
+def _subterm(subterm: Any, factors: Mapping[str, Factor], position: Mapping[Any, int]) -> Subterm:
     usages = []
     for stand_in in subterm.factors:
-        factor = readings[stand_in.name()].factor
-        assert factor is not None
-        table = None
+        factor, table = factors[stand_in.name()], None
         if stand_in in subterm.contrast_matrices:
             table = np.asarray(subterm.contrast_matrices[stand_in].matrix, dtype=np.float64)
         elif not isinstance(factor, NumericFactor):

@@ -1,59 +1,47 @@
-"""Factors of a formula: what may stand between its operators, read from the syntax tree."""
+"""Whitelist of a formula: what may stand between its operators, read from the syntax tree of each factor.
+
+Nothing is ever evaluated as Python. What is not listed here is refused, so that a formula can neither run
+code nor let one row depend on another.
+"""
 
 from __future__ import annotations
 
 import ast
-import itertools
+import difflib
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dpglm.data.formula.expression_reader import ExpressionReader
-from dpglm.data.formula.expressions import Expression, Interval, clipped, interval
-from dpglm.data.formula.model import Factor, LevelFactor, NumericFactor, Spline, SplineFactor
-from dpglm.data.formula.syntax import Span
-from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.formula.expressions import ALLOWED, Expression, FormulaText, Span, clipped, interval
+from dpglm.data.formula.model import Factor, LevelFactor, NumericFactor
+from dpglm.data.formula.operations import COLUMN_WISE, FUNCTIONS, OPERATORS, STANDARDISERS
+from dpglm.data.formula.splines import ARGUMENTS, SplineFactor, basis_of
+from dpglm.data.schema.variables import Categorical, Numeric, Variable
+from dpglm.errors import FormulaError
 
 # Narrowest range of a number: one over it must be a number too.
 _NARROWEST = 1e-300
-# Narrowest piece of a spline, relative to its variable's largest value.
-_NARROWEST_PIECE = 2.0**-40
-_MOST_DF = 200
 _CONTRASTS = {"Treatment": "reference", "Sum": "omit", "Helmert": "", "Diff": "", "Poly": ""}
+_TERMS = ("C", "bs", "offset")
+_DEEPEST = 120  # nested operations in one factor
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What one factor of a formula turned out to be: a factor with its contrast, or an offset.
-
-    ``contrast`` is the name of a contrast coding of patsy, and the level in its parentheses if there is one.
-    """
-
-    factor: Factor | None = None
-    contrast: tuple[Any, ...] = ()
-    offset: Expression | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The data columns it reads."""
-        expression = self.factor.expression if self.factor else self.offset
-        return expression.columns if expression else ()
-
-
-@dataclass(frozen=True)
-class Reader(ExpressionReader):
+class Reader(FormulaText):
     """Reads factors of one formula against the declared variables.
 
     Examples
     --------
     >>> reader = Reader("y ~ log(age)", {"age": Numeric(1, 100)})
-    >>> round(reader.read((4, 12), "log(age)").factor.high, 3)
+    >>> round(reader.read((4, 12), "log(age)").high, 3)
     4.605
     """
 
-    def read(self, span: Span, name: str) -> Reading:
-        """The factor in ``formula[span]``; ``name`` is how patsy writes it.
+    variables: Mapping[str, Variable]
+
+    def read(self, span: Span, name: str) -> Factor | Expression:
+        """The factor in ``formula[span]``, whose name is how patsy writes it; an expression is an offset.
 
         Raises
         ------
@@ -72,17 +60,17 @@ class Reader(ExpressionReader):
             case ast.Call(func=ast.Name(id="C")):
                 return self._category(node, name)
             case ast.Call(func=ast.Name(id="bs")):
-                return Reading(self._spline(node, name))
+                return self._spline(node, name)
             case ast.Call(func=ast.Name(id="offset")):
                 offset = self.number(self.arguments(node, "offset", ("x",))["x"])
-                return Reading(offset=clipped(offset, *self._interval(offset)))
+                return clipped(offset, *interval(offset, self.variables, formula=self.formula))
         column = self.column(node)
         if column is not None and isinstance(variable := self.variables[column], Categorical):
-            return Reading(self._levels(Expression("column", name=column), name, variable.levels))
+            return self._levels(Expression("column", name=column), name, variable.levels)
         expression = self.number(node)
         if expression.boolean:
-            return Reading(self._levels(expression, name, (False, True)))
-        return Reading(self._numeric(expression, node, name))
+            return self._levels(expression, name, (False, True))
+        return self._numeric(expression, node, name)
 
     def response(self, span: Span) -> str:
         """The column on the left-hand side."""
@@ -97,23 +85,18 @@ class Reader(ExpressionReader):
             )
         return column
 
-    @cached_property
-    def _bounds(self) -> dict[str, Interval]:
-        numeric = {name: item for name, item in self.variables.items() if isinstance(item, Numeric)}
-        return {name: Interval(variable.low, variable.high) for name, variable in numeric.items()}
-
-    def _interval(self, expression: Expression) -> Interval:
-        return interval(expression, self._bounds, formula=self.formula)
-
     def _prior(self, expression: Expression, usual: float) -> float:
         """The largest prior scale of the columns of an expression."""
         return max((self.variables[name].effect or usual for name in expression.columns), default=usual)
 
-    def _levels(self, expression: Expression, name: str, levels: tuple[Any, ...]) -> LevelFactor:
-        return LevelFactor(name, expression, self._prior(expression, LevelFactor.usual_prior), levels)
+    def _levels(
+        self, expression: Expression, name: str, levels: tuple[Any, ...], contrast: tuple[Any, ...] = ()
+    ) -> LevelFactor:
+        prior = self._prior(expression, LevelFactor.usual_prior)
+        return LevelFactor(name, expression, prior, levels, contrast)
 
     def _numeric(self, expression: Expression, node: ast.expr, name: str) -> NumericFactor:
-        low, high = self._interval(expression)
+        low, high = interval(expression, self.variables, formula=self.formula)
         if not low < high or not math.isfinite(high - low):
             constant = "This is the same number in every row."
             raise self.error(
@@ -131,7 +114,7 @@ class Reader(ExpressionReader):
             )
         return NumericFactor(name, expression, self._prior(expression, NumericFactor.usual_prior), low, high)
 
-    def _category(self, call: ast.Call, name: str) -> Reading:
+    def _category(self, call: ast.Call, name: str) -> LevelFactor:
         parts = self.arguments(call, "C", ("x", "contrast"), optional=("contrast",))
         column = self.column(parts["x"])
         if column is None:
@@ -149,9 +132,8 @@ class Reader(ExpressionReader):
                 expected="a column declared with levels, which are never looked up in the data",
                 remedy=f"Declare them in the schema: {column!r}: [0, 1, 2].",
             )
-        factor = self._levels(Expression("column", name=column), name, variable.levels)
-        contrast = self._contrast(parts["contrast"], factor.levels) if "contrast" in parts else ()
-        return Reading(factor, contrast)
+        contrast = self._contrast(parts["contrast"], variable.levels) if "contrast" in parts else ()
+        return self._levels(Expression("column", name=column), name, variable.levels, contrast)
 
     def _contrast(self, node: ast.expr, levels: tuple[Any, ...]) -> tuple[Any, ...]:
         function = node.func if isinstance(node, ast.Call) else node
@@ -180,82 +162,186 @@ class Reader(ExpressionReader):
         return function.id, value
 
     def _spline(self, call: ast.Call, name: str) -> SplineFactor:
-        names = ("x", "df", "knots", "degree", "lower_bound", "upper_bound")
-        parts = self.arguments(call, "bs", names, optional=names[1:])
-        constants = {
-            key: self.constant(parts[key])
-            for key in ("degree", "lower_bound", "upper_bound", "df")
-            if key in parts
-        }
-        expression = self.arithmetic(parts["x"])
-        bounds = self._numeric(expression, parts["x"], name)
-        degree = constants.get("degree", 3.0)
-        if degree not in (1.0, 2.0, 3.0, 4.0, 5.0):
-            raise self.error(
-                parts["degree"],
-                "This degree is not supported.",
-                expected="degree 1 to 5",
-                remedy="Leave it out for cubic splines.",
-            )
-        low = constants.get("lower_bound", bounds.low)
-        high = constants.get("upper_bound", bounds.high)
-        if low > bounds.low or high < bounds.high:
-            raise self.error(
-                call,
-                "The boundary knots are inside the declared bounds.",
-                expected=f"lower_bound <= {bounds.low:g} and upper_bound >= {bounds.high:g}",
-                remedy="Leave them out: boundary knots are the declared bounds.",
-            )
-        if ("knots" in parts) == ("df" in parts):
-            raise self.error(
-                call,
-                "bs() needs either df or knots.",
-                expected="bs(x, df=5) or bs(x, knots=[30, 50])",
-                remedy="Give one of the two; df places the knots evenly between the declared bounds.",
-            )
-        if "knots" in parts:
-            knots = self._written_knots(parts["knots"], low, high)
+        parts = self.arguments(call, "bs", ARGUMENTS, optional=ARGUMENTS[1:])
+        of = self._numeric(self.arithmetic(parts["x"]), parts["x"], name)
+        prior = self._prior(of.expression, SplineFactor.usual_prior)
+        return SplineFactor(name, of.expression, prior, *basis_of(self, call, of.low, of.high))
+
+    def column(self, node: ast.expr) -> str | None:
+        """The column that a name or Q("name") stands for; None where it is something else."""
+        if isinstance(node, ast.Name):
+            name = node.id
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Q":
+            quoted = self.arguments(node, "Q", ("name",))["name"]
+            if not isinstance(quoted, ast.Constant) or not isinstance(quoted.value, str):
+                raise self.error(
+                    node,
+                    "Q() takes a column name in quotes.",
+                    expected='Q("odd name")',
+                    remedy="Write the name in quotes.",
+                )
+            name = quoted.value
         else:
-            knots = self._even_knots(constants["df"], parts["df"], int(degree), low, high)
-        # Pieces that collapse in rounding have no basis: 0 / 0 in some rows and not in others.
-        narrowest = _NARROWEST_PIECE * max(abs(low), abs(high))
-        if any(right - left <= narrowest for left, right in itertools.pairwise((low, *knots, high))):
-            raise self.error(
-                call,
-                "The pieces between the knots are too narrow for numbers of this size.",
-                expected=f"knots more than {narrowest:.3g} apart",
-                remedy="Shift the variable first, bs(x - 1000, df=5), or use fewer knots.",
-            )
-        prior = self._prior(expression, SplineFactor.usual_prior)
-        return SplineFactor(name, expression, prior, Spline(low, high, knots, int(degree)))
+            return None
+        if name not in self.variables:
+            raise self._unknown_column_error(node, name)
+        return name
 
-    def _even_knots(
-        self, df: float, node: ast.expr, degree: int, low: float, high: float
-    ) -> tuple[float, ...]:
-        if df != int(df) or not degree <= df <= _MOST_DF:
-            raise self.error(
-                node,
-                "This df is not possible.",
-                expected=f"an integer from {degree} to {_MOST_DF}",
-                remedy=f"Use df={degree + 2}, or a smaller degree.",
-            )
-        pieces = int(df) - degree + 1
-        return tuple(low + (high - low) * j / pieces for j in range(1, pieces))
+    def _unknown_column_error(self, node: ast.expr, name: str) -> FormulaError:
+        close = difflib.get_close_matches(name, list(self.variables), n=1)
+        remedy = f"Did you mean {close[0]}?" if close else f"Declare it in the schema: {name!r}: (low, high)."
+        if name in FUNCTIONS or name in STANDARDISERS or name in ("I", "Q", *_TERMS):
+            remedy = f"Call it with a column: {name}(x)."
+        known = ", ".join(list(self.variables)[:20]) + (", ..." if len(self.variables) > 20 else "")
+        return self.error(
+            node, f"There is no column {name!r} in the schema.", expected=f"one of {known}", remedy=remedy
+        )
 
-    def _written_knots(self, node: ast.expr, low: float, high: float) -> tuple[float, ...]:
-        if not isinstance(node, ast.List | ast.Tuple):
+    def number(self, node: ast.expr, depth: int = 0) -> Expression:
+        """A numeric or comparing expression."""
+        span = self.span(node)
+        if depth > _DEEPEST:
             raise self.error(
                 node,
-                "The knots are not a list of numbers.",
-                expected="knots=[30, 50]",
-                remedy="Write the knots out.",
+                "This is nested too deeply.",
+                expected=f"at most {_DEEPEST} nested operations",
+                remedy="Write it shorter, or add a column with the result to the data.",
             )
-        knots = tuple(self.constant(item) for item in node.elts)
-        if any(left >= right for left, right in itertools.pairwise((low, *knots, high))):
+        if isinstance(node, ast.Constant):
+            return Expression("constant", value=self.constant(node), span=span)
+        column = self.column(node)
+        if column is not None:
+            return self._numeric_column(column, node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+            operand = self.arithmetic(node.operand, depth)
+            if isinstance(node.op, ast.UAdd):
+                return replace(operand, span=span)
+            if operand.op == "constant":
+                return Expression("constant", value=-operand.value, span=span)
+            return Expression("negative", (operand,), span=span)
+        match node:
+            case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
+                if type(operator) in OPERATORS:
+                    pair = self.arithmetic(left, depth), self.arithmetic(right, depth)
+                    return Expression(OPERATORS[type(operator)], pair, span=span)
+            case ast.Call():
+                result = self._call(node, depth)
+                # I() keeps the place of what is inside.
+                return result if result.span != (0, 0) else replace(result, span=span)
+        raise self._forbidden_error(node)
+
+    def arithmetic(self, node: ast.expr, depth: int = 0) -> Expression:
+        """An operand; numpy has no arithmetic on truth values that a statistician would expect."""
+        operand = self.number(node, depth + 1)
+        if operand.boolean:
             raise self.error(
                 node,
-                "The knots are not increasing inside the bounds.",
-                expected=f"increasing numbers between {low:g} and {high:g}",
-                remedy="Order them, each once, and leave the bounds themselves out.",
+                "A comparison is not a number.",
+                expected="a number",
+                remedy="Use the comparison as a factor of its own, or clip() and minimum() for kinks.",
             )
-        return knots
+        return operand
+
+    def _numeric_column(self, column: str, node: ast.expr) -> Expression:
+        if isinstance(self.variables[column], Categorical):
+            raise self.error(
+                node,
+                f"{column!r} has levels, and levels are not numbers.",
+                expected="a numeric column",
+                remedy=f"Use it as a factor: {column} or C({column}), "
+                f"or declare it with bounds: {column!r}: (low, high).",
+            )
+        return Expression("column", name=column, span=self.span(node))
+
+    def _call(self, node: ast.Call, depth: int) -> Expression:
+        name = self._function_name(node)
+        if name == "I":
+            return self.number(self.arguments(node, "I", ("x",))["x"], depth + 1)
+        if name == "clip":
+            return self._clip(node, depth)
+        if name in FUNCTIONS:
+            arguments = self.arguments(node, name, ("x", "y")[: FUNCTIONS[name]])
+            return Expression(name, tuple(self.arithmetic(part, depth) for part in arguments.values()))
+        if name in STANDARDISERS:
+            return self._standardised(node, name, depth)
+        if name in _TERMS:
+            raise self.error(
+                node,
+                f"{name}() cannot stand inside an expression.",
+                expected="a term of its own",
+                remedy=f"Write {name}(...) as a term, joined to others by +, : or *.",
+            )
+        if name in COLUMN_WISE:
+            raise self.error(
+                node,
+                f"{name}() reads the whole column, so every row would depend on every other "
+                "and no noise could be calibrated.",
+                expected="a function of one row",
+                remedy="Use a fixed number instead, as in I(age - 50). For a smooth curve use "
+                "bs(x, df=5), whose knots come from the declared bounds.",
+            )
+        raise self._forbidden_error(node, f"{name}()" if name else "This call")
+
+    def _function_name(self, node: ast.Call) -> str:
+        function = node.func
+        if isinstance(function, ast.Name):
+            return function.id
+        if isinstance(function, ast.Attribute):
+            owner = function.value.id if isinstance(function.value, ast.Name) else ""
+            numpy = owner in ("np", "numpy") and owner not in self.variables
+            if numpy and (function.attr in FUNCTIONS or function.attr in COLUMN_WISE):
+                return function.attr
+            raise self._forbidden_error(function)
+        return ""
+
+    def _clip(self, node: ast.Call, depth: int) -> Expression:
+        as_numpy = any(keyword.arg == "a_min" for keyword in node.keywords)
+        names = ("x", "a_min", "a_max") if as_numpy else ("x", "min", "max")
+        parts = self.arguments(node, "clip", names)
+        ends = [self.constant(parts[name]) for name in names[1:]]
+        if ends[0] > ends[1]:
+            raise self.error(
+                node,
+                "clip() has its bounds reversed.",
+                expected="clip(x, low, high) with low <= high",
+                remedy="Swap the two numbers.",
+            )
+        return replace(clipped(self.arithmetic(parts["x"], depth), *ends), span=self.span(node))
+
+    def _standardised(self, node: ast.Call, name: str, depth: int) -> Expression:
+        """The value minus a fixed number, divided by another where the function scales."""
+        learned, example = STANDARDISERS[name]
+        parts = self.arguments(node, name, ("x", *example), optional=tuple(example))
+        if not parts.keys() >= example.keys():
+            fixed = ", ".join(f"{key}={value}" for key, value in example.items())
+            raise self.error(
+                node,
+                f"{name}() learns {learned} of the whole column, so every row would depend on every other "
+                "and no noise could be calibrated.",
+                expected="a function of one row and fixed numbers",
+                remedy=f"Name the numbers: {name}({self.of(parts['x'])}, {fixed}), "
+                "or leave it: columns are scaled by their declared bounds.",
+            )
+        shift, *divisor = (
+            Expression("constant", value=self.constant(parts[key]), span=self.span(parts[key]))
+            for key in example
+        )
+        span = self.span(node)
+        shifted = Expression("subtract", (self.arithmetic(parts["x"], depth), shift), span=span)
+        return Expression("divide", (shifted, *divisor), span=span) if divisor else shifted
+
+    def _forbidden_error(self, node: ast.expr, what: str = "This") -> FormulaError:
+        if isinstance(node, ast.Attribute):
+            return self.error(
+                node,
+                "Attributes and methods are not allowed in a formula: they could read the whole column "
+                "or run code.",
+                expected=ALLOWED,
+                remedy="Use a fixed number instead, as in I(age - 50).",
+            )
+        return self.error(
+            node,
+            f"{what} is not allowed in a formula.",
+            expected=ALLOWED,
+            remedy="Compute the column before the fit, row by row, and declare it.",
+        )

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.schema import text as schema_text
-from dpglm.data.schema.declarations import shown
 from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable_from_dict
-from dpglm.errors import SchemaError
+from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dpglm.data.schema.declarations import shown
-from dpglm.errors import SchemaError
+from dpglm.errors import SchemaError, shown
 
 SIZE_LIMIT: Final = 2**20
 # Which plain scalars are not text: those that mean the same in YAML 1.1 and 1.2, and to a reader.

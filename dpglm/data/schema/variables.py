@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -11,18 +12,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.schema.declarations import (
+from dpglm.data.schema.expected import checked_effect, checked_moments, checked_shares
+from dpglm.data.tables.cells import (
+    Blank,
     Level,
-    checked_effect,
-    checked_levels,
-    checked_moments,
-    checked_shares,
+    cells_of_column,
+    items_of,
     label_of,
     number_of,
-    shown,
+    numbers_of_cells,
+    numbers_of_column,
 )
-from dpglm.data.tables.cells import Blank, cells_of_column, numbers_of_cells, numbers_of_column
-from dpglm.errors import SchemaError
+from dpglm.errors import SchemaError, shown
 from dpglm.typing import FloatVector
 
 Codes: TypeAlias = NDArray[np.int32]
@@ -54,8 +55,7 @@ class Numeric:
     Raises
     ------
     SchemaError
-        If the bounds are reversed, equal or not finite, the filling value or the mean lies outside, the sd is
-        impossible between the bounds, or the effect is not positive.
+        If the bounds are not two finite numbers in order, or an option is impossible between them.
 
     Examples
     --------
@@ -93,7 +93,11 @@ class Numeric:
                 remedy=remedy,
             )
         _check_provenance(self.source, self.looked_at_data)
-        mean, sd = checked_moments(self.mean, self.sd, low, high)
+        mean, sd, effect = self.mean, self.sd, self.effect
+        if mean is not None or sd is not None:
+            mean, sd = checked_moments(mean, sd, low, high)
+        if effect is not None:
+            effect = checked_effect(effect)
         missing: str | float = "omit"
         if not isinstance(self.missing, str) or self.missing != "omit":
             missing = number_of(self.missing)
@@ -103,23 +107,15 @@ class Numeric:
                     expected='"omit" (the row contributes nothing) or a number within the bounds',
                     remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
                 )
-        checked = {"low": low, "high": high, "missing": missing, "mean": mean, "sd": sd}
-        for name, value in {**checked, "effect": checked_effect(self.effect)}.items():
+        checked = {"low": low, "high": high, "missing": missing, "effect": effect, "mean": mean, "sd": sd}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     def clean(self, column: Any) -> FloatVector:
-        """Numbers within the bounds, row by row.
+        """Numbers within the bounds, float64 of shape (k,), from any column: numbers, texts, mixtures.
 
-        Parameters
-        ----------
-        column : array_like, shape (k,)
-            Any column: numbers, texts that spell numbers, mixtures, any pandas or Arrow type.
-
-        Returns
-        -------
-        ndarray of float64, shape (k,)
-            NaN marks a row that cannot be used, which happens only with ``missing="omit"``. Nothing is ever
-            raised, warned or counted, and a row's value depends on that row alone.
+        NaN marks a row that cannot be used, which happens only with ``missing="omit"``. Nothing is ever
+        raised, warned or counted, and a row's value depends on that row alone.
         """
         numbers = numbers_of_column(column)
         if numbers is None:
@@ -166,8 +162,7 @@ class Categorical:
     Raises
     ------
     SchemaError
-        If there are fewer than two levels, two are alike, a filling level is not among them, there is not one
-        share per level, the shares do not add up to 1, or the effect is not positive.
+        If there are fewer than two levels, two are alike, or an option does not fit them.
 
     Examples
     --------
@@ -186,10 +181,12 @@ class Categorical:
     shares: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", checked_levels(self.levels))
+        object.__setattr__(self, "levels", _checked_levels(self.levels))
         _check_provenance(self.source, self.looked_at_data)
-        object.__setattr__(self, "effect", checked_effect(self.effect))
-        object.__setattr__(self, "shares", checked_shares(self.shares, self.labels))
+        if self.effect is not None:
+            object.__setattr__(self, "effect", checked_effect(self.effect))
+        if self.shares is not None:
+            object.__setattr__(self, "shares", checked_shares(self.shares, self.labels))
         for rule in ("missing", "other"):
             value = getattr(self, rule)
             plain = isinstance(value, str | int | float | np.generic)  # an array has no truth value
@@ -210,18 +207,10 @@ class Categorical:
         return tuple(label_of(level) for level in self.levels)
 
     def clean(self, column: Any) -> Codes:
-        """Codes of the values, which are positions in the list of levels, row by row.
+        """Positions of the values in the list of levels, int32 of shape (k,), from any column.
 
-        Parameters
-        ----------
-        column : array_like, shape (k,)
-            Any column: texts, numbers, mixtures, any pandas or Arrow type.
-
-        Returns
-        -------
-        ndarray of int32, shape (k,)
-            -1 marks a row that cannot be used. Nothing is ever raised, warned or counted, and a row's code
-            depends on that row alone.
+        -1 marks a row that cannot be used. Nothing is ever raised, warned or counted, and a row's code
+        depends on that row alone.
         """
         missing, other = self._codes_of_rules
         numbers = numbers_of_column(column)
@@ -282,18 +271,7 @@ Variable: TypeAlias = Numeric | Categorical
 
 
 def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
-    """A variable from its full form: ``{"bounds": [18, 95], "source": "code book"}``.
-
-    Raises
-    ------
-    SchemaError
-        If a key is unknown, or neither or both of ``bounds`` and ``levels`` are given.
-
-    Examples
-    --------
-    >>> variable_from_dict({"levels": ["F", "M"], "missing": "F"}).labels
-    ('F', 'M')
-    """
+    """A variable from its full form, ``{"bounds": [18, 95], "source": "code book"}``."""
     kind, variable = ("bounds", Numeric) if "bounds" in entry else ("levels", Categorical)
     options = tuple(option.name for option in fields(variable) if option.kw_only)
     unknown = [str(key) for key in entry if key not in (kind, *options)]
@@ -316,13 +294,9 @@ def variable_from_dict(entry: Mapping[str, Any]) -> Variable:
 
 def _options(variable: Variable) -> dict[str, object]:
     """The options that differ from their defaults, as plain values."""
-    values = {option.name: getattr(variable, option.name) for option in fields(variable) if option.kw_only}
-    defaults = {option.name: option.default for option in fields(variable)}
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if value != defaults[name]
-    }
+    options = (option for option in fields(variable) if option.kw_only)
+    given = {item.name: value for item in options if (value := getattr(variable, item.name)) != item.default}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
 def _check_provenance(source: object, looked_at_data: object) -> None:
@@ -332,3 +306,43 @@ def _check_provenance(source: object, looked_at_data: object) -> None:
             expected="text, and true or false",
             remedy='Write source: "code book of the survey" and looked_at_data: false.',
         )
+
+
+def _checked_levels(levels: object) -> tuple[Level, ...]:
+    """Levels as plain texts and numbers: a list of at least two, all different and none missing."""
+    items = items_of(levels)
+    if items is None:
+        raise SchemaError(
+            f"levels: {shown(levels)}", expected="a list of levels", remedy='Write levels: ["no", "yes"].'
+        )
+    checked = tuple(map(_plain, items))
+    if len(checked) < 2:
+        raise SchemaError(
+            f"levels: {shown(list(checked))}",
+            expected="at least two levels",
+            remedy="List every level the column may have, or leave a constant column out.",
+        )
+    labels = [label_of(level) for level in checked]
+    numbers = [float(level) for level in checked if not isinstance(level, str)]
+    twice = sorted(label for label, times in Counter(labels).items() if times > 1)
+    if twice or len(set(numbers)) < len(numbers):
+        raise SchemaError(
+            f"duplicate levels: {shown(twice)[1:-1] or 'two that are the same number'}",
+            expected='levels that are all different; 1, 1.0, true and "1" are the same level',
+            remedy="Remove the repeated level.",
+        )
+    return checked
+
+
+def _plain(level: object) -> Level:
+    if isinstance(level, np.generic):
+        level = level.item()
+    if isinstance(level, str) and level:
+        return level
+    if isinstance(level, bool | int | float) and abs(level) <= 2.0**1000:
+        return level
+    raise SchemaError(
+        f"level {shown(level)}",
+        expected="a text that is not empty, or a finite number",
+        remedy='Put dates and the like in quotes: "2020-01-01"; for missing values write missing: LEVEL.',
+    )

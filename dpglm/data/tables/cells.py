@@ -8,11 +8,13 @@ type give, cell by cell, what :func:`cell_of` gives; a law in the tests holds th
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from numbers import Real
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,6 +30,7 @@ class Blank(Enum):
     UNREADABLE = "something else: a date, a list, a complex number"
 
 
+Level: TypeAlias = str | int | float | bool
 Cell: TypeAlias = str | float | Blank
 Cells: TypeAlias = tuple[list[Cell], NDArray[np.intp]]
 
@@ -135,6 +138,34 @@ def _unusual_cell(value: Any) -> Cell:
     return Blank.UNREADABLE
 
 
+def number_of(value: Any) -> float:
+    """One real number as a float, infinite where it is too large; NaN for all else, truth values included."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def label_of(level: object) -> str:
+    """A level as text: ``1.0`` is "1", ``True`` is "True"."""
+    if isinstance(level, np.generic):
+        level = level.item()
+    if isinstance(level, int | float) and not isinstance(level, bool):
+        if abs(level) > 2.0**1000:
+            return str(level) if isinstance(level, float) else hex(level)  # str refuses 4300 digits
+        number = float(level)
+        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    return str(level)
+
+
+def items_of(value: object) -> list[Any] | None:
+    """The items of a list, a tuple or an array; None for all else."""
+    sized = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    return list(value) if sized and not isinstance(value, str | bytes) else None  # type: ignore[call-overload]
+
+
 def numbers_of_cells(cells: Sequence[Cell]) -> FloatVector:
     """Numbers that cells hold or spell; NaN where there is none."""
     numbers = np.full(len(cells), np.nan)
@@ -212,18 +243,9 @@ def _blank_cells(missing: NDArray[np.bool_]) -> Cells:
 
 
 def _object_cells(values: NDArray[np.object_]) -> Cells:
-    import pandas as pd
-
-    try:
-        plain = set(map(type, values)) <= {str, float, type(None), type(pd.NA)}  # pandas may ask others
-        if plain and pd.api.types.infer_dtype(values, skipna=True) == "string":
-            index, distinct = pd.factorize(values)
-            # What pandas counts as missing includes a complex NaN, say, which is unreadable here.
-            if all(cell_of(value) is Blank.MISSING for value in values[index < 0]):
-                return [*map(cell_of, distinct), Blank.MISSING], index
-    except Exception:  # a cell that cannot be hashed or compared; cell by cell gives the same reading
-        pass
-    return [cell_of(value) for value in values], np.arange(len(values))
+    places: dict[Cell, int] = {}
+    index = [places.setdefault(cell, len(places)) for cell in map(cell_of, values)]
+    return list(places), np.array(index, dtype=np.intp)
 
 
 def _arrow_array(column: Any) -> Any:

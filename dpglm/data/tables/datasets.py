@@ -102,13 +102,6 @@ def cohort_importance() -> dict[str, float]:
     return {str(name): float(share) for name, share in cohort_features()["importance"].items()}
 
 
-def cohort_groups() -> dict[str, tuple[str, ...]]:
-    """Names of the features in each group."""
-    return {
-        str(group): tuple(members.index) for group, members in cohort_features().groupby("group", sort=False)
-    }
-
-
 def _cohort() -> pd.DataFrame:
     """All 92,007 rows, site after site; every call draws the same ones."""
     import pandas as pd

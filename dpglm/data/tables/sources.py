@@ -13,11 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from dpglm.data.schema.declarations import shown
 from dpglm.data.schema.schema import Declarations, Schema
 from dpglm.data.tables.cells import looks_numeric
 from dpglm.data.tables.csv_rows import line_chunks, parse_lines, read_header
-from dpglm.errors import SchemaError
+from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""What a penalty must say: its value and its prox."""
+"""What a penalty must say, its value and its prox, and the terms whose coefficients it acts on."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import ClassVar, Self, SupportsFloat, cast
+from typing import ClassVar, Literal, Self, SupportsFloat, TypeAlias, cast
 
 import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+TermKind: TypeAlias = Literal["intercept", "slope", "levels", "other"]
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,45 @@ class Penalty(ABC):
     def ridge_weight(self) -> float | None:
         """Weight of ``sum beta_j^2 / 2`` where the penalty is an L1 part plus that, else None."""
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class TermColumns:
+    """Coded columns ``start`` to ``stop`` of a row: one term as a table of cells.
+
+    All that is public about the geometry of rows.
+
+    Parameters
+    ----------
+    label : str
+        The term, for people.
+    kind : {"intercept", "slope", "levels", "other"}
+        "levels" is a main effect of a factor with two levels or more; "other" holds interactions, splines
+        and bases of mixed columns.
+    start, stop : int
+        Place in the coded row.
+    bound : float
+        Largest squared norm of these columns in any coded row, in float32 as it is read.
+    table : ndarray, shape (cells, stop - start)
+        Coded values of each cell: the intercept's constant; a slope's value per declared range; the simplex
+        corners of a factor's levels, one row a level (columns sum to 0, and ``table.T @ table`` is a multiple
+        of the identity); the identity for "other".
+    prior : ndarray, shape (stop - start,)
+        Declared prior standard deviation of each coded coefficient.
+    """
+
+    label: str
+    kind: TermKind
+    start: int
+    stop: int
+    bound: float
+    table: FloatMatrix
+    prior: FloatVector
+
+    @property
+    def columns(self) -> slice:
+        """Its place in a coded row."""
+        return slice(self.start, self.stop)
 
 
 def within(value: object, least: float, most: float) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import NoPenalty
@@ -27,8 +27,8 @@ from dpglm.methods.iterated import (
     require_steps,
 )
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, perturbed_objective
-from dpglm.optim.quadratic import minimise_quadratic
-from dpglm.papers.dpsc.printed import printed_dpsc
+from dpglm.optim.quadratic import minimise_quadratic_path
+from dpglm.papers.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.description import Fact, MethodDescription
@@ -120,9 +120,7 @@ class DPSC(Method):
         elif pure:
             tilt = privacy.epsilon / rounds * (1.0 - RESIDUAL_SHARE) * (1.0 - SAFETY)
             ridge = ridge or PURE_RIDGE * free_ridge(tilt, relation=privacy.relation)
-            leverage = 1.0 / ridge
-            alike = Minimisers(lambda scale: leverage, residual_share=RESIDUAL_SHARE, times=rounds)
-            scales = calibrate(alike, Target.of(privacy))
+            ridge, scales = gdp_ridge(Target.of(privacy), ridge, times=rounds)
         else:
             mu = gaussian_total(privacy, self.name)
             ridge, scales = gdp_ridge(Target(privacy.relation, mu=mu), ridge, times=rounds)
@@ -155,11 +153,8 @@ class DPSC(Method):
             V = V + ridge * (Z - w)
             if number >= rounds // 2:
                 mean = mean + (w - V / ridge) / averaged
-        nearest_coded = nearest(penalty, mean, ridge, scaling)
-        known = problem.public_size()
-        return estimate(
-            scaling, nearest_coded, penalty.weight / public_rows(problem, self.name) if known else None
-        )
+        strength = penalty.weight / public_rows(problem, self.name) if problem.public_size() else None
+        return estimate(scaling, nearest(penalty, mean, ridge, scaling), strength)
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise | None:
         """The mean over the last half of the iterations has their noise once, and no ridge's pull."""
@@ -188,10 +183,9 @@ def nearest(penalty: Penalty, coded: FloatVector, ridge: float, scaling: Scaling
     mixing = scaling.mixing
     if np.array_equal(mixing, np.eye(len(mixing))):
         return prox(penalty, coded, ridge, scaling)
-    minimum = minimise_quadratic(
-        ridge * (mixing.T @ mixing), ridge * (mixing.T @ coded), penalty, penalised=scaling.penalised
-    )
-    return np.asarray(minimum.coefficients[0], dtype=np.float64)
+    matrix, right, strengths = ridge * (mixing.T @ mixing), ridge * (mixing.T @ coded), [penalty.weight]
+    minima = minimise_quadratic_path(matrix, right, penalty, np.array(strengths), penalised=scaling.penalised)
+    return np.asarray(minima.coefficients[0])
 
 
 def _bounded(privacy: Privacy, rounds: int, ridge: float | None) -> tuple[float, Calibration]:

@@ -3,26 +3,56 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
+from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Problem, methods, require_positive
 from dpglm.methods.iterated import declared_rows, estimate, require_steps
-from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod, Sampling
-from dpglm.papers.radmm.printed import printed_mpadmm
+from dpglm.papers.printed import printed_mpadmm
+from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.typing import FloatVector
 
 
+class _ADMM(GradientMethod):
+    """Linearised ADMM with one copy x of z for each part of the rows."""
+
+    rho: float | None
+    # The default, in units of 1 / eta.
+    default_rho: ClassVar[float] = 1.0
+
+    def _check(self) -> None:
+        require_positive(self.rho, "rho")
+
+    def iterate(self, state: DescentState) -> Estimate:
+        rho = self.default_rho / state.eta if self.rho is None else self.rho
+        penalty = state.penalty(rho)
+        x, y = np.zeros((state.parts, state.size)), np.zeros((state.parts, state.size))
+        z, mean = np.zeros(state.size), np.zeros(state.size)
+        for number in range(len(state)):
+            inverse = 1.0 / state.steps(number)
+            gradient = state.gradient(number, x.ravel()).reshape(x.shape)
+            x = (inverse * x - gradient - y + rho * z) / (rho + inverse)
+            point: FloatVector = (x + y / rho).mean(axis=0)
+            z = state.prox(penalty, point, rho)
+            y = y + rho * (x - z)
+            mean += state.weight(number) * point
+        return state.finish(penalty, mean, rho)
+
+    def options(self) -> tuple[Fact, ...]:
+        return *super().options(), Fact("Penalty weight rho", self.rho)
+
+
 @methods.register("ssadmm")
 @dataclass(frozen=True)
-class SSADMM(GradientMethod):
+class SSADMM(_ADMM):
     r"""Linearised ADMM, a noisy gradient a step, the sparse copy z released.
 
     With f the average loss, step size eta_k, penalty weight rho and multiplier y,
@@ -59,19 +89,15 @@ class SSADMM(GradientMethod):
     'ssadmm'
     """
 
-    sampling: Sampling = "all"
+    sampling: Literal["all", "poisson", "fixed"] = "all"
     rate: float | None = None
     rho: float | None = None
 
     name: ClassVar[str] = "ssadmm"
     algorithm: ClassVar[str] = "linearised ADMM with noisy gradients"
 
-    @property
-    def drawn(self) -> Sampling:
-        return self.sampling
-
     def _check(self) -> None:
-        require_positive(self.rho, "rho")
+        super()._check()
         if self.sampling not in ("all", "poisson", "fixed"):
             raise MethodError(
                 "sampling", expected="'all', 'poisson' or 'fixed'", remedy="Leave sampling out for all rows."
@@ -82,41 +108,18 @@ class SSADMM(GradientMethod):
                 "rate out of range", expected="a rate in (0, 1] of samples", remedy="Use sampling='poisson'."
             )
 
-    def _rate(self, problem: Problem) -> float:
+    def _gradient(self, problem: Problem, of_all_rows: Gradient) -> Gradient:
         if self.sampling == "all":
-            return 1.0
-        if self.rate is not None:
-            return float(self.rate)
-        return min(1.0, 1.0 / math.sqrt(declared_rows(problem, self.name)))
-
-    def iterate(self, state: DescentState) -> Estimate:
-        return admm(state, state.parts, self.rho)
-
-    def options(self) -> tuple[Fact, ...]:
-        return *super().options(), Fact("Penalty weight rho", self.rho)
-
-
-def admm(state: DescentState, parts: int, rho: float | None) -> Estimate:
-    """Linearised ADMM with ``parts`` copies x of one z: one for a curator, one a party for consensus."""
-    rho = 1.0 / state.eta if rho is None else rho
-    penalty = state.penalty(rho)
-    x, y = np.zeros((parts, state.size)), np.zeros((parts, state.size))
-    z = np.zeros(state.size)
-    mean = np.zeros(state.size)
-    for number in range(len(state)):
-        inverse = 1.0 / state.steps(number)
-        gradient = state.gradient(number, x.ravel()).reshape(parts, state.size)
-        x = (inverse * x - gradient - y + rho * z) / (rho + inverse)
-        point: FloatVector = (x + y / rho).mean(axis=0)
-        z = state.prox(penalty, point, rho)
-        y = y + rho * (x - z)
-        mean += state.weight(number) * point
-    return state.finish(penalty, state.prox(penalty, mean, rho))
+            return of_all_rows
+        rate = self.rate
+        if rate is None:
+            rate = min(1.0, 1.0 / math.sqrt(declared_rows(problem, self.name)))
+        return replace(of_all_rows, sampling=self.sampling, rate=float(rate))
 
 
 @methods.register("mpadmm")
 @dataclass(frozen=True)
-class MPADMM(GradientMethod):
+class MPADMM(_ADMM):
     r"""ADMM whose x is perturbed once a pass over all rows; z and y are computed from the noisy x.
 
     One row replaced moves x by at most :math:`2 C \eta / (n (1 + \eta \rho))`, a factor eta more than
@@ -149,9 +152,7 @@ class MPADMM(GradientMethod):
 
     name: ClassVar[str] = "mpadmm"
     algorithm: ClassVar[str] = "ADMM with a perturbed primal variable"
-
-    def _check(self) -> None:
-        require_positive(self.rho, "rho")
+    default_rho: ClassVar[float] = 0.5
 
     @property
     def planned_by_row_count(self) -> bool:
@@ -177,16 +178,10 @@ class MPADMM(GradientMethod):
             return MethodDescription("mpADMM as printed", plan.describe(), "in every step")
         return super().describe(problem, plan)
 
-    def iterate(self, state: DescentState) -> Estimate:
-        return admm(state, 1, 0.5 / state.eta if self.rho is None else self.rho)
-
-    def options(self) -> tuple[Fact, ...]:
-        return *super().options(), Fact("Penalty weight rho", self.rho)
-
 
 @methods.register("dp-admm", "dp_admm")
 @dataclass(frozen=True)
-class DPADMM(GradientMethod):
+class DPADMM(_ADMM):
     r"""Consensus ADMM over J parties: each reads its rows, and adds its own noise to its own gradient.
 
     .. math:: x_i^+ = (x_i/\eta - \tilde g_i(x_i) - y_i + \rho z) / (\rho + 1/\eta), \quad
@@ -222,10 +217,6 @@ class DPADMM(GradientMethod):
     name: ClassVar[str] = "dp-admm"
     algorithm: ClassVar[str] = "consensus ADMM of parties with noisy gradients"
 
-    @property
-    def shares(self) -> int:
-        return self.parties
-
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         if privacy is not None and privacy.relation != "replace-one" and self.parties > 1:
             raise MethodError(
@@ -236,17 +227,17 @@ class DPADMM(GradientMethod):
         return super().plan(problem, privacy)
 
     def _check(self) -> None:
-        require_positive(self.rho, "rho")
+        super()._check()
         if not isinstance(self.parties, int) or not 1 <= self.parties <= 1000:
             raise MethodError(
                 "parties out of range", expected="a whole number from 1 to 1000", remedy="Use parties=2."
             )
 
-    def iterate(self, state: DescentState) -> Estimate:
-        return admm(state, state.parts, self.rho)
+    def _gradient(self, problem: Problem, of_all_rows: Gradient) -> Gradient:
+        return replace(of_all_rows, parts=self.parties)
 
     def options(self) -> tuple[Fact, ...]:
-        return *super().options(), Fact("Penalty weight rho", self.rho), Fact("Parties", self.parties)
+        return *super().options(), Fact("Parties", self.parties)
 
 
 @methods.register("dpsgd")
@@ -276,13 +267,11 @@ class DPSGD(SSADMM):
     algorithm: ClassVar[str] = "proximal gradient descent with noisy gradients"
 
     def iterate(self, state: DescentState) -> Estimate:
-        x = np.zeros(state.size)
-        mean = np.zeros(state.size)
+        x, mean = np.zeros(state.size), np.zeros(state.size)
         for number in range(len(state)):
             step = state.step(number)
             point = x - state.steps(number) * state.gradient(number, x)
             penalty = state.penalty(1.0 / step)
             x = state.prox(penalty, point, 1.0 / step)
             mean += state.weight(number) * point
-        penalty = state.penalty(1.0 / step)
-        return state.finish(penalty, state.prox(penalty, mean, 1.0 / step))
+        return state.finish(penalty, mean, 1.0 / step)

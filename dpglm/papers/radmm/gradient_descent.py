@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.coefficients import Scaling
@@ -38,7 +38,6 @@ REVERSED = 0.25
 CAREFUL = 4
 # Steps are no longer than the inverse of this, for the average loss.
 LEAST_CURVATURE = 1e-3
-Sampling = Literal["all", "poisson", "fixed"]
 # Steps on all rows; on samples this many passes' worth of rows are drawn, and no more steps than MOST.
 STEPS, PASSES, MOST = 100, 10, 2000
 # Samples must hold a row more often than this many times delta, or a release of their rows would be allowed.
@@ -51,37 +50,18 @@ class DescentState:
     """The state that the methods share: gradients in scaled coefficients, step sizes, the penalty.
 
     All is about the average loss: gradients are divided by the public number of rows.
-
-    Parameters
-    ----------
-    eta : float or None
-    schedule : {"constant", "sqrt"}
-        Of the method.
-    problem : Problem
-    plan : PricedReleases
-    ask : callable
-    rows : float
-        Public number of rows.
     """
 
-    def __init__(
-        self,
-        eta: float | None,
-        schedule: Schedule,
-        problem: Problem,
-        plan: PricedReleases,
-        ask: Ask,
-        rows: float,
-    ) -> None:
-        self._given, self._schedule, self.problem, self.rows = eta, schedule, problem, rows
-        self._ask, self._releases = ask, plan.releases
-        self.scaling = Scaling.of(problem.geometry)
-        first = plan.of_kind(Gradient)[0]
-        self.size, self.parts = len(self.scaling.lengths), first.parts
-        self.kept = len(plan.releases) - len(plan.releases) // 4
-        self.divisor = first.rate * rows / self.parts
-        self.deviation, self._clip, self._rate = first.scale, first.clip, first.rate
-        self.eta, self._free = _step_sizes(eta, problem, self.scaling)
+    def __init__(self, method: GradientMethod, problem: Problem, plan: PricedReleases, ask: Ask) -> None:
+        self._method, self._problem, self._ask = method, problem, ask
+        self._releases = plan.of_kind(Gradient)
+        self._first = self._releases[0]
+        self.parts, self._scaling = self._first.parts, Scaling.of(problem.geometry)
+        self.size = len(self._scaling.lengths)
+        self._rows = public_rows(problem, method.name)
+        self._divisor = self._first.rate * self._rows / self.parts
+        self._kept = averaged(len(self))
+        self.eta, self._free = _step_sizes(method.eta, problem, self._scaling)
         self._last: FloatMatrix = np.zeros((self.parts, self.size))
 
     def __len__(self) -> int:
@@ -89,35 +69,35 @@ class DescentState:
 
     def step(self, number: int) -> float:
         """Size of step ``number`` = 0, 1, ... in the penalised coefficients."""
-        start = 1.0 if self._given is not None else min(1.0, (number + 1.0) / CAREFUL)
-        return start * self.eta / (1.0 if self._schedule == "constant" else math.sqrt(number + 1.0))
+        start = 1.0 if self._method.eta is not None else min(1.0, (number + 1.0) / CAREFUL)
+        return start * self.eta / (1.0 if self._method.schedule == "constant" else math.sqrt(number + 1.0))
 
     def weight(self, number: int) -> float:
         """Of the point of a step in the mean that is the answer: that of the last three quarters."""
-        return 1.0 / self.kept if number >= len(self) - self.kept else 0.0
+        return 1.0 / self._kept if number >= len(self) - self._kept else 0.0
 
     def steps(self, number: int) -> FloatVector:
         """Of each coefficient: a shorter one for the intercept, which has more curvature; shape (p,)."""
         size = self.step(number)
-        return np.where(self.scaling.penalised, size, min(size, self._free))
+        return np.where(self._scaling.penalised, size, min(size, self._free))
 
     def gradient(self, number: int, points: FloatVector) -> FloatVector:
         """Of the average loss at scaled coefficients, shape (parts * p,)."""
-        mixing = self.scaling.mixing
+        mixing = self._scaling.mixing
         coded = points.reshape(self.parts, self.size) @ mixing.T
         answer = self._ask(self._releases[number], coded.ravel()).reshape(self.parts, self.size)
         scaled = answer @ mixing
-        if self._given is None:  # too large a step: what was released shows it
-            self.eta *= 0.5 if self._reversed(scaled, self.scaling.penalised) else 1.0
-            self._free *= 0.5 if self._reversed(scaled, ~self.scaling.penalised) else 1.0
+        if self._method.eta is None:  # too large a step: what was released shows it
+            self.eta *= 0.5 if self._reversed(scaled, self._scaling.penalised) else 1.0
+            self._free *= 0.5 if self._reversed(scaled, ~self._scaling.penalised) else 1.0
         self._last = scaled
-        return np.asarray((scaled / self.divisor).ravel(), dtype=np.float64)
+        return np.asarray((scaled / self._divisor).ravel(), dtype=np.float64)
 
     def _reversed(self, gradient: FloatMatrix, mask: BoolVector) -> bool:
         """Whether a gradient points against the one before by more than noise makes it: a step too far."""
         now, before = gradient[:, mask], self._last[:, mask]
         lengths = float(np.linalg.norm(now)) * float(np.linalg.norm(before))
-        noise = 4.0 * self.deviation**2 * math.sqrt(now.size)
+        noise = 4.0 * self._first.scale**2 * math.sqrt(now.size)
         return float((now * before).sum()) < -REVERSED * lengths - noise
 
     def penalty(self, quadratic: float) -> Penalty:
@@ -125,29 +105,37 @@ class DescentState:
 
         By default it stops noise: that of the mean of the points, and to select also that of sampling.
         """
-        size = int(self.scaling.penalised.sum())
-        averaged = self.deviation / self.divisor / math.sqrt(self.kept * self.parts)
-        deviation = averaged * self.rows
-        if selects(self.problem):  # what is large by chance, of the rows or of the noise, is not to be chosen
-            samples = 1.0 + (1.0 / self._rate - 1.0) / self.kept  # their means differ from the table's
-            deviation = math.hypot(deviation, math.sqrt(self.rows * samples * self._score_variance(size)))
+        size = int(self._scaling.penalised.sum())
+        each = self._first.scale / self._divisor / math.sqrt(self._kept * self.parts)
+        deviation = each * self._rows
+        if selects(
+            self._problem
+        ):  # what is large by chance, of the rows or of the noise, is not to be chosen
+            samples = 1.0 + (1.0 / self._first.rate - 1.0) / self._kept  # their means differ from the table's
+            deviation = math.hypot(deviation, math.sqrt(self._rows * samples * self._score_variance(size)))
         level = noise_level(deviation, size)
-        return bound_penalty(self.problem, self.scaling, quadratic * self.rows, level)
+        return bound_penalty(self._problem, self._scaling, quadratic * self._rows, level)
 
     def _score_variance(self, size: int) -> float:
         """What a row should add to the variance of a penalised coordinate, the intercept taken out."""
-        weight = min(self.problem.family.score_weight_max, self._clip**2)
-        expected = self.scaling.mixing.T @ expected_information(self.problem.geometry.term_columns, weight)
-        each = np.einsum("ij,ji->i", expected, self.scaling.mixing)[self.scaling.penalised]
+        weight = min(self._problem.family.score_weight_max, self._first.clip**2)
+        mixing, term_columns = self._scaling.mixing, self._problem.geometry.term_columns
+        expected = mixing.T @ expected_information(term_columns, weight)
+        each = np.einsum("ij,ji->i", expected, mixing)[self._scaling.penalised]
         return min(float(each.mean()), weight / size) if size else 0.0
 
     def prox(self, penalty: Penalty, point: FloatVector, quadratic: float) -> FloatVector:
         """Proximal step against ``quadratic`` of the average loss."""
-        return prox(penalty, point, quadratic * self.rows, self.scaling)
+        return prox(penalty, point, quadratic * self._rows, self._scaling)
 
-    def finish(self, penalty: Penalty, scaled: FloatVector) -> Estimate:
-        """The estimate, with the strength that was used, per row."""
-        return estimate(self.scaling, scaled, penalty.weight / self.rows)
+    def finish(self, penalty: Penalty, mean: FloatVector, quadratic: float) -> Estimate:
+        """The proximal step at the mean of the points, with the strength that was used, per row."""
+        return estimate(self._scaling, self.prox(penalty, mean, quadratic), penalty.weight / self._rows)
+
+
+def averaged(steps: int) -> int:
+    """How many of the points the answer is the mean of: the last three quarters."""
+    return steps - steps // 4
 
 
 def selects(problem: Problem) -> bool:
@@ -201,16 +189,6 @@ class GradientMethod(Method):
 
     algorithm: ClassVar[str]
 
-    @property
-    def drawn(self) -> Sampling:
-        """How rows are drawn for a gradient."""
-        return "all"
-
-    @property
-    def shares(self) -> int:
-        """Number of parts of the rows that have points of their own."""
-        return 1
-
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)
         require_steps(self.steps, "steps")
@@ -220,16 +198,16 @@ class GradientMethod(Method):
             raise MethodError("schedule", expected="'constant' or 'sqrt'", remedy="Leave schedule out.")
         self._check()
         mu = gaussian_total(privacy, self.name)
-        if problem.count_rows is None:
+        if problem.count_rows is None:  # rows are counted when they are read
             public_rows(problem, self.name)
-        rate = self._rate(problem)
-        steps = self._steps(rate)
         clip = self._clip(problem)
-        gradient = Gradient(problem.family, clip, clip, self.drawn, rate, self.shares)
-        sensitivity = gradient.sensitivity(privacy.relation)
+        gradient = self._gradient(problem, Gradient(problem.family, clip, clip))
+        rate, steps = gradient.rate, self.steps
+        if steps is None:
+            steps = STEPS if rate == 1.0 else max(1, min(MOST, round(PASSES / rate)))
         if rate < 1.0 and privacy.mu is not None:
             raise MethodError(
-                f"a budget in {privacy.definition} with sampling={self.drawn!r}",
+                f"a budget in {privacy.definition} with sampling={gradient.sampling!r}",
                 expected="an epsilon and a delta: gradients of samples are not Gaussian private",
                 remedy="Use privacy=(1.0, 1e-6), or sampling='all'.",
             )
@@ -239,15 +217,12 @@ class GradientMethod(Method):
                 expected="samples that rarity does not have to protect: it protects nobody who is in one",
                 remedy="Use a larger rate, more steps, or a smaller delta.",
             )
-        sums = NoisySums(sensitivity, steps, rate, "fixed" if self.drawn == "fixed" else "poisson")
+        sampling: Literal["fixed", "poisson"] = "fixed" if gradient.sampling == "fixed" else "poisson"
+        sums = NoisySums(gradient.sensitivity(privacy.relation), steps, rate, sampling)
         target = Target(privacy.relation, mu=mu) if rate == 1.0 else Target.of(privacy)
-        scale = calibrate(sums, target).score_scale
-        replace(gradient, scale=scale).require_grid(
-            len(problem.geometry.names)
-        )  # refused here, not after the charge
-        releases = tuple(
-            Gradient(problem.family, scale, clip, self.drawn, rate, self.shares) for _ in range(steps)
-        )
+        gradient = replace(gradient, scale=calibrate(sums, target).score_scale)
+        gradient.require_grid(len(problem.geometry.names))  # refused here, not after the charge
+        releases = tuple(replace(gradient) for _ in range(steps))
         return budgeted_plan(releases, privacy, mu=mu if rate == 1.0 else None)
 
     def _check(self) -> None:
@@ -258,17 +233,12 @@ class GradientMethod(Method):
             return self.clip
         return CUT if selects(problem) and problem.family.logistic else 1.0
 
-    def _rate(self, problem: Problem) -> float:
-        return 1.0
-
-    def _steps(self, rate: float) -> int:
-        if self.steps is not None:
-            return self.steps
-        return STEPS if rate == 1.0 else max(1, min(MOST, round(PASSES / rate)))
+    def _gradient(self, problem: Problem, of_all_rows: Gradient) -> Gradient:
+        """What is released in a step, but for the size of its noise."""
+        return of_all_rows
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        rows = public_rows(problem, self.name)
-        return self.iterate(DescentState(self.eta, self.schedule, problem, plan, ask, rows))
+        return self.iterate(DescentState(self, problem, plan, ask))
 
     @abstractmethod
     def iterate(self, state: DescentState) -> Estimate:
@@ -279,8 +249,8 @@ class GradientMethod(Method):
         releases = plan.of_kind(Gradient)
         if not releases:
             return None
-        first, averaged = releases[0], len(releases) - len(releases) // 4
-        deviation = first.scale / first.rate * math.sqrt(first.parts / averaged)
+        first = releases[0]
+        deviation = first.scale / first.rate * math.sqrt(first.parts / averaged(len(releases)))
         return noise_of_minimiser(rows.information, 0.0, deviation, rows.dispersion)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:

@@ -11,8 +11,9 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L2, NoPenalty
+from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
-from dpglm.methods.base import Problem
+from dpglm.methods.base import Method, Problem
 from dpglm.methods.iterated import gaussian_total
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, tolerance_at
 from dpglm.privacy.budget import Privacy
@@ -27,17 +28,10 @@ PENALTIES = ("none", "l1", "l2", "elastic_net")
 
 @dataclass(frozen=True)
 class BudgetSplit:
-    """What a minimiser may cost: a pure epsilon, or a mu.
-
-    Parameters
-    ----------
-    privacy : Privacy
-    mu : float or None
-        Of all Gaussian releases that one row is in; None for a pure budget.
-    """
+    """What a minimiser may cost: a pure epsilon, or a mu."""
 
     privacy: Privacy
-    mu: float | None
+    mu: float | None  # of all Gaussian releases that one row is in; None for a pure budget
 
     @classmethod
     def of(cls, problem: Problem, privacy: Privacy | None, name: str) -> BudgetSplit:
@@ -79,14 +73,13 @@ class BudgetSplit:
         self, problem: Problem, penalised: BoolVector, ridge: float | None, far: float = 0.0
     ) -> PerturbedMinimiser:
         """One minimiser for the whole price; ``far`` from zero lies what its ridge pulls to."""
-        relation = self.privacy.relation
+        target = Target.of(self.privacy)
         if self.mu is not None:
-            ridge, scales = gdp_ridge(Target(relation, mu=self.mu), ridge)
-        else:
+            target = Target(self.privacy.relation, mu=self.mu)
+        elif ridge is None:
             epsilon = self.privacy.epsilon * (1.0 - RESIDUAL_SHARE) * (1.0 - SAFETY)
-            ridge = free_ridge(epsilon, relation=relation) if ridge is None else ridge
-            single = Minimisers(lambda scale: 1.0 / ridge, residual_share=RESIDUAL_SHARE)
-            scales = calibrate(single, Target.of(self.privacy))
+            ridge = free_ridge(epsilon, relation=self.privacy.relation)
+        ridge, scales = gdp_ridge(target, ridge)
         return _minimiser(problem, penalised, ridge, scales, far)
 
     def together(
@@ -108,17 +101,15 @@ class BudgetSplit:
         price = scales.residual_price / math.sqrt(len(masks)) * (1.0 - SAFETY)
         scales = replace(scales, residual_price=price)
         own = least if ridge is None else ridge
-        return tuple(
-            _minimiser(problem, mask, own, scales, far) for mask, far in zip(masks, fars, strict=True)
-        )
+        groups = zip(masks, fars, strict=True)
+        return tuple(_minimiser(problem, mask, own, scales, far) for mask, far in groups)
 
 
 def _minimiser(
     problem: Problem, penalised: BoolVector, ridge: float, scales: Calibration, far: float
 ) -> PerturbedMinimiser:
     size = len(penalised)
-    scale = scales.score_scale
-    deviation = scale if scales.law == "gaussian" else scale * math.sqrt(size + 1.0)
+    deviation = NoiseLaw(scales.law, scales.score_scale, size).deviation
     tolerance = tolerance_at(deviation, size, ridge)
     penalty: Penalty = NoPenalty()
     if problem.strength is not None:
@@ -127,7 +118,7 @@ def _minimiser(
         family=problem.family,
         ridge=ridge,
         law=scales.law,
-        scale=scale,
+        scale=scales.score_scale,
         tolerance=max(tolerance, far / CENTRE),
         residual_noise_scale=1.0,
         penalty=penalty,
@@ -144,6 +135,8 @@ def _minimiser(
     return replace(minimiser, residual_noise_scale=minimiser.residual_noise_for(scales.residual_price))
 
 
-def own_ridge(penalty: Penalty, strength: object) -> Penalty:
-    """The penalty of models that have a ridge of their own and were given no strength."""
-    return L2() if strength is None and penalty.strength is None else penalty
+class RidgeModels(Method):
+    """A method whose models have a ridge of their own, whatever penalty stands in the specification."""
+
+    def inside(self, penalty: Penalty, strength: object) -> Penalty:
+        return L2() if strength is None and penalty.strength is None else penalty

@@ -21,10 +21,8 @@ GROUPS = 5
 INTERCEPT = 0.25
 
 
-def column_groups(
-    geometry: Geometry, groups: Groups | None, seed: int
-) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Names of groups, and the terms of each; the intercept is in none.
+def column_groups(geometry: Geometry, groups: Groups | None, seed: int) -> dict[str, list[str]]:
+    """Terms of each group by its name; the intercept is in none.
 
     Raises
     ------
@@ -46,8 +44,11 @@ def column_groups(
         raise MethodError("split_seed", expected="a whole number >= 0", remedy="Leave split_seed out.")
     order = np.random.default_rng(seed).permutation(len(known))
     labels = list(known)
-    dealt = [[labels[index] for index in sorted(part.tolist())] for part in np.array_split(order, count)]
-    return tuple(f"group {index + 1}" for index in range(count)), dealt
+    dealt = np.array_split(order, count)
+    return {
+        f"group {number}": [labels[index] for index in sorted(part.tolist())]
+        for number, part in enumerate(dealt, start=1)
+    }
 
 
 def plain_list(members: object) -> object:
@@ -56,9 +57,7 @@ def plain_list(members: object) -> object:
     return list(members) if sequence else members  # type: ignore[call-overload]
 
 
-def _named(
-    known: Mapping[str, IntVector], groups: Mapping[str, Sequence[str]]
-) -> tuple[tuple[str, ...], list[list[str]]]:
+def _named(known: Mapping[str, IntVector], groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     if not 1 <= len(groups) <= MOST_MODELS:
         raise MethodError(
             f"{len(groups)} groups", expected=f"1 to {MOST_MODELS}", remedy="Name at least one group."
@@ -96,7 +95,7 @@ def _named(
             expected="each term in one group",
             remedy="Add them to a group, or leave them out of the formula.",
         )
-    return tuple(groups), [list(members) for members in groups.values()]
+    return {name: list(members) for name, members in groups.items()}
 
 
 def terms_of(geometry: Geometry) -> dict[str, IntVector]:
@@ -148,10 +147,7 @@ def loadings_of(
 
 
 def public_shares(
-    names: Sequence[str],
-    groups: Sequence[Sequence[str]],
-    importance: Importance | None,
-    provenance: str | None,
+    groups: Mapping[str, Sequence[str]], importance: Importance | None, provenance: str | None
 ) -> FloatVector:
     """Shares q_k >= 0 of the groups, which add up to 1, shape (K,).
 
@@ -165,7 +161,7 @@ def public_shares(
             raise MethodError(
                 "provenance without importance", expected="both or none", remedy="Leave provenance out."
             )
-        return np.full(len(names), 1.0 / len(names))
+        return np.full(len(groups), 1.0 / len(groups))
     if not isinstance(provenance, str) or not provenance.strip() or not provenance.isprintable():
         raise MethodError(
             "importance without provenance",
@@ -178,10 +174,10 @@ def public_shares(
             expected="names of groups or terms to finite numbers >= 0",
             remedy="Use importance={'blood': 2.0, 'person': 1.0}.",
         )
-    if set(importance) == set(names):
-        weights = np.array([float(importance[name]) for name in names])
+    if set(importance) == set(groups):
+        weights = np.array([float(importance[name]) for name in groups])
     else:
-        weights = _by_term(groups, importance)
+        weights = _by_term(list(groups.values()), importance)
     if not weights.sum() > 0.0:
         raise MethodError(
             "importance of 0 throughout", expected="a weight above 0", remedy="Leave importance out."

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import finite, predictor
 from dpglm.optim.rows import ArrayChunk, RowChunk
@@ -68,7 +68,7 @@ class MetaMinimiser(Release):
 
     References
     ----------
-    ``meta.md`` beside this file.
+    ``meta_minimiser.md`` beside this file.
     """
 
     inner: PerturbedMinimiser
@@ -121,10 +121,7 @@ class MetaMinimiser(Release):
             name=self.name,
             released="a perturbed minimiser on the answers of all models, once",
             theorem=f"{described.theorem} on answers of released models (meta_minimiser.md)",
-            facts=(
-                *described.facts,
-                Fact("Weight of each model to which that ridge pulls", self.weight),
-            ),
+            facts=(*described.facts, Fact("Weight of each model to which that ridge pulls", self.weight)),
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:

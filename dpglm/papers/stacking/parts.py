@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation

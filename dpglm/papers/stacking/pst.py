@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.mechanisms.base import Release
-from dpglm.methods.base import Ask, Estimate, Problem, budgeted_plan, methods, require_positive
-from dpglm.papers.stacking.budget_split import BudgetSplit
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows
+from dpglm.methods.base import Ask, Estimate, Problem, budgeted_plan, methods
 from dpglm.papers.stacking.grouping import (
     Groups,
     Importance,
@@ -23,18 +22,7 @@ from dpglm.papers.stacking.grouping import (
     public_shares,
 )
 from dpglm.papers.stacking.stack import MOST_MODELS
-from dpglm.papers.stacking.stacked import (
-    Grouping,
-    Stacking,
-    answers_of,
-    dealt,
-    distances,
-    joined,
-    meta_release,
-    require_combine,
-    stacked,
-    whole_rows,
-)
+from dpglm.papers.stacking.stacked import Grouping, Stacking, distances, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
@@ -74,9 +62,7 @@ class PSTS(Stacking):
     name: ClassVar[str] = "pst-s"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        pricing = BudgetSplit.of(problem, privacy, self.name)
-        require_combine(self.combine, self.holdout)
-        require_positive(self.ridge, "ridge")
+        split = self.budget(problem, privacy)
         is_integer = isinstance(self.parts, int) and not isinstance(self.parts, bool)
         if not (is_integer and 2 <= self.parts <= MOST_MODELS):
             raise MethodError(
@@ -86,26 +72,20 @@ class PSTS(Stacking):
             )
         grouping = whole_rows(problem)
         (mask,) = grouping.masks(problem.geometry)
-        model = SubmodelMinimisers((pricing.alone(problem, mask, self.ridge),), grouping.loadings)
-        low = 1.0 - float(self.holdout) if self.combine == "model" else 1.0
-        edges = (*(low * part / self.parts for part in range(self.parts)), low)
-        releases = dealt([model] * self.parts, edges if low == 1.0 else (*edges, 1.0), range(self.parts))
-        if self.combine == "model":
-            meta = meta_release(pricing, problem, self.parts, 2.0 / math.sqrt(self.parts))
-            releases += dealt([meta], (*edges, 1.0), [self.parts])
-        return budgeted_plan(releases, pricing.privacy, mu=pricing.mu)
+        model = SubmodelMinimisers((split.alone(problem, mask, self.ridge),), grouping.loadings)
+        models, weight = [model] * self.parts, 2.0 / math.sqrt(self.parts)
+        releases = self.dealt(split, problem, models, models=self.parts, parts=self.parts, weight=weight)
+        return budgeted_plan(releases, split.privacy, mu=split.mu)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        names = tuple(f"part {part + 1}" for part in range(self.parts))
-        loadings = np.repeat(whole_rows(problem).loadings, self.parts, axis=0)
-        grouping = Grouping(names, ((),) * self.parts, loadings)
+        grouping = whole_rows(problem, self.parts)
         answers = [ask(release) for release in plan.releases[: self.parts]]
         votes = np.ones(self.parts)
-        return stacked(problem, grouping, answers, self.combine, votes, lambda at: ask(plan.releases[-1], at))
+        return self.stacked(problem, grouping, answers, votes, lambda at: ask(plan.releases[-1], at))
 
-    def weight_of_each(self, problem: Problem) -> float:
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
         """Models of parts of the rows are averaged."""
-        return 1.0 / self.parts
+        return super().expected(problem, plan, rows).scaled(1.0 / self.parts)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription(
@@ -172,65 +152,58 @@ class PSTF(Stacking):
             ordered = sorted(self.importance.items(), key=lambda item: str(item[0]))
             object.__setattr__(self, "importance", dict(ordered))
 
-    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        return self.plan_at(problem, privacy, None)
-
-    def plan_at(
-        self, problem: Problem, privacy: Privacy | None, source: FloatMatrix | None
+    def plan(
+        self, problem: Problem, privacy: Privacy | None, source: FloatMatrix | None = None
     ) -> PricedReleases:
-        """The plan where the ridges of models pull to those of a source, shape (K, p), coded."""
-        pricing = BudgetSplit.of(problem, privacy, self.name)
-        require_combine(self.combine, self.holdout)
-        require_positive(self.ridge, "ridge")
-        grouping, shares = self.grouping(problem, pricing.mu is None)
-        fars = distances(grouping, source)
+        """The plan; ridges of models pull to those of a source, shape (K, p), coded, where one is given."""
+        split = self.budget(problem, privacy)
+        grouping, shares = self.grouping(problem, pure=split.mu is None)
+        fars = [0.0] * len(shares) if source is None else distances(grouping.loaded(source))
         masks = grouping.masks(problem.geometry)
-        models: Sequence[Release]
-        if pricing.mu is None:
+        if split.mu is None:
             models = [
-                SubmodelMinimisers((pricing.share(q).alone(problem, mask, self.ridge, far),), own[None])
+                SubmodelMinimisers((split.share(q).alone(problem, mask, self.ridge, far),), own[None])
                 for q, mask, far, own in zip(shares.tolist(), masks, fars, grouping.loadings, strict=True)
             ]
         else:
-            models = joined(pricing.together(problem, masks, self.ridge, fars), grouping)
-        edges = self.edges(len(shares))
-        releases = tuple(models)
-        if len(edges) > 2:
-            meta = meta_release(pricing, problem, len(shares), 2.0 * math.sqrt(len(shares)))
-            releases = (*dealt(models, edges, [0] * len(models)), *dealt([meta], edges, [1]))
-        return budgeted_plan(releases, pricing.privacy, mu=pricing.mu, more=(GROUPED,))
+            together = split.together(problem, masks, self.ridge, fars)
+            models = [SubmodelMinimisers(together, grouping.loadings)]
+        weight = 2.0 * math.sqrt(len(shares))
+        releases = self.dealt(split, problem, models, models=len(shares), parts=1, weight=weight)
+        return budgeted_plan(releases, split.privacy, mu=split.mu, more=(GROUPED,))
 
-    def grouping(self, problem: Problem, pure: bool) -> tuple[Grouping, FloatVector]:
+    def grouping(self, problem: Problem, *, pure: bool) -> tuple[Grouping, FloatVector]:
         """Groups with their loadings, and their public shares."""
-        names, groups = column_groups(problem.geometry, self.groups, self.split_seed)
-        shares = public_shares(names, groups, self.importance, self.provenance)
-        weighted = np.flatnonzero(shares).tolist()
-        members = [groups[group] for group in weighted]
-        loadings = loadings_of(problem.geometry, members, shares[weighted], together=not pure)
-        return Grouping(tuple(names[at] for at in weighted), tuple(map(tuple, members)), loadings), shares[
-            weighted
-        ]
+        groups = column_groups(problem.geometry, self.groups, self.split_seed)
+        shares = public_shares(groups, self.importance, self.provenance)
+        kept = {name: tuple(groups[name]) for name, share in zip(groups, shares, strict=True) if share}
+        shares = shares[shares != 0.0]
+        terms = tuple(kept.values())
+        loadings = loadings_of(problem.geometry, terms, shares, together=not pure)
+        return Grouping(tuple(kept), terms, loadings), shares
 
-    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        return self.solve_at(problem, plan, ask, None)
-
-    def solve_at(
-        self, problem: Problem, plan: PricedReleases, ask: Ask, centre: FloatVector | None
+    def solve(
+        self, problem: Problem, plan: PricedReleases, ask: Ask, source: FloatMatrix | None = None
     ) -> Estimate:
-        """The estimate where the ridges of all models pull to a centre, in loaded coordinates."""
-        assert plan.privacy is not None
-        pure = plan.privacy.delta == 0.0 and plan.privacy.mu is None
-        grouping, shares = self.grouping(problem, pure)
-        low = plan.releases if len(self.edges(len(shares))) == 2 else plan.releases[:-1]
-        answers = answers_of(grouping, low, ask, centre)
-        return stacked(
-            problem, grouping, answers, self.combine, shares, lambda at: ask(plan.releases[-1], at)
-        )
+        """The estimate; ridges of models pull to those of a source, as in `plan`."""
+        pure = plan.guarantee.mu is None
+        grouping, shares = self.grouping(problem, pure=pure)
+        centres = None if source is None else grouping.loaded(source)
+        if pure:
+            answers = [
+                ask(release, None if centres is None else centres[group])
+                for group, release in enumerate(plan.releases[: len(shares)])
+            ]
+        else:
+            together = ask(plan.releases[0], None if centres is None else np.concatenate(centres))
+            ends = np.cumsum(np.count_nonzero(grouping.loadings, axis=1))
+            answers = np.split(together, ends[:-1])
+        return self.stacked(problem, grouping, answers, shares, lambda at: ask(plan.releases[-1], at))
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         assert plan.privacy is not None
-        pure = plan.privacy.delta == 0.0 and plan.privacy.mu is None
-        grouping, shares = self.grouping(problem, pure)
+        pure = plan.guarantee.mu is None
+        grouping, shares = self.grouping(problem, pure=pure)
         groups = tuple(
             f"{name}: {' + '.join(terms)}" for name, terms in zip(grouping.names, grouping.terms, strict=True)
         )

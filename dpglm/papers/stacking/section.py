@@ -8,7 +8,7 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.report.figure import Rows, shortened
 from dpglm.report.section import Section, fact_words, shown
 from dpglm.report.svg import Drawing
-from dpglm.tables.number import coefficient
+from dpglm.tables.table import coefficient
 
 if TYPE_CHECKING:
     from dpglm.papers.stacking.stack import Stack

@@ -17,8 +17,7 @@ from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import marked
 from dpglm.report.section import Section, shown
-from dpglm.tables.number import coefficient
-from dpglm.tables.table import Fact
+from dpglm.tables.table import Fact, coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -100,16 +99,12 @@ class Stack(ResultPart):
         """
         answers = expit(coded @ self.coefficients.T)
         if self.combine == "model":
-            return np.asarray(self.weights[0] + self.meta(answers) @ self.weights[1:], dtype=np.float64)
+            scaled = (2.0 / math.sqrt(len(self.names))) * (answers - 0.5)
+            return np.asarray(self.weights[0] + scaled @ self.weights[1:], dtype=np.float64)
         share = (answers > 0.5) @ self.weights / self.weights.sum()
         least = 0.5 / (len(self.names) + 1.0)
         log_odds = logit(least + (1.0 - 2.0 * least) * share)
         return np.where(np.isnan(answers).any(axis=1), np.nan, log_odds)
-
-    @staticmethod
-    def meta(answers: FloatMatrix) -> FloatMatrix:
-        """Answers in (0, 1) as the meta model reads them, shape (n, K), rows of norm at most 1."""
-        return (2.0 / math.sqrt(answers.shape[-1])) * (answers - 0.5)
 
     def linear(self) -> FloatVector:
         """The log odds to first order where no model says anything, as coded coefficients, shape (p,).

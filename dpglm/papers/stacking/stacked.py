@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, get_args
+from typing import get_args
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.penalties import Penalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Geometry, Method, Problem
-from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
+from dpglm.methods.base import Estimate, Geometry, Problem, require_positive
+from dpglm.papers.stacking.budget_split import BudgetSplit, RidgeModels
 from dpglm.papers.stacking.grouping import loadings_of, terms_of
 from dpglm.papers.stacking.meta_minimiser import LEFT, MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart, Part
 from dpglm.papers.stacking.stack import Combine, Stack
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
+from dpglm.privacy.budget import Privacy
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Coded coefficients of a source may be this large: rounding in sums over rows stays below the tolerance.
 FARTHEST = 1e3
@@ -50,91 +49,51 @@ class Grouping:
         free = np.zeros(self.loadings.shape[1], dtype=np.bool_)
         for block in geometry.term_columns:
             free[block.columns] = block.kind == "intercept"
-        return [~free[self.columns(group)] for group in range(len(self.names))]
+        return [~free[own > 0.0] for own in self.loadings]
 
-    def columns(self, group: int) -> IntVector:
-        """Coded columns of a group."""
-        return np.flatnonzero(self.loadings[group])
+    def loaded(self, coefficients: FloatMatrix) -> list[FloatVector]:
+        """Models of coded columns, shape (K, p), in the coordinates of each group's loaded columns."""
+        models = zip(coefficients, self.loadings, strict=True)
+        return [model[own > 0.0] / own[own > 0.0] for model, own in models]
+
+    def coded(self, answers: Sequence[FloatVector]) -> FloatMatrix:
+        """The inverse of `loaded`, zero where a group reads nothing, shape (K, p)."""
+        coefficients = np.zeros_like(self.loadings)
+        for group, answer in enumerate(answers):
+            columns = self.loadings[group] > 0.0
+            coefficients[group, columns] = self.loadings[group, columns] * answer
+        return coefficients
 
 
-def whole_rows(problem: Problem) -> Grouping:
-    """All columns as one group, whose typical row has norm 1."""
+def whole_rows(problem: Problem, models: int = 1) -> Grouping:
+    """All columns as the group of each model, with a typical row of norm 1."""
     terms = list(terms_of(problem.geometry))
     loadings = loadings_of(problem.geometry, [terms], np.ones(1), together=False)
-    return Grouping(("all",), ((),), loadings)
+    names = tuple(f"part {model + 1}" for model in range(models))
+    return Grouping(names, ((),) * models, np.repeat(loadings, models, axis=0))
 
 
-def meta_release(pricing: BudgetSplit, problem: Problem, models: int, weight: float) -> MetaMinimiser:
-    """The model of answers, for the whole price: its rows are not those of the models.
+def distances(centres: Sequence[FloatVector]) -> list[float]:
+    """How far from zero the models of a source lie, in loaded coordinates.
 
-    Its ridge pulls to ``weight`` for every model: 2 sqrt(K) adds up the log odds of all models, as if groups
-    of columns were independent; 2 / sqrt(K) takes their mean. Where rows say little, noise would decide the
-    sign of weights that are pulled to zero.
+    Raises
+    ------
+    MethodError
+        So far, or nowhere: rounding in a solver's certificate grows with it.
     """
-    plain = replace(problem, strength=None)
-    mask = np.arange(models + 1) > 0
-    far = weight / LEFT * math.sqrt(models)
-    return MetaMinimiser(pricing.alone(plain, mask, None, far), weight)
-
-
-def require_combine(combine: object, holdout: object) -> None:
-    """Refuse another way to combine, or a share of held-out rows that is none."""
-    if combine not in get_args(Combine):
+    norms = [math.hypot(*centre) for centre in centres]
+    if not all(norm <= FARTHEST for norm in norms):  # or no number
         raise MethodError(
-            "combine",
-            expected=", ".join(map(repr, get_args(Combine))),
-            remedy="Leave it out for a meta model.",
+            "a source with coefficients that are too large to start from",
+            expected=f"a norm of at most {FARTHEST:g} in coded columns",
+            remedy="Fit the source with more ridge, or with bounds nearer to its values.",
         )
-    if isinstance(holdout, bool) or not isinstance(holdout, int | float) or not 0.05 <= holdout <= 0.95:
-        raise MethodError(
-            "holdout out of range", expected="a share from 0.05 to 0.95", remedy="Leave it out: 0.5."
-        )
+    return norms
 
 
-def dealt(
-    releases: Sequence[Release], edges: tuple[float, ...], places: Sequence[int]
-) -> tuple[Release, ...]:
-    """Each release on its part of the rows."""
-    return tuple(OnPart(release, Part(edges, place)) for release, place in zip(releases, places, strict=True))
-
-
-def stacked(
-    problem: Problem,
-    grouping: Grouping,
-    answers: Sequence[FloatVector],
-    combine: Combine,
-    votes: FloatVector,
-    meta: Callable[[FloatVector], FloatVector],
+def linear_estimate(
+    problem: Problem, coded: FloatVector, constant: float = 0.0, stack: Stack | None = None
 ) -> Estimate:
-    """The estimate of a stack.
-
-    Parameters
-    ----------
-    problem : Problem
-    grouping : Grouping
-    answers : sequence of ndarray
-        Coefficients of each model on its loaded columns.
-    combine : {"model", "majority", "weighted"}
-    votes : ndarray, shape (K,)
-        Public weights of votes.
-    meta : callable
-        Releases the model of answers at the coefficients of all models, shape (K * p,).
-    """
-    coefficients = np.zeros_like(grouping.loadings)
-    for group, answer in enumerate(answers):
-        columns = grouping.columns(group)
-        coefficients[group, columns] = grouping.loadings[group, columns] * answer
-    if len(answers) == 1:  # nothing to combine
-        return _linear(problem, coefficients[0], 0.0, None)
-    if combine == "model":
-        weights = MetaMinimiser.weights(meta(coefficients.ravel()))
-    else:
-        weights = np.ones(len(answers)) if combine == "majority" else votes
-    stack = Stack(grouping.names, grouping.terms, coefficients, combine, weights)
-    return _linear(problem, stack.linear(), weights[0] if combine == "model" else 0.0, stack)
-
-
-def _linear(problem: Problem, coded: FloatVector, constant: float, stack: Stack | None) -> Estimate:
     """Coefficients of the log odds, to first order where there is a stack."""
     geometry = problem.geometry
     estimates = np.asarray(geometry.user_from_coded, dtype=np.float64) @ coded
@@ -143,88 +102,98 @@ def _linear(problem: Problem, coded: FloatVector, constant: float, stack: Stack 
     return Estimate(coded, estimates, estimates != 0.0, part=stack)
 
 
-def pull(grouping: Grouping, coefficients: FloatMatrix) -> FloatVector:
-    """Where ridges pull to: models of coded columns, shape (K, p), in the coordinates of loaded ones."""
-    centres = [
-        coefficients[group, columns] / grouping.loadings[group, columns]
-        for group in range(len(grouping.names))
-        for columns in [grouping.columns(group)]
-    ]
-    return np.concatenate(centres)
-
-
-def answers_of(
-    grouping: Grouping, releases: Sequence[Release], ask: Ask, centre: FloatVector | None = None
-) -> list[FloatVector]:
-    """Coefficients of each model, released together or one by one."""
-    ends = np.cumsum([len(grouping.columns(group)) for group in range(len(grouping.names))])
-    starts = [0, *ends.tolist()]
-    if len(releases) == 1:
-        return np.split(ask(releases[0], centre), ends[:-1])
-    return [
-        ask(release, None if centre is None else centre[starts[group] : starts[group + 1]])
-        for group, release in enumerate(releases)
-    ]
-
-
-def distances(grouping: Grouping, source: FloatMatrix | None) -> list[float]:
-    """How far from zero the models of a source lie, in loaded coordinates.
-
-    Raises
-    ------
-    MethodError
-        So far, or nowhere: rounding in a solver's certificate grows with it.
-    """
-    norms = [0.0] * len(grouping.names)
-    for group in range(len(norms) if source is not None else 0):
-        columns = grouping.columns(group)
-        norms[group] = math.hypot(*(source[group, columns] / grouping.loadings[group, columns]))  # type: ignore[index]
-        if not norms[group] <= FARTHEST:  # or no number
-            raise MethodError(
-                "a source with coefficients that are too large to start from",
-                expected=f"a norm of at most {FARTHEST:g} in coded columns",
-                remedy="Fit the source with more ridge, or with bounds nearer to its values.",
-            )
-    return norms
-
-
-def joined(minimisers: tuple[PerturbedMinimiser, ...], grouping: Grouping) -> tuple[Release, ...]:
-    """One release of several models that are priced together."""
-    return (SubmodelMinimisers(minimisers, grouping.loadings),)
-
-
 @dataclass(frozen=True)
-class Stacking(Method):
+class Stacking(RidgeModels):
     """What both stacks do with answers."""
 
     combine: Combine = "model"
     holdout: float = 0.5
     ridge: float | None = None
 
-    coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
+    def budget(self, problem: Problem, privacy: Privacy | None) -> BudgetSplit:
+        """The budget, once the options that all stacks have are good.
 
-    def inside(self, penalty: Penalty, strength: object) -> Penalty:
-        return own_ridge(penalty, strength)
+        Raises
+        ------
+        MethodError
+            As `BudgetSplit.of`; another way to combine, or a share of held-out rows or a ridge out of range.
+        """
+        split = BudgetSplit.of(problem, privacy, self.name)
+        if self.combine not in get_args(Combine):
+            raise MethodError(
+                "combine",
+                expected=", ".join(map(repr, get_args(Combine))),
+                remedy="Leave it out for a meta model.",
+            )
+        number = isinstance(self.holdout, int | float) and not isinstance(self.holdout, bool)
+        if not (number and 0.05 <= self.holdout <= 0.95):
+            raise MethodError(
+                "holdout out of range", expected="a share from 0.05 to 0.95", remedy="Leave it out: 0.5."
+            )
+        require_positive(self.ridge, "ridge")
+        return split
+
+    def dealt(
+        self,
+        split: BudgetSplit,
+        problem: Problem,
+        releases: Sequence[Release],
+        *,
+        models: int,
+        parts: int,
+        weight: float,
+    ) -> tuple[Release, ...]:
+        """Releases of models, each on the next of ``parts`` of the rows; the meta model on rows of its own.
+
+        The meta model has the whole price: its rows are not those of the models. Its ridge pulls to
+        ``weight`` for every model: 2 sqrt(K) adds up the log odds of all models, as if groups of columns were
+        independent; 2 / sqrt(K) takes their mean. Where rows say little, noise would decide the sign of
+        weights that are pulled to zero.
+        """
+        combined = self.combine == "model" and models > 1
+        low = 1.0 - float(self.holdout) if combined else 1.0
+        edges = (*(low * part / parts for part in range(parts)), low, *([1.0] if combined else []))
+        if len(edges) == 2:
+            return tuple(releases)
+        on_parts = [OnPart(release, Part(edges, place % parts)) for place, release in enumerate(releases)]
+        if combined:
+            mask, far = np.arange(models + 1) > 0, weight / LEFT * math.sqrt(models)
+            meta = MetaMinimiser(split.alone(replace(problem, strength=None), mask, None, far), weight)
+            on_parts.append(OnPart(meta, Part(edges, parts)))
+        return tuple(on_parts)
+
+    def stacked(
+        self,
+        problem: Problem,
+        grouping: Grouping,
+        answers: Sequence[FloatVector],
+        votes: FloatVector,
+        meta: Callable[[FloatVector], FloatVector],
+    ) -> Estimate:
+        """The estimate of a stack whose models answered with coefficients on their loaded columns.
+
+        ``votes``, shape (K,), are public weights. ``meta`` releases the model of answers at the coefficients
+        of all models, shape (K * p,).
+        """
+        coefficients = grouping.coded(answers)
+        if len(answers) == 1:  # nothing to combine
+            return linear_estimate(problem, coefficients[0])
+        if self.combine == "model":
+            weights = MetaMinimiser.weights(meta(coefficients.ravel()))
+        else:
+            weights = np.ones(len(answers)) if self.combine == "majority" else votes
+        stack = Stack(grouping.names, grouping.terms, coefficients, self.combine, weights)
+        constant = weights[0] if self.combine == "model" else 0.0
+        return linear_estimate(problem, stack.linear(), constant, stack)
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
         """Of the linear approximation, where the meta model stays at what its ridge pulls to."""
-        parts = [release.part.share for release in plan.of_kind(OnPart)]
-        inner = [release.inner for release in plan.of_kind(OnPart)] or list(plan.releases)
-        submodels = [
-            submodel.expected_noise(replace(rows, information=share * rows.information))
-            for submodel, share in zip(inner, parts or [1.0] * len(inner), strict=True)
-            if isinstance(submodel, SubmodelMinimisers)
-        ]
-        sampling = sum(submodel.sampling for submodel in submodels)
-        noise = sum(submodel.noise for submodel in submodels)
-        return EstimateNoise(np.asarray(sampling), np.asarray(noise)).scaled(self.weight_of_each(problem))
-
-    def weight_of_each(self, problem: Problem) -> float:
-        """Of a submodel's coefficients in the linear approximation: models of groups of columns add up."""
-        return 1.0
-
-    def edges(self, models: int) -> tuple[float, ...]:
-        """Shares of the rows of models, and of those that the meta model reads, where there is one."""
-        if self.combine != "model" or models == 1:
-            return (0.0, 1.0)
-        return (0.0, 1.0 - float(self.holdout), 1.0)
+        noises = []
+        for release in plan.releases:
+            inner, share = release, 1.0
+            if isinstance(release, OnPart):
+                inner, share = release.inner, release.part.share
+            if isinstance(inner, SubmodelMinimisers):
+                noises.append(inner.expected_noise(replace(rows, information=share * rows.information)))
+        sampling = sum(noise.sampling for noise in noises)
+        return EstimateNoise(np.asarray(sampling), np.asarray(sum(noise.noise for noise in noises)))

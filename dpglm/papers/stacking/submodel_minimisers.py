@@ -14,11 +14,11 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
-from dpglm.mechanisms.noise.source import NoiseSource
-from dpglm.mechanisms.objective_perturbation import NEIGHBOURS, PerturbedMinimiser
+from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
-from dpglm.privacy.budget import Relation
+from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import Event, GaussianEvent
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
@@ -83,7 +83,7 @@ class SubmodelMinimisers(Release):
 
     References
     ----------
-    ``blocks.md`` beside this file.
+    ``submodel_minimisers.md`` beside this file.
     """
 
     minimisers: tuple[PerturbedMinimiser, ...]
@@ -134,14 +134,9 @@ class SubmodelMinimisers(Release):
     def _ends(self) -> list[int]:
         return list(accumulate(len(each.mixing) for each in self.minimisers))
 
-    @property
-    def size(self) -> int:
-        """Coefficients of all groups, one group after the other."""
-        return self._ends[-1]
-
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the scores of all groups, taken together."""
-        return NEIGHBOURS[relation]  # proof: sensitivity
+        return float(STEPS[relation])  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         alone = [each.events(relation) for each in self.minimisers]  # refuses what one of them refuses
@@ -173,10 +168,7 @@ class SubmodelMinimisers(Release):
             facts=(
                 Fact("Ridge, sum units", tuple(dict.fromkeys(each.least_ridge for each in self.minimisers))),
                 Fact("Certified solver residual", max(each.tolerance for each in self.minimisers)),
-                Fact(
-                    "Noise that hides the residual",
-                    max(m.residual_noise_scale for m in self.minimisers),
-                ),
+                Fact("Noise that hides the residual", max(m.residual_noise_scale for m in self.minimisers)),
             ),
         )
 
@@ -197,14 +189,14 @@ class SubmodelMinimisers(Release):
         return EstimateNoise(sampling, noise)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        """Coefficients of all groups, shape (size,); ``at`` is where their ridges pull to, likewise."""
+        """Coefficients of all groups, one after the other; ``at`` is where their ridges pull to, likewise."""
         total = np.square(self.loadings).sum(axis=0)
-        starts = [0, *self._ends]
-        answers = []
-        for place, minimiser in enumerate(self.minimisers):
-            own = slice(starts[place], starts[place + 1])
-            group = _Group(rows, np.asarray(self.loadings[place]), total)
-            answers.append(minimiser.run(group, None if at is None else at[own], noise))  # proof: fresh
+        groups = zip(self.minimisers, self.loadings, strict=True)
+        centres = [None] * len(self.minimisers) if at is None else np.split(at, self._ends[:-1])
+        answers = [
+            minimiser.run(_Group(rows, own, total), centre, noise)  # proof: fresh
+            for (minimiser, own), centre in zip(groups, centres, strict=True)
+        ]
         return np.concatenate(answers)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
@@ -216,6 +208,6 @@ class SubmodelMinimisers(Release):
         row *= np.float32(min(1.0, 1.0 / float(np.linalg.norm(row))))
         first, second = worst_case_rows(self.minimisers[0].family, relation, size)
         tables = [ArrayChunk(row * block.X[:1], block.y, block.offset) for block in (first, second)]
-        direction = np.zeros(self.size)
+        direction = np.zeros(self._ends[-1])
         direction[[0, *self._ends[:-1]]] = share
         return WorstCase(tables[0], tables[1], direction)

@@ -7,39 +7,37 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
-from dpglm.glm.penalties import Penalty
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.methods.base import (
     Ask,
     Estimate,
     Geometry,
-    Method,
     Problem,
     budgeted_plan,
     methods,
     require_positive,
 )
-from dpglm.papers.stacking.budget_split import BudgetSplit, own_ridge
+from dpglm.papers.stacking.budget_split import BudgetSplit, RidgeModels
 from dpglm.papers.stacking.pst import PSTF
 from dpglm.papers.stacking.stack import Combine, Stack
-from dpglm.papers.stacking.stacked import distances, pull, stacked, whole_rows
+from dpglm.papers.stacking.stacked import Grouping, distances, linear_estimate, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.store import fingerprint
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.registry import with_options
-from dpglm.typing import FloatMatrix
+from dpglm.typing import FloatVector
 
 
 @dataclass(frozen=True)
-class _Transfer(Method):
+class _Transfer(RidgeModels):
     """A method that starts from a saved result.
 
     Parameters
@@ -53,8 +51,6 @@ class _Transfer(Method):
     source: str | PathLike[str] = ""
     digest: str = ""
     _saved: FitRecord | None = field(default=None, repr=False, compare=False)
-
-    coding: ClassVar[Literal["centred", "reference"]] = "centred"  # type: ignore[misc]
 
     def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
         if self._saved is not None:
@@ -75,9 +71,6 @@ class _Transfer(Method):
             )
         # The name alone: results keep options, and no path of this machine.
         return replace(self, source=Path(self.source).name, digest=digest, _saved=saved)
-
-    def inside(self, penalty: Penalty, strength: object) -> Penalty:
-        return own_ridge(penalty, strength)
 
     @property
     def saved(self) -> FitRecord:
@@ -100,18 +93,17 @@ class _Transfer(Method):
                 expected=f"family {problem.family.name!r}",
                 remedy="Fit the source with the same family.",
             )
+        remedy = f"Use the formula of the source: {saved.specification.formula!r}."
         for name in (*saved.names, *names):
             if name not in saved.names or name not in names:
                 raise MethodError(
                     f"column {name!r} in the {'source' if name in saved.names else 'formula'} only",
                     expected="the same formula and levels for source and target",
-                    remedy=f"Use the formula of the source: {saved.specification.formula!r}.",
+                    remedy=remedy,
                 )
         if saved.names != names:
             raise MethodError(
-                "the columns of the source in another order",
-                expected="the same formula",
-                remedy=f"Use the formula of the source: {saved.specification.formula!r}.",
+                "the columns of the source in another order", expected="the same formula", remedy=remedy
             )
 
     def _require_bounds(self, geometry: Geometry) -> None:
@@ -177,8 +169,8 @@ class PSTH(_Transfer):
 
     name: ClassVar[str] = "pst-h"
 
-    def _stacking(self, problem: Problem) -> PSTF:
-        """The source's groups, with the target's options."""
+    def _stacking(self, problem: Problem) -> tuple[PSTF, Stack]:
+        """The source's groups with the target's options, and the source's models."""
         self._require_match(problem)
         saved = self.saved
         if saved.specification.method.name not in ("pst-f", "pst-h") or not isinstance(saved.part, Stack):
@@ -189,7 +181,7 @@ class PSTH(_Transfer):
             )
         self._require_bounds(problem.geometry)
         chosen = with_options(PSTF, json.loads(self.stacking))
-        return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge)
+        return replace(chosen, combine=self.combine, holdout=self.holdout, ridge=self.ridge), saved.part
 
     def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
         if self._saved is not None:
@@ -200,8 +192,7 @@ class PSTH(_Transfer):
         return replace(opened, stacking=str(first))
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        chosen, stack = self._stacking(problem), self.saved.part
-        assert isinstance(stack, Stack)
+        chosen, stack = self._stacking(problem)
         grouping, _ = chosen.grouping(problem, pure=False)
         if (grouping.names, grouping.terms) != (stack.names, stack.groups):
             raise MethodError(
@@ -209,22 +200,19 @@ class PSTH(_Transfer):
                 expected="a file as written by save()",
                 remedy="Save the source again from the fit itself.",
             )
-        plan = chosen.plan_at(problem, privacy, stack.coefficients)
+        plan = chosen.plan(problem, privacy, stack.coefficients)
         with_premise = replace(plan.guarantee, assumptions=(*plan.guarantee.assumptions, self._premise()))
         return replace(plan, guarantee=with_premise)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        assert plan.privacy is not None
-        assert isinstance(self.saved.part, Stack)
-        chosen = self._stacking(problem)
-        grouping, _ = chosen.grouping(problem, plan.privacy.delta == 0.0 and plan.privacy.mu is None)
-        return chosen.solve_at(problem, plan, ask, pull(grouping, self.saved.part.coefficients))
+        chosen, stack = self._stacking(problem)
+        return chosen.solve(problem, plan, ask, stack.coefficients)
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
-        return self._stacking(problem).expected(problem, plan, rows)
+        return self._stacking(problem)[0].expected(problem, plan, rows)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
-        described = self._stacking(problem).describe(problem, plan)
+        described = self._stacking(problem)[0].describe(problem, plan)
         return replace(
             described,
             algorithm="stacking of models that start from another organisation's (PST-H)",
@@ -258,24 +246,23 @@ class PPHTL(_Transfer):
     name: ClassVar[str] = "pphtl"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        pricing = BudgetSplit.of(problem, privacy, self.name)
+        split = BudgetSplit.of(problem, privacy, self.name)
         require_positive(self.ridge, "ridge")
         self._require_match(problem)
-        grouping = whole_rows(problem)
-        (mask,), (far,) = grouping.masks(problem.geometry), distances(grouping, self._centre(problem))
-        model = SubmodelMinimisers((pricing.alone(problem, mask, self.ridge, far),), grouping.loadings)
-        return budgeted_plan((model,), pricing.privacy, mu=pricing.mu, more=(self._premise(),))
+        grouping, (centre,) = self._grouping_and_centre(problem)
+        (mask,), (far,) = grouping.masks(problem.geometry), distances([centre])
+        model = SubmodelMinimisers((split.alone(problem, mask, self.ridge, far),), grouping.loadings)
+        return budgeted_plan((model,), split.privacy, mu=split.mu, more=(self._premise(),))
 
-    def _centre(self, problem: Problem) -> FloatMatrix:
-        """The source's coefficients in coded columns, shape (1, p)."""
+    def _grouping_and_centre(self, problem: Problem) -> tuple[Grouping, list[FloatVector]]:
+        """All columns, and the source's coefficients in their coordinates."""
+        grouping = whole_rows(problem)
         coded = np.asarray(problem.geometry.coded_from_user, dtype=np.float64) @ self.saved.estimates
-        return np.asarray(coded[None, :])
+        return grouping, grouping.loaded(coded[None])
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        (release,) = plan.releases
-        grouping = whole_rows(problem)
-        answer = ask(release, pull(grouping, self._centre(problem)))
-        return stacked(problem, grouping, [answer], "model", np.ones(1), lambda at: at)
+        grouping, (centre,) = self._grouping_and_centre(problem)
+        return linear_estimate(problem, grouping.coded([ask(plan.releases[0], centre)])[0])
 
     def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
         (release,) = plan.of_kind(SubmodelMinimisers)

@@ -20,7 +20,7 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Method, Problem
 from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.dpsc.dpsc import DPSC

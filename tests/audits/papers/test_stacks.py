@@ -22,7 +22,7 @@ from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import release_neighbours
 from dpglm.glm.families import families
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser

@@ -184,13 +184,13 @@ def test_tables_are_neighbours_of_rows_within_the_bounds(relation, family: str) 
     schema = SCHEMA if family == "binomial" else SCHEMA | {"y": (0, 1)}
     subject = dpglm.plan("y ~ x * z", schema, n=99, privacy=1.0, family=family)
     model = subject.specification.coded_model
-    X, _ = corners(model.schema, model.encoder)
+    X, _ = corners(model.schema, model.coding)
     assert X.shape == (6, 9)
     lengths = np.square(X, dtype=np.float64).sum(axis=0)
     assert lengths.max() <= 1.0
     for pair in declared_neighbours(
         subject.specification.schema,
-        subject.specification.coded_model.encoder,
+        subject.specification.coded_model.coding,
         subject.problem.family,
         relation,
     ):
@@ -206,7 +206,7 @@ def test_many_columns_are_drawn_from_and_a_formula_of_the_constant_alone_works()
     formula = "y ~ " + " + ".join(list(schema)[1:])
     subject = dpglm.plan(formula, schema, n=99, privacy=1.0, goal="predict")
     model = subject.specification.coded_model
-    assert corners(model.schema, model.encoder)[0].shape == (
+    assert corners(model.schema, model.coding)[0].shape == (
         10,
         512,
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpglm.curator.curator import Curator
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.errors import PermitError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.exact import ExactMinimiser
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.guarantee import Guarantee
 

@@ -8,11 +8,10 @@ from typing import ClassVar, Literal
 import pytest
 
 import dpglm
-from dpglm.curator.curator import Permit
-from dpglm.curator.priced_releases import PricedReleases, releases_profile
+from dpglm.curator.curator import Permit, PricedReleases, releases_profile
 from dpglm.errors import PermitError, PrivacyError
 from dpglm.mechanisms.base import Release, Rows, WorstCase
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent

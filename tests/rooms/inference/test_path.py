@@ -5,7 +5,7 @@ import pytest
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import penalties
-from dpglm.inference.path import sparse_path
+from dpglm.inference.coefficients import sparse_path
 
 
 def released(seed, p=12, rows=400):

@@ -11,9 +11,9 @@ from scipy import stats
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family, families
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.privacy.events import GaussianEvent, PureEvent

@@ -12,7 +12,7 @@ import pytest
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import WithinLeverage
 from dpglm.optim.rows import ArrayChunk, RowChunk

@@ -13,7 +13,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.gradient import Gradient
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.mechanisms.rows import predictor
 from dpglm.optim.rows import ArrayChunk

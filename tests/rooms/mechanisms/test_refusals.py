@@ -12,7 +12,7 @@ import pytest
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser

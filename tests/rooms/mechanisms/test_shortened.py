@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim.rows import ArrayChunk

@@ -9,11 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
-from dpglm.glm.term_columns import TermColumns
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.span import Span
 
 Array = NDArray[np.float64]
@@ -45,7 +44,7 @@ def declared(formula: str, count: int) -> tuple[Span, Array]:
         "h": rng.integers(0, 5, count).astype(np.int32),
         "y": np.zeros(count, np.int32),
     }
-    return Span(coding.term_columns), RowEncoder(model, coding).coded(columns)[0]
+    return Span(coding.term_columns), coding.coded(columns)[0]
 
 
 def in_coordinates(matrices: Array) -> Array:
@@ -103,7 +102,7 @@ def test_variances_of_the_tied_numbers_are_those_of_projected_noise() -> None:
     size = span.size
     blocks = {block.label: block for block in span.term_columns}
     constant = blocks["Intercept"].table[0, 0]
-    levels = {tie.start: 1.0 / span._contrast_square(tie) for tie in span._ties}
+    levels = {tie.columns.start: 1.0 / span._contrast_square(tie) for tie in span._ties}
     # Exact: the projection is linear, and the noise of orthonormal coordinates is standard.
     total = 0.0
     contrasts = {label: np.zeros(blocks[label].stop - blocks[label].start) for label in ("b", "g", "h")}

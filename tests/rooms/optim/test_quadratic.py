@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalties
 from dpglm.optim.quadratic import (
-    minimise_quadratic,
     minimise_quadratic_path,
     profiled,
     strength_max,
@@ -30,6 +29,10 @@ def quadratic(seed, p, condition, noise=1.0):
     return 0.5 * (matrix + matrix.T), matrix @ truth + noise * np.sqrt(np.diag(matrix)) * rng.standard_normal(
         p
     )
+
+
+def minimise_quadratic(matrix, right, penalty):
+    return minimise_quadratic_path(matrix, right, penalty, np.array([penalty.weight]))
 
 
 def path_of(matrix, right, penalty, count=30):

@@ -11,7 +11,7 @@ from dpglm.papers.stacking.stack import Stack
 from dpglm.postprocessing.record import SpendLine
 from dpglm.privacy.description import Fact, MethodDescription
 from dpglm.results.fit_result import FitResult
-from dpglm.tables.number import coefficient
+from dpglm.tables.table import coefficient
 from tests.rooms.report.reading import Element, Page
 from tests.rooms.report.specimen import GROUPS, PAGES, approximate, fit, plot, pure, render, stack, stacked
 from tests.rooms.report.test_escaping import ATTACKS

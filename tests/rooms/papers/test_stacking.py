@@ -19,7 +19,6 @@ from scipy.special import expit
 import dpglm
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design, Response
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
@@ -27,7 +26,7 @@ from dpglm.errors import DpglmError, MethodError
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Method, Problem
 from dpglm.methods.objective import Objective
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
@@ -72,8 +71,7 @@ class Silent(SeededNoise):
 def problem_and_rows(frame: pd.DataFrame) -> tuple[Problem, Design, FloatMatrix, FloatVector]:
     model = parse(FORMULA, SCHEMA)
     coding = Coding.of(model)
-    encoder = RowEncoder(model, coding)
-    design = Design(open_source(frame), SCHEMA, encoder, Response.of(SCHEMA, "y", "binary"))
+    design = Design(open_source(frame), SCHEMA, coding, Response.of(SCHEMA, "y", "binary"))
     asked = Problem(coding, families["binomial"](), penalties["l2"](), count_rows=design.row_count)
     X = np.concatenate([block.X.T.astype(float) for block in design.chunks()])
     return asked, design, X, np.concatenate([block.y for block in design.chunks()])

@@ -26,7 +26,7 @@ from dpglm.postprocessing.uncertainty import (
     widths,
 )
 from dpglm.results.compare import compare
-from dpglm.tables.number import factor
+from dpglm.tables.table import factor
 from tests.golden.examples import (
     INTERVAL_NAMES,
     changed,

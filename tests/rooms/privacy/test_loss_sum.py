@@ -59,6 +59,17 @@ def test_mus_and_rates_that_nobody_feels_are_refused() -> None:
             Sampled(mu, rate, "poisson", "replace-one")
 
 
+@pytest.mark.parametrize("mu", [1e-12, 1e-8, 1e-4])
+def test_profiles_of_samples_keep_their_digits_at_any_mu(mu: float) -> None:
+    for relation in ("replace-one", "add-remove"):
+        for added in (False, True):
+            profile = privacy_loss(Sampled(mu, 0.1, "poisson", relation), added=added).profile
+            for loss in (0.0, 0.5 * mu, 0.8 * mu):  # of epsilons between 0 and 8 standard deviations
+                # To first order in mu all three are 0.1 times the Gaussian profile at 10 times epsilon.
+                exact = 0.1 * gdp_delta(loss * 10.0, mu)
+                assert profile(np.array([loss]))[0] == pytest.approx(exact, rel=1e-10 + 100.0 * mu)
+
+
 def test_two_steps_at_half_the_square_of_mu_are_gaussian_as_two_rows_are() -> None:
     mu, beside = 0.5, 0.3
     for max_leverage in (mu * mu / 2.0, 0.9 * mu * mu / 2.0):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm import Privacy
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import PrivacyError
 from dpglm.postprocessing.record import spend_lines
 from dpglm.privacy.accountant import basic_composition, compose, composed_profile

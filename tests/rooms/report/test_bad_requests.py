@@ -6,7 +6,7 @@ import os
 import pytest
 
 from dpglm.errors import MethodError, StoreError
-from dpglm.tables.number import chance, percent
+from dpglm.tables.table import chance, percent
 from tests.rooms.report import specimen
 from tests.rooms.report.specimen import plot, render
 

@@ -16,7 +16,7 @@ from dpglm.report.coefficient_figures import MOST_ROWS, coefficient_figure, vari
 from dpglm.report.figure import Axis, Names, shortened
 from dpglm.report.guarantee_figures import icon_array, ledger_figure, profile_figure
 from dpglm.report.svg import Scale, drawn
-from dpglm.tables.number import chance, percent
+from dpglm.tables.table import chance, percent
 from tests.rooms.report.reading import Page
 from tests.rooms.report.specimen import (
     PAGES,

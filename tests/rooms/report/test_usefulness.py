@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpglm.postprocessing.uncertainty import RULE, detectable, halving, widths
-from dpglm.tables.number import coefficient, factor, plain_number
+from dpglm.tables.table import coefficient, factor, plain_number
 from tests.rooms.report.reading import Page
 from tests.rooms.report.specimen import PAGES, approximate, fit, interval, plain, render
 from tests.rooms.report.test_promises import table

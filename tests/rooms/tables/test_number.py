@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.tables.number import ABSENT, balance, budget, coefficient, count, p_value, statistic
+from dpglm.tables.table import ABSENT, balance, budget, coefficient, count, p_value, statistic
 
 FINITE = st.floats(-1e300, 1e300)
 POSITIVE = st.floats(min_value=1e-300, max_value=1e300)

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from dpglm.data.coding.coding import Coding, Kind
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.coding.geometry import SLACK
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
@@ -89,18 +88,18 @@ def test_formulas_that_span_the_same_columns_have_the_same_rows() -> None:
     rows = []
     for formula in ("C(occupation) + age", "C(occupation, Sum) + age", "0 + C(occupation) + age"):
         model = parse(f"affair ~ {formula}", FAIR)
-        rows.append(RowEncoder(model, Coding.of(model)).encode(columns)[0])
+        rows.append(Coding.of(model).encode(columns)[0])
     np.testing.assert_array_equal(rows[0], rows[1])
     np.testing.assert_array_equal(rows[0], rows[2])
 
 
 def test_values_outside_the_bounds_count_as_the_bound() -> None:
     model = parse("affair ~ age + bs(educ, df=4)", FAIR)
-    encoder = RowEncoder(model, Coding.of(model))
+    coding = Coding.of(model)
     beyond = pd.DataFrame({"age": [-np.inf, 1e300], "educ": [-1e300, np.inf]})
     within = pd.DataFrame({"age": [17.5, 42.0], "educ": [9.0, 20.0]})
-    wild, _, usable = encoder.encode(FAIR.clean(beyond, ["age", "educ"]))
-    tame, _, _ = encoder.encode(FAIR.clean(within, ["age", "educ"]))
+    wild, _, usable = coding.encode(FAIR.clean(beyond, ["age", "educ"]))
+    tame, _, _ = coding.encode(FAIR.clean(within, ["age", "educ"]))
     np.testing.assert_array_equal(wild, tame)
     assert usable.all()
 
@@ -137,7 +136,7 @@ def test_a_column_far_from_zero_is_still_told_apart_from_the_intercept() -> None
 
 def test_a_formula_without_columns_still_has_rows() -> None:
     model = parse("affair ~ 1", FAIR)
-    rows, offset, usable = RowEncoder(model, Coding.of(model)).encode({"affair": np.array([0, 1, -1])})
+    rows, offset, usable = Coding.of(model).encode({"affair": np.array([0, 1, -1])})
     assert rows.shape == (1, 3)
     assert offset is None
     assert usable.all()

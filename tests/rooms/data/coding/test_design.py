@@ -10,7 +10,6 @@ import pytest
 
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import Design, Response, RowChunk
-from dpglm.data.coding.encoder import RowEncoder
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
@@ -35,7 +34,7 @@ class TinyEncoder:
 
 def real_encoder(formula="y ~ x + g"):
     model = parse(formula, SCHEMA)
-    return RowEncoder(model, Coding.of(model))
+    return Coding.of(model)
 
 
 def table(rows, seed=0):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.formula.expressions import Expression, Interval, interval
+from dpglm.data.formula.expressions import Expression, interval
 from dpglm.data.formula.model import NumericFactor
+from dpglm.data.formula.operations import Interval
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError

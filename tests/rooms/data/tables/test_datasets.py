@@ -97,7 +97,7 @@ def test_the_cohort_s_weights_and_groups_cover_its_features():
     assert len(columns) == 50
     importance = datasets.cohort_importance()
     assert list(importance) == columns
-    assert sorted(name for group in datasets.cohort_groups().values() for name in group) == sorted(columns)
+    assert sorted(datasets.cohort_features().index) == sorted(columns)
     assert min(importance.values()) > 0.0
     assert sum(importance.values()) == pytest.approx(1.0, abs=0.05)
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpglm.mechanisms.noise import source as exact
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms import noise as exact
+from dpglm.mechanisms.noise import SeededNoise
 
 LEVEL = 1e-6
 DRAWS = 40_000

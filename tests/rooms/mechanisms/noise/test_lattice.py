@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpglm.mechanisms.noise.lattice import SLACK, STEPS, add_laplace, add_normal, laplace_price
-from dpglm.mechanisms.noise.source import NoiseSource, SeededNoise
+from dpglm.mechanisms.noise import (
+    SLACK,
+    STEPS,
+    NoiseSource,
+    SeededNoise,
+    add_laplace,
+    add_normal,
+    laplace_price,
+)
 
 DRAWS = 4000
 

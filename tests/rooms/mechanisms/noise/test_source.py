@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpglm.mechanisms.noise.source import OsNoise, SeededNoise
+from dpglm.mechanisms.noise import OsNoise, SeededNoise
 from tests.effort import quick
 
 # Each goodness-of-fit test rejects a right sampler with probability 1e-6; at 200,000 draws it rejects a scale

@@ -1,1 +1,0 @@
-"""Where randomness comes from, and how it is added."""
