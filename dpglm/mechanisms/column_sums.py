@@ -12,8 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpglm.mechanisms.base import CHOSEN, WHY_SUM, Release, Rows, WorstCase, release_error, require_positive
-from dpglm.mechanisms.noise.lattice import add_laplace, add_normal, grid_step, laplace_price
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.description import Fact, ReleaseDescription

@@ -14,8 +14,7 @@ from dpglm.postprocessing.codec import encode, store_error
 from dpglm.postprocessing.record import LedgerState, SpendLine, locked
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.tables.number import ABSENT, coefficient
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import ABSENT, Column, Table, coefficient
 from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -80,6 +79,16 @@ class ProfileRecord:
 
     def __hash__(self) -> int:
         return hash((self.order, self.by, self.version))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All statistics' columns."""
+        return self.order
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds."""
+        return self.guarantee.private
 
     @property
     def alarm(self) -> str:

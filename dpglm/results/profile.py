@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from dpglm.postprocessing import profile, store
 from dpglm.postprocessing.profile import ProfileRecord
@@ -121,5 +121,10 @@ class Profile:
         return profile.tidy(self._record)
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the profile as JSON; `dpglm.load` reads it."""
+        """Write the profile as JSON, whole or not at all; :meth:`load` reads it."""
         return store.save(self._record, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a profile written by :meth:`save`; a StoreError says what another file is."""
+        return cls(store.read(path, ProfileRecord))

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Self
 
 from dpglm import __version__
-from dpglm.curator.curator import Curator
-from dpglm.curator.priced_releases import PricedReleases
+from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.data.coding.column_table import ColumnTable, may_be_missing
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
@@ -17,18 +16,17 @@ from dpglm.data.tables.sources import open_source
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.column_sums import ColumnSums
-from dpglm.mechanisms.noise.lattice import SLACK, STEPS
-from dpglm.mechanisms.noise.source import NoiseSource
+from dpglm.mechanisms.noise import SLACK, STEPS, NoiseSource
 from dpglm.methods.base import budgeted_plan
+from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.profile import OVERALL, ProfiledColumn, ProfileRecord
-from dpglm.postprocessing.record import parallel_lines
+from dpglm.postprocessing.record import LedgerState, parallel_lines
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Target
 from dpglm.privacy.description import MethodDescription
 from dpglm.privacy.gdp import SAFETY
 from dpglm.results.profile import Profile
 from dpglm.spec.plan import hashed
-from dpglm.spec.run import ledger_state
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +145,8 @@ class ProfilePlan:
         state = None
         if ledger is not None:
             what = f"profile of {', '.join(self.columns)}" + (f" by {self.by}" if self.by else "")
-            state = ledger_state(ledger, ledger.charge(guarantee, what=what, plan=self.fingerprint))
+            entry = ledger.charge(guarantee, what=what, plan=self.fingerprint)
+            state = decode(LedgerState, ledger.state(at=entry))
         released = Curator(table, self.priced, noise).ask(self.release)
         public = self.privacy.relation == "replace-one"
         record = ProfileRecord(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dpglm
 from dpglm.auditing.neighbours import Table
 from dpglm.mechanisms.column_sums import ColumnSums
-from dpglm.mechanisms.noise.source import SeededNoise
+from dpglm.mechanisms.noise import SeededNoise
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.accountant import basic_composition
 from dpglm.spec.describe import ProfilePlan
