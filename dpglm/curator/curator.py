@@ -17,7 +17,8 @@ from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import Event, PureEvent, SampledGaussianEvent, gaussian_mu, pure_curve
+from dpglm.privacy.events import Event, PureEvent, SampledGaussianEvent, gaussian_mu
+from dpglm.privacy.gdp import pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 

@@ -160,19 +160,8 @@ class Ledger:
         Call it before data are read: whatever happens afterwards, an interrupt, a kill or a power cut, costs
         budget and never privacy. Charges of several threads and processes are taken one after the other.
 
-        Parameters
-        ----------
-        guarantee : Guarantee
-            What the fit will promise.
-        what : str
-            What it is for, in public words: the formula and the method.
-        plan : str
-            Fingerprint of the plan that is charged, as hexadecimal text; empty where there is none.
-
-        Returns
-        -------
-        Entry
-            The line that was written.
+        ``what`` it is for is said in public words: the formula and the method. ``plan`` is the fingerprint of
+        the plan that is charged, as hexadecimal text; empty where there is none.
 
         Raises
         ------

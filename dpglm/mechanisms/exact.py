@@ -70,7 +70,7 @@ class ExactAnswer:
     @classmethod
     def of(cls, numbers: FloatVector, size: int) -> ExactAnswer:
         """Undo `numbers` for p coefficients."""
-        count, losses = (int(one) for one in numbers[2 * size + 2 : 2 * size + 4])
+        count, losses = numbers[2 * size + 2 : 2 * size + 4].astype(int)
         ends = np.cumsum([2 * size + 4, count, losses, losses])
         strengths, means, errors, gammas = np.split(numbers[ends[0] :], ends[1:] - ends[0])
         return cls(
@@ -183,11 +183,11 @@ class ExactMinimiser(UnclaimedRelease):
         """Mean held-out loss at each strength, and its standard error."""
         assert self.folds is not None
         losses = np.empty((self.folds, len(strengths)))
-        for place in range(self.folds):
-            train = Table(self, fold(table.rows, self.folds, place, held=False), table.whole)
-            held = fold(table.rows, self.folds, place, held=True)
+        for start in range(self.folds):
+            train = Table(self, fold(table.rows, self.folds, start, held=False), table.whole)
+            held = fold(table.rows, self.folds, start, held=True)
             ends = train.path(penalty, strengths)
-            losses[place] = [mean_loss(self.family, held, end.theta) for end in ends]
+            losses[start] = [mean_loss(self.family, held, end.theta) for end in ends]
         return losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
 
 
@@ -309,11 +309,11 @@ class Kept(RowView):
         return self._chunks
 
 
-def fold(rows: Rows, folds: int, place: int, *, held: bool) -> Rows:
-    """Every ``folds``-th row of a table from ``place`` on, or all others; in memory if it is small."""
+def fold(rows: Rows, folds: int, start: int, *, held: bool) -> Rows:
+    """Every ``folds``-th row of a table from ``start`` on, or all others; in memory if it is small."""
 
     def holds(first: int, count: int) -> BoolVector:
-        inside: BoolVector = (first + np.arange(count)) % folds == place
+        inside: BoolVector = (first + np.arange(count)) % folds == start
         return inside if held else ~inside
 
     part = RowSubset(rows, holds)

@@ -23,7 +23,7 @@ from dpglm.mechanisms.base import Release, require_public_rows
 from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import MethodDescription
-from dpglm.privacy.events import pure_curve
+from dpglm.privacy.gdp import pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector

@@ -12,7 +12,8 @@ from scipy.special import expit
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.uncertainty import no_intervals, quantile
+from dpglm.postprocessing.summary import quantile
+from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:

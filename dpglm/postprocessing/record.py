@@ -227,6 +227,23 @@ class FitRecord:
         with np.errstate(all="ignore"):
             return interval_decisions(self.contrasts)
 
+    @cached_property
+    def reported(self) -> BoolVector:
+        """Which coefficients have an interval, shape (p,)."""
+        return np.array([decision.reported for decision in self.interval_decisions], dtype=np.bool_)
+
+    @property
+    def debiased(self) -> FloatVector:
+        """Estimates that no penalty or prior shrinks, shape (p,); NaN where there is no interval."""
+        values = np.nan if self.contrasts is None else self.contrasts.estimates
+        return np.where(self.reported, values, np.nan)
+
+    @property
+    def standard_errors(self) -> FloatVector:
+        """Standard errors of the debiased estimates, shape (p,); NaN where there is no interval."""
+        values = np.nan if self.contrasts is None else self.contrasts.deviations
+        return np.where(self.reported, values, np.nan)
+
     @property
     def predictor(self) -> ResultPart | None:
         """The part that predicts in place of the coefficients, which are then an approximation of it."""

@@ -1,29 +1,20 @@
-"""Summary of a result: the printed table, and data frames with the column names of R's broom."""
+"""Summary of a result: tests and intervals of the debiased estimates, and the printed table.
+
+All of it is computed from released numbers alone. Tests and intervals belong to the *debiased* estimates of
+the released linear model, which no penalty shrinks: an interval is valid whatever was selected.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpglm.errors import MethodError
+from dpglm.inference.contrasts import IntervalDecision, false_coverage_level, two_sided_pvalues
 from dpglm.postprocessing.record import FitRecord, LedgerState
-from dpglm.postprocessing.uncertainty import (
-    DEBIASED,
-    PENALISED,
-    approximation,
-    debiased,
-    gaps,
-    intervals,
-    no_intervals,
-    p_values,
-    penalised,
-    reason,
-    selected,
-    shares,
-    standard_errors,
-)
+from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import (
     ABSENT,
     Column,
@@ -33,27 +24,77 @@ from dpglm.tables.table import (
     budget,
     coefficient,
     count,
+    factor,
     p_value,
     share,
     statistic,
 )
-from dpglm.typing import FloatMatrix, FloatVector
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Marked = TypeVar("Marked", "pd.DataFrame", "pd.Series[float]")
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
 INFORMATION = "information matrix"  # name of its release in the spend
-PRICES = ("epsilon", "delta", "mu", "share")
 METHOD = "noise-aware GLS on the released information matrix"
+MOST_NAMES = 8
+PENALISED = (
+    "Standard errors, tests and intervals belong to the debiased estimates, which no penalty shrinks; "
+    'conf_int(adjust="fcr") widens them for a list of selected coefficients.'
+)
+DEBIASED = (
+    "Coefficients with an interval are not shrunk; those without one are drawn towards 0 by the declared "
+    "prior scale."
+)
+
+
+def penalised(record: FitRecord) -> bool:
+    """Whether the coefficients are those of a penalty, and not the debiased ones."""
+    return record.penalty != "none"
+
+
+def selected(record: FitRecord) -> BoolVector:
+    """Which coefficients were selected and are not exactly zero, shape (p,)."""
+    return np.asarray(record.selected_mask & (record.estimates != 0.0))
+
+
+def p_values(record: FitRecord) -> FloatVector:
+    """Two-sided p-values of "this coefficient is zero", shape (p,); NaN where there is no interval."""
+    return two_sided_pvalues(record.debiased, record.standard_errors)
+
+
+def intervals(record: FitRecord, level: float, adjust: str | None = None) -> FloatMatrix:
+    """Lower and upper ends, shape (p, 2), see :meth:`FitResult.conf_int`; NaN where there is no interval."""
+    if adjust not in (None, "fcr"):
+        raise MethodError(
+            f"adjust={adjust!r}" if isinstance(adjust, str) else f"adjust of type {type(adjust).__name__}",
+            expected="None or 'fcr'",
+            remedy="Use adjust='fcr' for the false coverage rate of the selected list.",
+        )
+    critical = quantile(level)
+    centre = record.debiased
+    if adjust == "fcr":  # each has the level 1 - (1 - level) R / m, with R selected of m with an interval
+        given = record.reported
+        listed = given & selected(record)
+        if listed.any():
+            critical = quantile(false_coverage_level(int(listed.sum()), int(given.sum()), 1.0 - level))
+        centre = np.where(listed, centre, np.nan)
+    ends = critical * record.standard_errors
+    return np.column_stack([centre - ends, centre + ends])
+
+
+def quantile(level: float) -> float:
+    """How many standard errors reach to each side of an interval of this coverage."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
+        raise MethodError(
+            f"level={level!r}" if isinstance(level, int | float) else f"level of type {type(level).__name__}",
+            expected="a number between 0 and 1",
+            remedy="Use level=0.95.",
+        )
+    return float(ndtri(0.5 + level / 2.0))
 
 
 def summary(record: FitRecord) -> Table:
     """Facts, coefficients and the guarantee in words; see :meth:`FitResult.summary`."""
-    errors, ends = standard_errors(record), intervals(record, 0.95)
-    tests, chosen, centre = p_values(record), selected(record), debiased(record)
+    errors, ends = record.standard_errors, intervals(record, 0.95)
+    tests, chosen, centre = p_values(record), selected(record), record.debiased
     apart = record.contrasts is not None and penalised(record)
     part = () if record.part is None else record.part.facts(record)
     rows = tuple(
@@ -191,125 +232,65 @@ def _title(record: FitRecord) -> str:
     return f"{record.specification.family.name.capitalize()} {kind}, {record.alarm}"
 
 
-def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
-    """One row per coefficient; see :meth:`FitResult.tidy`."""
-    import pandas as pd
-
-    errors, ends, parts = standard_errors(record), intervals(record, 0.95), shares(record)
-    centre = debiased(record)
-    shown = np.exp if exponentiate else np.array
-    with np.errstate(over="ignore"):
-        estimates, debiased_estimates, shown_ends = shown(record.estimates), shown(centre), shown(ends)
-    frame = pd.DataFrame(
-        {
-            "term": list(record.names),
-            "estimate": estimates,
-            "std_error": errors,
-            "statistic": centre / errors,
-            "p_value": p_values(record),
-            "conf_low": shown_ends[:, 0],
-            "conf_high": shown_ends[:, 1],
-            "selected": selected(record),
-            "debiased": debiased_estimates,
-            "sampling_se": parts[:, 0],
-            "privacy_se": np.hypot(parts[:, 1], parts[:, 2]),
-            "adjustment_se": parts[:, 3],
-            "reason": [
-                no_intervals(record) if record.predictor else reason(decision)
-                for decision in record.interval_decisions
-            ],
-        }
+def approximation(record: FitRecord) -> str:
+    """What the coefficients beside a part that predicts are; empty for other fits."""
+    if record.predictor is None:
+        return ""
+    return (
+        f"Coefficients are a linear approximation of the log odds of {record.predictor.title}; "
+        "predict() and submodels() use the stack itself."
     )
-    return marked(frame, record)
 
 
-def glance(record: FitRecord) -> pd.DataFrame:
-    """One row per fit; see :meth:`FitResult.glance`."""
-    guarantee = record.guarantee
-    row: dict[str, Any] = {
-        "family": record.specification.family.name,
-        "link": record.link,
-        "penalty": record.penalty,
-        "strength": record.strength,
-        "method": record.specification.method.name,
-        "goal": record.specification.goal,
-        "n_terms": len(record.names),
-        "n_selected": int(selected(record).sum()),
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "mu": guarantee.mu,
-        "relation": guarantee.relation,
-        "unit": guarantee.unit,
-        "nobs": record.n_rows,
-        "private": guarantee.private,
-    }
-    # A frame may lose its other columns: an epsilon that was not kept must not be in it.
-    if not guarantee.private:
-        row |= dict.fromkeys(("epsilon", "delta", "mu", "relation", "unit"))
-    columns = {name: [value] for name, value in row.items()}
-    return _framed(columns, record, ("strength", "epsilon", "delta", "mu", "nobs"))
+def gaps(record: FitRecord) -> tuple[str, ...]:
+    """Sentences on the coefficients without an interval, a reason each, and what repairs it."""
+    if record.contrasts is None:
+        return ()
+    groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
+    for name, decision in zip(record.names, record.interval_decisions, strict=True):
+        if not decision.reported:
+            groups.setdefault(decision.reason, []).append((name, decision))
+    if not groups:
+        return ()
+    lines = [f"No interval (-), {reason}: {_listed(group)}." for reason, group in groups.items()]
+    repair = "In brackets: how many times the rows, or the epsilon, an interval would take."
+    if (mergeable(record) & ~record.reported).any():
+        repair += " Or merge the level with another by declaration."
+    return (*lines, repair)
 
 
-def odds_ratios(record: FitRecord) -> pd.DataFrame:
-    """Odds ratios with their intervals; see :meth:`FitResult.odds_ratios`."""
-    if record.link != "logit":
-        raise MethodError(
-            f"odds ratios of a fit with the {record.link} link",
-            expected="the logit link",
-            remedy="Use family='binomial'."
-            if record.link == "margin"
-            else "Use tidy(exponentiate=True) where ratios make sense.",
-        )
-    if record.predictor is not None:
-        raise MethodError(
-            f"odds ratios of {record.predictor.title}",
-            expected="one model: the odds of a stack change by another factor at every row",
-            remedy="Compare predict(new, what='link') at two rows; submodels() has the models' coefficients.",
-        )
-    frame = tidy(record, exponentiate=True).rename(columns={"estimate": "odds_ratio"})
-    return marked(frame[["term", "odds_ratio", "debiased", "conf_low", "conf_high", "selected"]], record)
+def reason(decision: IntervalDecision) -> str:
+    """Why a coefficient has no interval and what repairs it; empty for one that has.
+
+    Examples
+    --------
+    >>> reason(IntervalDecision(False, "noise hides its variation", 1.51))
+    'noise hides its variation; n or epsilon x 1.6'
+    """
+    if not decision.reason:
+        return ""
+    return f"{decision.reason}; n or epsilon {_times(decision.factor)}"
 
 
-def spend(record: FitRecord) -> pd.DataFrame:
-    """One row per release; see :attr:`FitResult.spend`."""
-    columns = {name: [getattr(line, name) for line in record.spend_lines] for name in ("release", *PRICES)}
-    return _framed(columns, record, PRICES)
+def mergeable(record: FitRecord) -> BoolVector:
+    """Which coefficients are of levels of a factor with three levels or more, shape (p,)."""
+    factors = np.zeros(len(record.names), dtype=np.bool_)
+    for block in () if record.released is None else record.released.term_columns:
+        factors[block.columns] = block.kind == "levels" and len(block.table) > 2
+    used = record.user_from_coded != 0.0
+    return np.asarray(used.any(axis=1) & ~used[:, ~factors].any(axis=1))
 
 
-def _framed(columns: dict[str, list[Any]], record: FitRecord, numbers: tuple[str, ...]) -> pd.DataFrame:
-    """A frame whose columns ``numbers`` are doubles, NaN where absent."""
-    import pandas as pd
-
-    return marked(pd.DataFrame(columns).astype(dict.fromkeys(numbers, "float64")), record)
-
-
-def by_term(record: FitRecord, values: FloatMatrix, columns: list[str] | None = None) -> pd.DataFrame:
-    """One row of ``values`` per coefficient."""
-    import pandas as pd
-
-    return marked(pd.DataFrame(values, index=list(record.names), columns=columns), record)
+def _listed(group: list[tuple[str, IntervalDecision]]) -> str:
+    """Names with their factors, the last ones counted only."""
+    most = MOST_NAMES if len(group) > MOST_NAMES + 1 else len(group)
+    words = ", ".join(f"{name} ({_times(decision.factor)})" for name, decision in group[:most])
+    rest = [decision.factor for _, decision in group[most:]]
+    if not rest:
+        return words
+    ends = dict.fromkeys((_times(min(rest)), _times(max(rest))))
+    return f"{words} and {len(rest)} more ({' to '.join(ends)})"
 
 
-def series(record: FitRecord, values: FloatVector, name: str) -> pd.Series[float]:
-    """One value per coefficient."""
-    import pandas as pd
-
-    return marked(pd.Series(values.copy(), index=list(record.names), name=name), record)
-
-
-def marked(frame: Marked, record: FitRecord) -> Marked:
-    """``frame`` with what was promised in its ``attrs``."""
-    frame.attrs["privacy"] = record.promise
-    return frame
-
-
-def submodels(record: FitRecord) -> pd.DataFrame:
-    """One row per model and coefficient that it reads; see :meth:`FitResult.submodels`."""
-    frame = None if record.part is None else record.part.submodels(record)
-    if frame is None:
-        raise MethodError(
-            f"submodels of a fit by method {record.specification.method.name!r}, which is one model",
-            expected="a stack of models",
-            remedy="Use tidy(), or fit with method='pst-f'.",
-        )
-    return frame
+def _times(growth: float) -> str:
+    return f"x {factor(growth)}"

@@ -282,21 +282,6 @@ def perturbed_profile(epsilons: ArrayLike, scale: float, ridge: float, *, relati
     return profile
 
 
-def pure_curve(epsilons: ArrayLike, pure_epsilon: float) -> FloatVector:
-    """The delta at epsilons >= 0 of any ``pure_epsilon``-DP release: its whole privacy profile.
-
-    ``(e^pure - e^epsilon) / (1 + e^pure)`` below the pure epsilon (randomised response attains it), else 0.
-
-    Examples
-    --------
-    >>> pure_curve([0.0, 0.5, 1.0], 1.0).round(4)
-    array([0.4621, 0.2876, 0.    ])
-    """
-    below = -np.expm1(np.asarray(epsilons, dtype=np.float64) - pure_epsilon)
-    curve: FloatVector = np.maximum(below, 0.0) / (1.0 + math.exp(-pure_epsilon))
-    return curve
-
-
 def bounded_shift(max_leverage: float) -> float:
     """J of Theorem C, the log of the largest Jacobian factor of one row."""
     return math.log1p(max_leverage)

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import Definition, Relation, exact_sum, rounded_text, rounded_up
-from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_delta, rho_from_mu
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_curve, rho_from_mu
 
 _NEIGHBOURS: dict[Relation, str] = {
     "replace-one": "replaced by any other (the number of rows is public)",
@@ -133,12 +133,6 @@ class Guarantee:
         ``e^epsilon p / (1 - p + e^epsilon p)``, whatever else the attacker knows. With delta > 0 an outcome
         may exceed it; outcomes beyond the same formula at a larger E have probability at most
         ``delta / (1 - exp(epsilon - E))``. For a bound without exceptions see ``guess``.
-
-        Examples
-        --------
-        >>> promise = Guarantee(1.0, 0.0, "pure", "replace-one", "one row")
-        >>> round(promise.posterior(0.5), 3)
-        0.731
         """
         _require(0.0 <= prior <= 1.0, f"{prior=}", "0 <= prior <= 1")
         if prior == 0.0:
@@ -231,7 +225,9 @@ class Guarantee:
         if epsilon < 0.0:
             return -math.expm1(epsilon) + math.exp(epsilon) * self._hockey(-epsilon)
         bounds = [] if self.mu is None else [gdp_delta(epsilon, self.mu)]
-        bounds += [delta + (1.0 - delta) * pure_delta(epsilon, known) for known, delta in self._points()]
+        bounds += [
+            delta + (1.0 - delta) * float(pure_curve(epsilon, known)) for known, delta in self._points()
+        ]
         return min(bounds)
 
     def _numbers(self) -> str:

@@ -9,16 +9,8 @@ import numpy as np
 
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.uncertainty import (
-    FACTORS,
-    Means,
-    debiased,
-    intervals,
-    reported,
-    selected,
-    shares,
-    standard_errors,
-)
+from dpglm.postprocessing.summary import intervals, selected
+from dpglm.postprocessing.uncertainty import FACTORS, Means, shares
 from dpglm.report.figure import (
     PATHS,
     Axis,
@@ -54,12 +46,12 @@ def coefficient_figure(record: FitRecord) -> Figure:
     """
     drawn = _drawn(record)
     names = tuple(record.names[j] for j in drawn)
-    given, chosen = reported(record)[drawn], selected(record)[drawn]
-    dots = np.where(given, debiased(record)[drawn], record.estimates[drawn])
+    given, chosen = record.reported[drawn], selected(record)[drawn]
+    dots = np.where(given, record.debiased[drawn], record.estimates[drawn])
     ends = intervals(record, 0.95)[drawn]
     what = "coefficient" if record.predictor is None else "coefficient of the linear approximation"
     kind = what.replace("coefficient", "Coefficients")
-    forest = bool(reported(record).any())
+    forest = bool(record.reported.any())
     if forest:
         slug, rule, reading = "forest", "clearest", "over its interval"
         title, subject = f"{kind} with 95 % intervals", "95 % intervals around the debiased estimates,"
@@ -102,7 +94,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
 
 def variance_figure(record: FitRecord) -> Figure | None:
     """The parts of each squared standard error, as stacked shares; None where there is none."""
-    given = reported(record)
+    given = record.reported
     drawn = [j for j in _drawn(record, intercept=True) if given[j]]
     if not drawn:
         return None
@@ -110,7 +102,7 @@ def variance_figure(record: FitRecord) -> Figure | None:
     parts = parts / parts.sum(axis=1, keepdims=True)
     stops = np.minimum(np.cumsum(parts, axis=1), 1.0)
     starts = np.column_stack([np.zeros(len(drawn)), stops[:, :-1]])
-    errors = standard_errors(record)
+    errors = record.standard_errors
     headings = ("coefficient", "std err", *PARTS)
     rows = tuple(
         (shown(record.names[j]), coefficient(float(errors[j])), *(percent(float(part)) for part in line))
@@ -140,7 +132,7 @@ def width_figure(record: FitRecord, means: Means, errors: FloatMatrix) -> Figure
 
     ``errors`` come from `postprocessing.usefulness.widths`.
     """
-    given = np.flatnonzero(reported(record) & np.isfinite(errors).all(axis=0))
+    given = np.flatnonzero(record.reported & np.isfinite(errors).all(axis=0))
     if not len(given):
         return None
     relative = errors[:, given] / errors[FACTORS.index(1.0), given]
@@ -244,9 +236,9 @@ def _drawn(record: FitRecord, *, intercept: bool = False) -> list[int]:
     if len(candidates) <= MOST_ROWS:
         return candidates
     sizes = np.abs(record.estimates)
-    if reported(record).any():
+    if record.reported.any():
         with np.errstate(invalid="ignore", divide="ignore"):
-            sizes = np.nan_to_num(np.abs(debiased(record) / standard_errors(record)), nan=-1.0)
+            sizes = np.nan_to_num(np.abs(record.debiased / record.standard_errors), nan=-1.0)
     return sorted(sorted(candidates, key=lambda j: (-float(sizes[j]), j))[:MOST_ROWS])
 
 

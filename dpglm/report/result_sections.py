@@ -9,24 +9,24 @@ from typing import Any, Final
 import numpy as np
 
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.summary import METHOD, interval_facts
+from dpglm.postprocessing.summary import (
+    METHOD,
+    approximation,
+    interval_facts,
+    intervals,
+    mergeable,
+    penalised,
+    selected,
+)
 from dpglm.postprocessing.uncertainty import (
     DETECTABLE,
     FACTORS,
     RULE,
     against_sampling,
-    approximation,
-    debiased,
     detectable,
     halving,
-    intervals,
-    mergeable,
     no_intervals,
-    penalised,
     prior_scales,
-    reported,
-    selected,
-    standard_errors,
     widths,
 )
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
@@ -70,8 +70,8 @@ def model_and_results(record: FitRecord) -> Section:
 def _coefficients(record: FitRecord) -> Rows:
     """Estimates, errors and intervals; errors are absent where no information matrix was released."""
     given, names = record.contrasts is not None, record.names[:MOST_ROWS]
-    estimates, errors = record.estimates[:MOST_ROWS], standard_errors(record)[:MOST_ROWS]
-    centre, ends = debiased(record)[:MOST_ROWS], intervals(record, 0.95)[:MOST_ROWS]
+    estimates, errors = record.estimates[:MOST_ROWS], record.standard_errors[:MOST_ROWS]
+    centre, ends = record.debiased[:MOST_ROWS], intervals(record, 0.95)[:MOST_ROWS]
     columns: dict[str, Iterable[str]] = {
         "coefficient": [shown(name, 120) for name in names],
         "estimate": map(coefficient, estimates),
@@ -131,7 +131,7 @@ def usefulness(record: FitRecord) -> Section | None:
     private = record.guarantee.private
     if record.contrasts is None and not private:
         return None
-    given = np.flatnonzero(reported(record))
+    given = np.flatnonzero(record.reported)
     content: dict[str, Any] = {
         "penalised": penalised(record),
         "intervals": bool(len(given)),
@@ -157,10 +157,10 @@ def usefulness(record: FitRecord) -> Section | None:
 
 def _precision(record: FitRecord, by_rows: FloatMatrix, by_epsilon: FloatMatrix | None) -> Rows:
     """Intervals that are given: their width, and what would halve it; from standard errors by factor."""
-    drawn = np.flatnonzero(reported(record))[:MOST_ROWS]
+    drawn = np.flatnonzero(record.reported)[:MOST_ROWS]
     columns: dict[str, Iterable[str]] = {
         "coefficient": [shown(record.names[j], 120) for j in drawn],
-        "interval width": map(coefficient, INTERVAL * standard_errors(record)[drawn]),
+        "interval width": map(coefficient, INTERVAL * record.standard_errors[drawn]),
         "over sampling alone": [
             f"{ratio:.3g}" if math.isfinite(ratio) else ABSENT for ratio in against_sampling(record)[drawn]
         ],

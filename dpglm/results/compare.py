@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.summary import family_text, guarantee_notes, strength_text
-from dpglm.postprocessing.uncertainty import approximation, standard_errors
+from dpglm.postprocessing.summary import approximation, family_text, guarantee_notes, strength_text
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 from dpglm.tables.table import ABSENT, Column, Table, budget, coefficient
@@ -60,7 +59,7 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
     named = _named((fits, *more) if more else fits)
     terms = list(dict.fromkeys(name for record in named.values() for name in record.names))
     estimates = [dict(zip(record.names, record.estimates, strict=True)) for record in named.values()]
-    errors = [dict(zip(record.names, standard_errors(record), strict=True)) for record in named.values()]
+    errors = [dict(zip(record.names, record.standard_errors, strict=True)) for record in named.values()]
     given = any(record.contrasts is not None for record in named.values())
     rows: list[tuple[str, ...]] = []
     for term in terms:

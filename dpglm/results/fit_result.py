@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dpglm.glm.penalties import Penalty
-from dpglm.postprocessing import refits, store, summary, uncertainty, wald
+from dpglm.postprocessing import frames, refits, store, summary, uncertainty, wald
 from dpglm.postprocessing.prediction import Prediction, auc, predict
 from dpglm.postprocessing.record import FitRecord, LedgerState, SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
@@ -90,7 +90,7 @@ class FitResult:
     @property
     def spend(self) -> pd.DataFrame:
         """One row per release: release, epsilon, delta, mu and share of the fit's budget."""
-        return summary.spend(self._record)
+        return frames.spend(self._record)
 
     @property
     def ledger(self) -> LedgerState | None:
@@ -120,17 +120,17 @@ class FitResult:
     @property
     def params(self) -> pd.Series[float]:
         """Coefficients on the original scale; of a stack, a linear approximation of its log odds."""
-        return summary.series(self._record, self._record.estimates, "params")
+        return frames.series(self._record, self._record.estimates, "params")
 
     @property
     def bse(self) -> pd.Series[float]:
         """Standard errors of the debiased estimates (column ``debiased`` of :meth:`tidy`)."""
-        return summary.series(self._record, uncertainty.standard_errors(self._record), "bse")
+        return frames.series(self._record, self._record.standard_errors, "bse")
 
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values of "the coefficient is zero", from the debiased estimates and :attr:`bse`."""
-        return summary.series(self._record, uncertainty.p_values(self._record), "pvalues")
+        return frames.series(self._record, summary.p_values(self._record), "pvalues")
 
     def conf_int(self, level: float = 0.95, *, adjust: Literal["fcr"] | None = None) -> pd.DataFrame:
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
@@ -145,11 +145,11 @@ class FitResult:
             ``"fcr"``: intervals for the selected coefficients alone, wide enough that the expected share of
             them that miss is at most ``1 - level`` (Benjamini and Yekutieli 2005, JASA 100(469)).
         """
-        return summary.by_term(self._record, uncertainty.intervals(self._record, level, adjust))
+        return frames.by_term(self._record, summary.intervals(self._record, level, adjust))
 
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the debiased estimates, shape (p, p)."""
-        return summary.by_term(self._record, uncertainty.covariance(self._record), list(self.names))
+        return frames.by_term(self._record, uncertainty.covariance(self._record), list(self.names))
 
     def wald_test(self, restriction: Restriction) -> WaldResult:
         """Test of linear restrictions on the coefficients.
@@ -167,7 +167,7 @@ class FitResult:
     @property
     def selected(self) -> tuple[str, ...]:
         """Names of the coefficients that the method selected and that are not exactly zero."""
-        flags = uncertainty.selected(self._record)
+        flags = summary.selected(self._record)
         return tuple(name for name, flag in zip(self.names, flags, strict=True) if flag)
 
     @property
@@ -198,7 +198,7 @@ class FitResult:
             estimate that error, test and interval belong to; sampling_se, privacy_se and adjustment_se, whose
             squares add up to that of std_error; and reason, why there is no interval. NaN where absent.
         """
-        return summary.tidy(self._record, exponentiate=exponentiate)
+        return frames.tidy(self._record, exponentiate=exponentiate)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit: model, size, price; epsilon, delta and mu are NaN without a guarantee.
@@ -206,15 +206,15 @@ class FitResult:
         family, link, penalty, strength, method, goal, n_terms, n_selected, epsilon, delta, mu, relation,
         unit, nobs (NaN where the number of rows is private) and private.
         """
-        return summary.glance(self._record)
+        return frames.glance(self._record)
 
     def odds_ratios(self) -> pd.DataFrame:
         """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected."""
-        return summary.odds_ratios(self._record)
+        return frames.odds_ratios(self._record)
 
     def submodels(self) -> pd.DataFrame:
         """The models of a stack, one row per model and coefficient: model, term, estimate, weight."""
-        return summary.submodels(self._record)
+        return frames.submodels(self._record)
 
     def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> FitResult:
         """The same fit with another penalty or strength, and the same guarantee, spend and intervals.

@@ -23,7 +23,7 @@ from dpglm.privacy.events import (
     mu_perturbed,
     perturbed_profile,
 )
-from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
@@ -184,4 +184,4 @@ def test_what_a_guarantee_allows_is_consistent(
     assert max(prior, 1.0 - prior) * (1.0 - 1e-12) <= pure.guess(prior) <= loose.guess(prior) + 1e-15
     assert rate * (1.0 - 1e-12) <= pure.true_positive_rate(rate) <= loose.true_positive_rate(rate) <= 1.0
     assert loose.group(2)[0] == 2.0 * epsilon
-    assert pure_delta(0.0, epsilon) == pytest.approx(2.0 * pure.posterior(0.5) - 1.0, rel=1e-9, abs=1e-12)
+    assert pure_curve(0.0, epsilon) == pytest.approx(2.0 * pure.posterior(0.5) - 1.0, rel=1e-9, abs=1e-12)

@@ -20,7 +20,7 @@ from dpglm.privacy.events import (
     mu_perturbed,
     perturbed_profile,
 )
-from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_delta
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_curve
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp, theorem
 from tests.effort import quick
 from tests.oracles.reference_mu_objpert import mu_objpert
@@ -192,7 +192,7 @@ def test_closed_compositions_agree_with_the_numeric_one() -> None:
             expected = pld.get_epsilon_for_delta(delta)
             assert compose([event], delta=delta) == pytest.approx(expected, abs=1e-4)  # its grid of losses
     assert compose([GaussianEvent(0.6)] * 4, delta=1e-6) == pytest.approx(gdp_epsilon(1.2, 1e-6), rel=1e-12)
-    assert pure_delta(0.3, 0.7) == pytest.approx(
+    assert pure_curve(0.3, 0.7) == pytest.approx(
         (math.exp(0.7) - math.exp(0.3)) / (1 + math.exp(0.7)), rel=1e-12
     )
 

@@ -63,8 +63,6 @@ class ElasticNet(LassoRidge):
 
     Parameters
     ----------
-    strength : float or None
-        Weight of the whole, >= 0, per row, on the scaled coefficients.
     l1_ratio : float
         Share of the L1 part, between 0 (ridge) and 1 (lasso).
 
@@ -104,10 +102,7 @@ class ElasticNet(LassoRidge):
 class L1(LassoRidge):
     """The lasso penalty, ``strength * sum |b_j|``: sets coefficients to exactly zero and shrinks the others.
 
-    Parameters
-    ----------
-    strength : float or None
-        Weight, >= 0, per row, on the scaled coefficients: scikit-learn's ``C`` is ``1 / (n * strength)``.
+    The ``C`` of scikit-learn is ``1 / (n * strength)``.
 
     References
     ----------
@@ -128,11 +123,6 @@ class L1(LassoRidge):
 class L2(LassoRidge):
     """The ridge penalty, ``strength / 2 * sum b_j^2``: shrinks every coefficient, sets none to zero.
 
-    Parameters
-    ----------
-    strength : float or None
-        Weight, >= 0, per row, on the scaled coefficients; mind the factor 1/2.
-
     References
     ----------
     .. [1] Hoerl and Kennard (1970), "Ridge regression: biased estimation for nonorthogonal problems",
@@ -152,11 +142,6 @@ class L2(LassoRidge):
 @dataclass(frozen=True)
 class NoPenalty(LassoRidge):
     """The penalty that is zero everywhere: plain maximum likelihood.
-
-    Parameters
-    ----------
-    strength : float or None
-        Kept for the common interface; any strength times nothing is nothing.
 
     Examples
     --------

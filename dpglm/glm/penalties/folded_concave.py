@@ -71,14 +71,11 @@ class SCAD(FoldedConcave):
 
     Parameters
     ----------
-    strength : float or None
-        Slope at zero, >= 0, per row, on the scaled coefficients.
+    strength, weights : see `Separable`
     a : float
         Where shrinkage ends, > 2, in units of ``strength / scale``.
     scale : float, sequence of float, or None
         Second derivative of the loss that the knots suppose; None leaves it to the method (alone: 1).
-    weights : sequence of float, or None
-        Adaptive weights, one for each penalised coefficient.
 
     Raises
     ------
@@ -154,15 +151,12 @@ class MCP(FoldedConcave):
 
     Parameters
     ----------
-    strength : float or None
-        Slope at zero, >= 0, per row, on the scaled coefficients.
+    strength, weights : see `Separable`
     gamma : float
         Where shrinkage ends, > 1, in units of ``strength / scale``; towards 1 it is hard thresholding,
         towards infinity the lasso.
     scale : float, sequence of float, or None
         Second derivative of the loss that the knot supposes; None leaves it to the method (alone: 1).
-    weights : sequence of float, or None
-        Adaptive weights, one for each penalised coefficient.
 
     Raises
     ------

@@ -22,8 +22,6 @@ class GroupL1(Penalty):
 
     Parameters
     ----------
-    strength : float or None
-        Weight, >= 0, per row, on the scaled coefficients.
     groups : tuple of tuples of int
         Places of each group among the penalised coefficients, from 0. A coefficient in no group is one of its
         own. None given: a fit takes the terms of its formula.

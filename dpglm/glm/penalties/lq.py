@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,20 +17,43 @@ from dpglm.typing import FloatVector
 _ROUNDS = 60
 
 
+@dataclass(frozen=True)
+class Bridge(Separable):
+    """``strength * sum(|b_j|^q)`` with 0 < q < 1: not convex."""
+
+    convex: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def power(self) -> float:
+        """q."""
+
+    def terms(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+        return strength * size**self.power
+
+    def slope(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+        return self.power * strength * size ** (self.power - 1.0)
+
+    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
+        return self.power * (self.power - 1.0) * strength * size ** (self.power - 2.0)
+
+    def least_strength(self, gradient: FloatVector, step: FloatVector) -> FloatVector:
+        q = self.power
+        jump = gradient * step * (2.0 * (1.0 - q) / (2.0 - q))
+        return jump ** (2.0 - q) / (2.0 * (1.0 - q) * step)
+
+
 @penalties.register("l1/2", "half", "l_half")
 @dataclass(frozen=True)
-class LHalf(Separable):
+class LHalf(Bridge):
     r"""The l1/2 penalty, ``strength * sum(sqrt(|b_j|))``.
 
-    Sparser than the lasso at the same fit, and it shrinks large coefficients less. It is not convex: the prox
-    jumps at its threshold, and a quadratic plus this penalty may have several local minimisers.
+    Sparser than the lasso at the same fit, and it shrinks large coefficients less. Not convex: the prox jumps
+    at its threshold, and a quadratic plus this penalty may have several local minimisers.
 
     Parameters
     ----------
-    strength : float or None
-        Weight, >= 0, per row, on the scaled coefficients.
-    weights : sequence of float, or None
-        Adaptive weights, one for each penalised coefficient.
+    strength, weights : see `Separable`
 
     Notes
     -----
@@ -50,16 +74,7 @@ class LHalf(Separable):
     """
 
     name: ClassVar[str] = "l1/2"
-    convex: ClassVar[bool] = False
-
-    def terms(self, size: FloatVector, strength: FloatVector) -> FloatVector:
-        return strength * np.sqrt(size)
-
-    def slope(self, size: FloatVector, strength: FloatVector) -> FloatVector:
-        return 0.5 * strength / np.sqrt(size)
-
-    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
-        return -0.25 * strength / (size * np.sqrt(size))
+    power: ClassVar[float] = 0.5
 
     def shrink(self, size: FloatVector, strength: FloatVector, step: FloatVector) -> FloatVector:
         t = step * strength
@@ -72,13 +87,10 @@ class LHalf(Separable):
         mapped[nonzero] = np.where(least == 0.0, v, np.minimum(shrunk, v))
         return mapped
 
-    def least_strength(self, gradient: FloatVector, step: FloatVector) -> FloatVector:
-        return (gradient * step / 1.5) ** 1.5 / step
-
 
 @penalties.register("lq", "bridge")
 @dataclass(frozen=True)
-class Lq(Separable):
+class Lq(Bridge):
     r"""The lq or bridge penalty, ``strength * sum(|b_j|^q)`` with 0 < q < 1.
 
     Not convex. It tends to the lasso as q tends to 1 and to best-subset selection, ``strength`` for each
@@ -86,12 +98,9 @@ class Lq(Separable):
 
     Parameters
     ----------
-    strength : float or None
-        Weight, >= 0, per row, on the scaled coefficients.
+    strength, weights : see `Separable`
     q : float
         Exponent, above 0 and below 1; one half is the l1/2 penalty.
-    weights : sequence of float, or None
-        Adaptive weights, one for each penalised coefficient.
 
     Raises
     ------
@@ -121,7 +130,6 @@ class Lq(Separable):
     q: float = 0.5
 
     name: ClassVar[str] = "lq"
-    convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,14 +137,9 @@ class Lq(Separable):
             remedy = "Use q=0.5; for q=1 use penalty='l1', for q=2 penalty='l2'."
             raise self.option_error("q", "a number above 0 and below 1", remedy)
 
-    def terms(self, size: FloatVector, strength: FloatVector) -> FloatVector:
-        return strength * size**self.q
-
-    def slope(self, size: FloatVector, strength: FloatVector) -> FloatVector:
-        return self.q * strength * size ** (self.q - 1.0)
-
-    def curvature(self, size: FloatVector, strength: FloatVector) -> FloatVector:
-        return self.q * (self.q - 1.0) * strength * size ** (self.q - 2.0)
+    @property
+    def power(self) -> float:
+        return self.q
 
     def shrink(self, size: FloatVector, strength: FloatVector, step: FloatVector) -> FloatVector:
         q, t = self.q, step * strength
@@ -156,8 +159,3 @@ class Lq(Separable):
                 break
         mapped[nonzero] = z
         return mapped
-
-    def least_strength(self, gradient: FloatVector, step: FloatVector) -> FloatVector:
-        q = self.q
-        jump = gradient * step * (2.0 * (1.0 - q) / (2.0 - q))
-        return jump ** (2.0 - q) / (2.0 * (1.0 - q) * step)

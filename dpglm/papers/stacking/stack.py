@@ -13,9 +13,9 @@ from scipy.special import expit, logit
 from dpglm.errors import MethodError
 from dpglm.papers.stacking.section import counted, stack_section
 from dpglm.postprocessing.codec import store_error
+from dpglm.postprocessing.frames import marked
 from dpglm.postprocessing.parts import ResultPart, parts
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.summary import marked
 from dpglm.report.section import Section, shown
 from dpglm.tables.table import Fact, coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector

@@ -15,7 +15,7 @@ from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.description import ReleaseDescription
 from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
-from dpglm.privacy.gdp import gdp_delta, pure_delta
+from dpglm.privacy.gdp import gdp_delta, pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 
@@ -168,7 +168,7 @@ def test_a_curve_is_stated_only_where_the_releases_keep_it() -> None:
     mu = 0.2
     for event, keeps, breaks in (
         (GaussianEvent(mu), gdp_delta(0.5, mu), 0.999 * gdp_delta(0.5, mu)),
-        (PureEvent(0.9), pure_delta(0.5, 0.9), 0.999 * pure_delta(0.5, 0.9)),
+        (PureEvent(0.9), pure_curve(0.5, 0.9), 0.999 * pure_curve(0.5, 0.9)),
     ):
         release = Priced(event)
         kept = replace(promised(pair), curve=((0.5, keeps), (1.0, 1e-6)))

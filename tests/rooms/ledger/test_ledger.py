@@ -22,7 +22,7 @@ from dpglm.ledger.ledger import Ledger
 from dpglm.ledger.log import TABLES, TRIGGERS
 from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_delta
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_curve
 from dpglm.privacy.guarantee import Guarantee
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
@@ -183,9 +183,9 @@ def test_a_pure_charge_costs_the_least_mu_that_covers_it(epsilon: float) -> None
     cost = PrivacyFilter(Privacy.gdp(50.0)).cost(pure(epsilon), owner="x")
     assert cost.mu is not None
     at = epsilon * 0.25  # the curves touch at one point of the trade-off, seen from every epsilon below
-    assert gdp_delta(at, cost.mu) >= pure_delta(at, epsilon)
-    assert gdp_delta(0.0, cost.mu) >= pure_delta(0.0, epsilon)
-    assert gdp_delta(0.0, cost.mu * (1 - 1e-6)) < pure_delta(0.0, epsilon)
+    assert gdp_delta(at, cost.mu) >= pure_curve(at, epsilon)
+    assert gdp_delta(0.0, cost.mu) >= pure_curve(0.0, epsilon)
+    assert gdp_delta(0.0, cost.mu * (1 - 1e-6)) < pure_curve(0.0, epsilon)
 
 
 def test_a_gaussian_budget_adds_squares(path: Path) -> None:

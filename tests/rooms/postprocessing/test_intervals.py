@@ -14,13 +14,12 @@ from dpglm.errors import MethodError
 from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
 from dpglm.postprocessing.store import save
+from dpglm.postprocessing.summary import gaps, mergeable
 from dpglm.postprocessing.uncertainty import (
     FACTORS,
     against_sampling,
     detectable,
-    gaps,
     halving,
-    mergeable,
     no_intervals,
     rescaled,
     widths,

@@ -17,7 +17,6 @@ from dpglm.privacy.events import (
     free_ridge,
     mu_perturbed,
     perturbed_profile,
-    pure_curve,
 )
 from dpglm.privacy.gdp import (
     gdp_delta,
@@ -26,7 +25,7 @@ from dpglm.privacy.gdp import (
     gdp_profile,
     mu_from_pure,
     mu_from_rho,
-    pure_delta,
+    pure_curve,
     rho_from_mu,
 )
 from dpglm.privacy.joint_profile import is_gaussian_at
@@ -70,8 +69,8 @@ def test_zero_concentrated_and_pure_conversions() -> None:
     for epsilon in (1e-3, 0.5, 3.0, 50.0):
         mu = mu_from_pure(epsilon)
         for part in (0.0, 0.2, 0.5, 0.9, 1.0):
-            assert pure_delta(part * epsilon, epsilon) <= gdp_delta(part * epsilon, mu) + 1e-15
-        assert pure_delta(0.0, epsilon) == pytest.approx(gdp_delta(0.0, mu), rel=1e-7)
+            assert pure_curve(part * epsilon, epsilon) <= gdp_delta(part * epsilon, mu) + 1e-15
+        assert pure_curve(0.0, epsilon) == pytest.approx(gdp_delta(0.0, mu), rel=1e-7)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-6, math.nan])

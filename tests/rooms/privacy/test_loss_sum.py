@@ -11,7 +11,7 @@ from dpglm.errors import PrivacyError
 from dpglm.privacy.accountant import composed_profile
 from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PureEvent
 from dpglm.privacy.events import SampledGaussianEvent as Sampled
-from dpglm.privacy.gdp import gdp_delta, pure_delta
+from dpglm.privacy.gdp import gdp_delta, pure_curve
 from dpglm.privacy.joint_profile import is_gaussian_at, joint_delta
 from dpglm.privacy.loss_distribution import LossSum, privacy_loss
 
@@ -21,7 +21,7 @@ def test_an_infinite_loss_is_as_likely_as_some_part_of_the_sum_is(own: float) ->
     event = ApproximateEvent(0.5, own)
     once = LossSum([(privacy_loss(event, added=False), 1)]).tail(own)
     assert own <= once.delta(5.0) < own + 1e-9
-    assert once.delta(0.0) == pytest.approx(own + (1.0 - own) * pure_delta(0.0, 0.5), rel=1e-6)
+    assert once.delta(0.0) == pytest.approx(own + (1.0 - own) * pure_curve(0.0, 0.5), rel=1e-6)
     twice = LossSum([(privacy_loss(event, added=False), 2)]).tail(own)
     assert twice.delta(5.0) == pytest.approx(1.0 - (1.0 - own) ** 2, rel=1e-9)
 

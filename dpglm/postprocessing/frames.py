@@ -1,0 +1,144 @@
+"""Data frames of a result, with the column names of R's broom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.summary import intervals, p_values, reason, selected
+from dpglm.postprocessing.uncertainty import no_intervals, shares
+from dpglm.typing import FloatMatrix, FloatVector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Marked = TypeVar("Marked", "pd.DataFrame", "pd.Series[float]")
+
+PRICES = ("epsilon", "delta", "mu", "share")
+
+
+def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
+    """One row per coefficient; see :meth:`FitResult.tidy`."""
+    import pandas as pd
+
+    errors, ends, parts = record.standard_errors, intervals(record, 0.95), shares(record)
+    centre = record.debiased
+    shown = np.exp if exponentiate else np.array
+    with np.errstate(over="ignore"):
+        estimates, debiased_estimates, shown_ends = shown(record.estimates), shown(centre), shown(ends)
+    frame = pd.DataFrame(
+        {
+            "term": list(record.names),
+            "estimate": estimates,
+            "std_error": errors,
+            "statistic": centre / errors,
+            "p_value": p_values(record),
+            "conf_low": shown_ends[:, 0],
+            "conf_high": shown_ends[:, 1],
+            "selected": selected(record),
+            "debiased": debiased_estimates,
+            "sampling_se": parts[:, 0],
+            "privacy_se": np.hypot(parts[:, 1], parts[:, 2]),
+            "adjustment_se": parts[:, 3],
+            "reason": [
+                no_intervals(record) if record.predictor else reason(decision)
+                for decision in record.interval_decisions
+            ],
+        }
+    )
+    return marked(frame, record)
+
+
+def glance(record: FitRecord) -> pd.DataFrame:
+    """One row per fit; see :meth:`FitResult.glance`."""
+    guarantee = record.guarantee
+    row: dict[str, Any] = {
+        "family": record.specification.family.name,
+        "link": record.link,
+        "penalty": record.penalty,
+        "strength": record.strength,
+        "method": record.specification.method.name,
+        "goal": record.specification.goal,
+        "n_terms": len(record.names),
+        "n_selected": int(selected(record).sum()),
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "mu": guarantee.mu,
+        "relation": guarantee.relation,
+        "unit": guarantee.unit,
+        "nobs": record.n_rows,
+        "private": guarantee.private,
+    }
+    # A frame may lose its other columns: an epsilon that was not kept must not be in it.
+    if not guarantee.private:
+        row |= dict.fromkeys(("epsilon", "delta", "mu", "relation", "unit"))
+    columns = {name: [value] for name, value in row.items()}
+    return _framed(columns, record, ("strength", "epsilon", "delta", "mu", "nobs"))
+
+
+def odds_ratios(record: FitRecord) -> pd.DataFrame:
+    """Odds ratios with their intervals; see :meth:`FitResult.odds_ratios`."""
+    if record.link != "logit":
+        raise MethodError(
+            f"odds ratios of a fit with the {record.link} link",
+            expected="the logit link",
+            remedy="Use family='binomial'."
+            if record.link == "margin"
+            else "Use tidy(exponentiate=True) where ratios make sense.",
+        )
+    if record.predictor is not None:
+        raise MethodError(
+            f"odds ratios of {record.predictor.title}",
+            expected="one model: the odds of a stack change by another factor at every row",
+            remedy="Compare predict(new, what='link') at two rows; submodels() has the models' coefficients.",
+        )
+    frame = tidy(record, exponentiate=True).rename(columns={"estimate": "odds_ratio"})
+    return marked(frame[["term", "odds_ratio", "debiased", "conf_low", "conf_high", "selected"]], record)
+
+
+def spend(record: FitRecord) -> pd.DataFrame:
+    """One row per release; see :attr:`FitResult.spend`."""
+    columns = {name: [getattr(line, name) for line in record.spend_lines] for name in ("release", *PRICES)}
+    return _framed(columns, record, PRICES)
+
+
+def _framed(columns: dict[str, list[Any]], record: FitRecord, numbers: tuple[str, ...]) -> pd.DataFrame:
+    """A frame whose columns ``numbers`` are doubles, NaN where absent."""
+    import pandas as pd
+
+    return marked(pd.DataFrame(columns).astype(dict.fromkeys(numbers, "float64")), record)
+
+
+def by_term(record: FitRecord, values: FloatMatrix, columns: list[str] | None = None) -> pd.DataFrame:
+    """One row of ``values`` per coefficient."""
+    import pandas as pd
+
+    return marked(pd.DataFrame(values, index=list(record.names), columns=columns), record)
+
+
+def series(record: FitRecord, values: FloatVector, name: str) -> pd.Series[float]:
+    """One value per coefficient."""
+    import pandas as pd
+
+    return marked(pd.Series(values.copy(), index=list(record.names), name=name), record)
+
+
+def marked(frame: Marked, record: FitRecord) -> Marked:
+    """``frame`` with what was promised in its ``attrs``."""
+    frame.attrs["privacy"] = record.promise
+    return frame
+
+
+def submodels(record: FitRecord) -> pd.DataFrame:
+    """One row per model and coefficient that it reads; see :meth:`FitResult.submodels`."""
+    frame = None if record.part is None else record.part.submodels(record)
+    if frame is None:
+        raise MethodError(
+            f"submodels of a fit by method {record.specification.method.name!r}, which is one model",
+            expected="a stack of models",
+            remedy="Use tidy(), or fit with method='pst-f'.",
+        )
+    return frame
