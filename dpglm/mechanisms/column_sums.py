@@ -101,8 +101,8 @@ class ColumnSums(Release):
         square += sum(PRESENT**2 * missing + 0.5 for missing in self.missing)  # proof: add-remove
         if relation == "add-remove":
             return math.sqrt(square)
-        same = _EXCHANGED * len(self.missing) + 2.0 * LEVEL**2 * len(self.levels)  # proof: same group
-        return math.sqrt(max(same, 2.0 * square if self._may_move else 0.0))  # proof: two groups
+        same = _EXCHANGED * len(self.missing) + 2.0 * LEVEL**2 * len(self.levels)  # proof: same-group
+        return math.sqrt(max(same, 2.0 * square if self._may_move else 0.0))  # proof: two-groups
 
     @property
     def _may_move(self) -> bool:
