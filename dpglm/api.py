@@ -26,7 +26,6 @@ from dpglm.spec.arguments import (
     DEFAULT_FAMILY,
     DEFAULT_GOAL,
     DEFAULT_METHOD,
-    DEFAULT_PENALTY,
     REQUIRED,
     FitOptions,
     Required,
@@ -57,7 +56,7 @@ def fit(
     *,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
     family: str | Family = DEFAULT_FAMILY,
-    penalty: str | Penalty = DEFAULT_PENALTY,
+    penalty: str | Penalty | None = None,
     strength: float | Literal["cv"] | None = None,
     privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
     goal: Goal = DEFAULT_GOAL,
@@ -84,8 +83,10 @@ def fit(
         ``"binomial"``; ``"gaussian"`` for a number with declared bounds; ``"poisson"`` for a count with
         bounds ``[0, LARGEST]``; ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines,
         which give classes but no probabilities or standard errors.
-    penalty : str or Penalty
-        ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"``, ``"l1/2"``, ``"lq"``,
+    penalty : str, Penalty or None
+        None follows the goal: ``"none"`` to explain, ``"l2"`` to predict, ``"l1/2"`` to select. Without
+        privacy it does, too: the default call is then maximum likelihood, as R's glm and statsmodels have it.
+        Or ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"``, ``"l1/2"``, ``"lq"``,
         ``"scad"``, ``"mcp"``, ``"group"``, or an object of ``dpglm.penalties``. Where the information matrix
         is released, any penalty is applied afterwards and another one is free (`FitResult.refit`). Otherwise
         it goes inside the objective, the lasso in place of a penalty that is not convex.
@@ -236,7 +237,7 @@ def plan(
     *,
     n: int | None = None,
     family: str | Family = DEFAULT_FAMILY,
-    penalty: str | Penalty = DEFAULT_PENALTY,
+    penalty: str | Penalty | None = None,
     strength: float | None = None,
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
     goal: Goal = DEFAULT_GOAL,

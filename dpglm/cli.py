@@ -18,7 +18,7 @@ from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import writable
 from dpglm.privacy.budget import Privacy
-from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD, DEFAULT_PENALTY
+from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 
 PATH = click.Path(path_type=Path)
 RELATION = click.option(
@@ -55,7 +55,7 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--method", default=DEFAULT_METHOD, show_default=True),
         click.option("--goal", type=click.Choice(get_args(Goal)), default=DEFAULT_GOAL, show_default=True),
-        click.option("--penalty", default=DEFAULT_PENALTY, show_default=True),
+        click.option("--penalty", help="Left out, it follows the goal: none, l2 (predict) or l1/2 (select)."),
         click.option("--family", default=DEFAULT_FAMILY, show_default=True),
         UNIT,
         RELATION,

@@ -8,7 +8,21 @@ from __future__ import annotations
 import reprlib
 from typing import Final
 
-_SHORT: Final = reprlib.Repr()
+import numpy as np
+
+# What a declaration is made of. Of anything else, a column of a frame say, a message tells the type alone.
+_PLAIN: Final = (str, bytes, int, float, complex, type(None), list, tuple, dict, set, frozenset)
+
+
+class _Short(reprlib.Repr):
+    """Short representations of plain values."""
+
+    def repr1(self, x: object, level: int) -> str:
+        plain = type(x) in _PLAIN or isinstance(x, bool | np.generic)
+        return super().repr1(x, level) if plain else f"a value of type {type(x).__name__}"
+
+
+_SHORT: Final = _Short()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 
@@ -56,12 +70,12 @@ def _rebuild(kind: type[DpglmError], found: str, expected: str, remedy: str) -> 
 
 
 def shown(value: object) -> str:
-    """What a message shows of a public value that may be of any kind and size.
+    """What a message shows of a public value that may be of any size; of a foreign object its type alone.
 
     Examples
     --------
-    >>> shown([18, 95]), shown(10**5000)
-    ('[18, 95]', 'a value of type int')
+    >>> shown([18, 95]), shown(10**5000), shown([np.zeros(2)])
+    ('[18, 95]', 'a value of type int', '[a value of type ndarray]')
     """
     try:
         return _SHORT.repr(value)

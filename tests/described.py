@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpglm.privacy.description import FactValue
+from dpglm.privacy.events import FactValue
 from dpglm.results.fit_result import FitResult
 
 

@@ -187,7 +187,7 @@ def test_an_interrupted_fit_keeps_its_charge(tmp_path: Path) -> None:
         {"strength": 10**400},
         {"strength": pd.NA},
         {"strength": np.array([1.0, 2.0])},
-        {"penalty": None},
+        {"penalty": True},
         {"penalty": 5},
         {"penalty": dpglm.penalties.L1},
         {"family": None},
@@ -247,3 +247,29 @@ def test_values_outside_the_declaration_are_handled_in_silence(
     assert np.isfinite(fit._record.estimates).all()
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
+
+
+CELLS = pd.Series([71.25, 33.5])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        CELLS,
+        (CELLS, 1),
+        {"levels": CELLS},
+        {"levels": ["a", CELLS]},
+        {"bounds": CELLS},
+        {"bounds": [0, 1], "missing": CELLS},
+        {"bounds": [0, 100], "mean": CELLS},
+        {"bounds": [0, 100], "effect": CELLS},
+        {"levels": ["a", "b"], "shares": CELLS},
+        {"levels": ["a", "b"], "missing": CELLS},
+    ],
+    ids=str,
+)
+def test_a_column_given_where_a_declaration_belongs_is_not_printed(entry: Any) -> None:
+    with pytest.raises(dpglm.errors.SchemaError) as caught:
+        dpglm.Schema.of({"x": entry})
+    assert "71" not in str(caught.value)
+    assert "33" not in str(caught.value)

@@ -38,6 +38,31 @@ def test_every_goal_is_accepted(data: pd.DataFrame, goal: Any) -> None:
     assert dpglm.fit(FORMULA, data, privacy=1.0, goal=goal, seed=0).specification.goal == goal
 
 
+@pytest.mark.parametrize("privacy", [1.0, (1.0, 1e-6), None], ids=str)
+@pytest.mark.parametrize(("goal", "penalty"), [("explain", "none"), ("predict", "l2"), ("select", "l1/2")])
+def test_the_penalty_follows_the_goal_and_the_result_keeps_it(
+    data: pd.DataFrame, goal: Any, penalty: str, privacy: Any
+) -> None:
+    options: dict[str, Any] = {"goal": goal, "privacy": privacy, "seed": 0, "strength": None}
+    if privacy is None and goal != "explain":
+        options["method"] = dpglm.methods.NonPrivate()
+        options["strength"] = 0.01
+    found, given = (dpglm.fit(FORMULA, data, penalty=asked, **options) for asked in (None, penalty))
+    assert found.specification == given.specification
+    assert found.specification.penalty.name == found.glance()["penalty"][0] == penalty
+    assert found.plan_fingerprint == given.plan_fingerprint
+    assert found.params.equals(given.params)
+    assert dpglm.ModelSpec.of_document(found.specification).penalty.name == penalty
+
+
+@pytest.mark.parametrize("goal", ["explain", "predict", "select"])
+@pytest.mark.parametrize("method", ["auto", "objective", "output"])
+def test_no_method_refuses_the_penalty_of_a_goal(method: str, goal: Any) -> None:
+    schema = {"y": ["no", "yes"], "x1": (-3, 3)}
+    plan = dpglm.plan("y ~ x1", schema, goal=goal, method=method, privacy=(1.0, 1e-6))
+    assert plan.specification.penalty.convex or method != "output"
+
+
 @pytest.mark.parametrize("penalty", [*dpglm.penalties.penalties, dpglm.penalties.ElasticNet(0.01)])
 @pytest.mark.parametrize(
     "privacy",

@@ -38,23 +38,12 @@ class Scaling(NamedTuple):
     to zero. The scaled coefficient of user's column j is ``beta_j |t_j|``, t_j being what one unit of beta_j
     adds to the coded coefficients once the intercept, which is free, has taken up its part. Noise of standard
     deviation s on the coded score is then noise of standard deviation s on every scaled one.
-
-    Parameters
-    ----------
-    mixing : ndarray, shape (p, p)
-        Coded from scaled coefficients; columns have norm 1.
-    lengths : ndarray, shape (p,)
-        ``|t_j|``.
-    shares : ndarray, shape (p,)
-        How much of one unit of user's column j the intercept takes up; 0 without an intercept.
-    penalised : ndarray of bool, shape (p,)
-        False for the intercept.
     """
 
-    mixing: FloatMatrix
-    lengths: FloatVector
-    shares: FloatVector
-    penalised: BoolVector
+    mixing: FloatMatrix  # (p, p), coded from scaled coefficients; columns have norm 1
+    lengths: FloatVector  # (p,), |t_j|
+    shares: FloatVector  # (p,), of one unit of user's column j, taken up by the intercept; 0 without one
+    penalised: BoolVector  # (p,), False for the intercept
 
     @classmethod
     def of(cls, geometry: Geometry) -> Scaling:

@@ -33,13 +33,6 @@ class Contrasts:
     Whatever is orthogonal to a function in the declared prior is random with that prior: no nuisance is
     inverted away, and the function of interest is never shrunk.
 
-    Parameters
-    ----------
-    model : LinearModel
-        The released linear model.
-    rows : ndarray, shape (k, p)
-        Functions of the coded coefficients.
-
     Notes
     -----
     With T the prior covariance, u = Tc / c'Tc, h = Hu and K = Omega + HTH without the sampling covariance:
@@ -52,7 +45,7 @@ class Contrasts:
     """
 
     model: LinearModel
-    rows: FloatMatrix
+    rows: FloatMatrix  # (k, p), functions of the coded coefficients
 
     @cached_property
     def prior(self) -> FloatVector:

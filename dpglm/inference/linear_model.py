@@ -35,13 +35,6 @@ class LinearModel:
 
     .. math:: z = score + \hat H t = \hat H \theta + e, \qquad Cov(e) = \Omega.
 
-    Parameters
-    ----------
-    released : ScoreAndInformation
-        Released and declared numbers.
-    gap : ndarray, shape (p, p), or None
-        Mean of (t - theta)(t - theta)', where it is known beforehand; None finds it under the declared prior.
-
     Notes
     -----
     The error is ``-S - b + E(t - theta)``: sampling score, noise of the estimate, noise of the information
@@ -52,6 +45,7 @@ class LinearModel:
     """
 
     released: ScoreAndInformation
+    # (p, p), mean of (t - theta)(t - theta)', where it is known; None finds it under the declared prior.
     gap: FloatMatrix | None = None
 
     def like(

@@ -75,13 +75,9 @@ class Cells:
     A cell is the constant, a slope's value per declared range, the indicator of a level, or a coded column
     that is none of these. With ``x`` a coded row and ``o`` its cells, ``x = o @ to_coded`` and
     ``o = x @ from_coded``; so an information matrix in cells is ``from_coded.T @ H @ from_coded``.
-
-    Parameters
-    ----------
-    term_columns : sequence of TermColumns
-        In the order of the coded columns. Levels become cells only where one term is the intercept.
     """
 
+    # In the order of the coded columns. Levels become cells only where one term is the intercept.
     term_columns: Sequence[TermColumns]
 
     @cached_property

@@ -178,11 +178,10 @@ class Ledger:
         return line
 
     def charge_all(self, charges: Sequence[tuple[Guarantee, str, str]]) -> tuple[Entry, ...]:
-        """Take the costs of several guarantees from the budget, a line each, all of them or none.
+        """Take several charges, each with the arguments and the errors of :meth:`charge`: all or none.
 
-        Each charge is the guarantee, what it is for, and the fingerprint of its plan, as :meth:`charge` takes
-        them and with the errors that it raises. The lines are written in order, with no other between them;
-        so are the refusals, where together they cost more than what is left.
+        The lines are written in order, with no other between them; so are the refusals, where together they
+        cost more than what is left.
         """
         assert charges, "something to charge"
         empty, planned = PrivacyFilter(self.budget), list[tuple[Balance, Guarantee, str, str]]()

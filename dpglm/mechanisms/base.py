@@ -17,8 +17,7 @@ from dpglm.mechanisms.noise import Law, NoiseLaw, NoiseSource
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import Event
+from dpglm.privacy.events import Event, ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # What a guarantee takes for granted, in the words that travel with it.

@@ -21,7 +21,7 @@ from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.optim.rows import ChunkLoss, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import ReleaseDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Makes the minimiser of separable data finite; moves any other one by less than its printed digits.

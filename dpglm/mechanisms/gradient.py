@@ -26,8 +26,7 @@ from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import RowSubset, chosen_rows, finite, widened
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import STEPS, Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event, GaussianEvent, SampledGaussianEvent
+from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription, SampledGaussianEvent
 from dpglm.typing import FloatVector
 
 # Rows of a step and the mechanism, in words.

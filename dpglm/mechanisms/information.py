@@ -25,8 +25,7 @@ from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import STEPS, Relation
-from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import Event
+from dpglm.privacy.events import Event, ReleaseDescription
 from dpglm.typing import FloatMatrix, FloatVector
 
 

@@ -23,8 +23,7 @@ from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event
+from dpglm.privacy.events import Event, Fact, ReleaseDescription
 from dpglm.typing import FloatMatrix, FloatVector
 
 

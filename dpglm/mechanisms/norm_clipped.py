@@ -27,8 +27,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import RowView, one_piece, squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import STEPS, Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event
+from dpglm.privacy.events import Event, Fact, ReleaseDescription
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
 # Squared lengths are rounded down to multiples of this, so that their sum has no rounding error.

@@ -23,14 +23,15 @@ from dpglm.mechanisms.base import (
 from dpglm.mechanisms.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
 from dpglm.mechanisms.rows import WithinLeverage, perturbation_log_ratio
 from dpglm.privacy.budget import STEPS, Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
 from dpglm.privacy.events import (
     ApproximateEvent,
     BoundedSlopeEvent,
     Event,
+    Fact,
     GaussianEvent,
     PerturbedEvent,
     PureEvent,
+    ReleaseDescription,
     bounded_shift,
     gamma_epsilon,
     mu_perturbed,

@@ -22,7 +22,7 @@ from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release, require_public_rows
 from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.gdp import pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import Registry
@@ -183,6 +183,9 @@ class Method(ABC):
 
     # How rows are coded: "centred", so that no row exceeds its bound, unless a method makes this a field.
     coding: Literal["centred", "reference"] = "centred"
+
+    # Whether it refuses penalties that are not convex.
+    convex_only: ClassVar[bool] = False
 
     @property
     def planned_by_row_count(self) -> bool:

@@ -21,7 +21,7 @@ from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.calibration import Target
-from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.typing import FloatVector
 
 # Shares of mu squared (of the squared sensitivity) under add-remove. X'X's noise multiplies coefficients,

@@ -14,7 +14,7 @@ from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods, require_positive
 from dpglm.postprocessing.parts import ExactPath
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 
 

@@ -38,7 +38,7 @@ from dpglm.methods.perturbed_objective import (
 )
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Target
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.typing import FloatVector
 
 # Released coefficients within this many standard deviations of the residual noise were zero before it.

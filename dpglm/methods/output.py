@@ -17,7 +17,7 @@ from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.iterated import estimate, gaussian_total
 from dpglm.privacy.budget import STEPS, Privacy
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.gdp import SAFETY
 
 # The ridge, in units of the noise of the score that objective perturbation would add: the noise of the output
@@ -60,6 +60,7 @@ class Output(Method):
     coding: Literal["centred", "reference"] = "reference"
 
     name: ClassVar[str] = "output"
+    convex_only: ClassVar[bool] = True
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)

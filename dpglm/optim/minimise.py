@@ -35,23 +35,14 @@ _QUASI_STEPS = 15
 class Minimum(NamedTuple):
     """A minimiser and its certificate.
 
-    Attributes
-    ----------
-    gamma : ndarray, shape (p,)
-        Where the penalty acts; zeros are exactly 0.0.
-    theta : ndarray, shape (p,)
-        ``mixing @ gamma``: coefficients of the coded rows.
-    residual : float
-        Euclidean norm of a subgradient of the objective at ``theta``, in the space of ``theta``, from a
-        float64 pass over all rows at exactly this point. The true minimiser is within ``residual / ridge``.
-    certified : bool
-        Whether ``residual`` reached the tolerance.
+    The residual is the Euclidean norm of a subgradient of the objective, in the space of ``theta``, from a
+    float64 pass over all rows at exactly this point. The true minimiser is within ``residual / ridge``.
     """
 
-    gamma: FloatVector
-    theta: FloatVector
+    gamma: FloatVector  # (p,), where the penalty acts; zeros are exactly 0.0
+    theta: FloatVector  # (p,), ``mixing @ gamma``: coefficients of the coded rows
     residual: float
-    certified: bool
+    certified: bool  # whether the residual reached the tolerance
 
 
 def minimise(

@@ -53,19 +53,6 @@ class ChunkLoss:
     ``precise``, is computed in float32, and serves to precondition. Chunks are always read in the same
     order, so the same chunks give the same bits. Keeps one working chunk: not for two threads at once.
 
-    Parameters
-    ----------
-    chunks : callable
-        Returns a fresh iterable of chunks, the same each time.
-    family : Family
-        Says loss, slope and curvature of a row.
-    size : int
-        Number of coefficients p.
-    row_count : int
-        Number of rows; if negative they are counted, in one read.
-    weight : float
-        Factor of the sum.
-
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
@@ -74,11 +61,11 @@ class ChunkLoss:
     array([ 0.5, -0.5])
     """
 
-    chunks: Callable[[], Iterable[RowChunk]]
-    family: Family
-    size: int
-    row_count: int = -1
-    weight: float = 1.0
+    chunks: Callable[[], Iterable[RowChunk]]  # a fresh iterable of chunks, the same each time
+    family: Family  # says loss, slope and curvature of a row
+    size: int  # number of coefficients p
+    row_count: int = -1  # if negative they are counted, in one read
+    weight: float = 1.0  # factor of the sum
     _buffer: FloatMatrix = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

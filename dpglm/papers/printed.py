@@ -20,7 +20,7 @@ from dpglm.methods.base import Problem
 from dpglm.methods.iterated import prox, public_rows
 from dpglm.optim.rows import ChunkLoss
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
+from dpglm.privacy.events import Fact, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 

@@ -107,14 +107,14 @@ def _main_effects(expected: Expectation) -> dict[str, FloatMatrix]:
         {
             name
             for subterm in term.subterms
-            for usage in subterm.usages
+            for usage in subterm
             for name in model.factors[usage.factor].expression.columns
         }
         for term in model.terms
     ]
     effects = {}
     for term, used in zip(model.terms, uses, strict=True):
-        usages = term.subterms[0].usages
+        usages = term.subterms[0]
         if len(term.subterms) != 1 or len(usages) != 1 or usages[0].table is None:
             continue
         factor = model.factors[usages[0].factor]

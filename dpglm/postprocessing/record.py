@@ -21,8 +21,7 @@ from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
 from dpglm.postprocessing.parts import ExactPath, ResultPart
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import MethodDescription
-from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
+from dpglm.privacy.events import Event, GaussianEvent, MethodDescription, PointEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -330,8 +329,8 @@ def spend_lines(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tup
     lines = []
     for (name, event), times in counts.items():
         label = name if times == 1 else f"{name}, {times} times"
-        if isinstance(event, PureEvent | ApproximateEvent):
-            delta = times * event.delta if isinstance(event, ApproximateEvent) else 0.0
+        if isinstance(event, PointEvent):
+            delta = times * event.delta
             epsilon = times * event.epsilon
             lines.append(SpendLine(label, epsilon, delta, None, epsilon / guarantee.epsilon))
             continue
@@ -344,6 +343,6 @@ def spend_lines(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tup
 
 def _mu(event: Event) -> float:
     """What adds in squares; 0 for a single point of a privacy profile."""
-    if isinstance(event, PureEvent | ApproximateEvent):
+    if isinstance(event, PointEvent):
         return 0.0
     return event.mu if isinstance(event, GaussianEvent) else event.total_mu

@@ -1,7 +1,8 @@
-r"""Privacy events, one for each promise of a release, and the theorems that a perturbed minimiser rests on.
+r"""What a release promises: in words, in privacy events, and the theorems on perturbed minimisers.
 
-What an event says holds for its release given all earlier ones, so events compose, adaptively too: the
-accountant does that. Objective perturbation is
+A release and a method write their descriptions themselves, once; they are printed as they stand. What an
+event says holds for its release given all earlier ones, so events compose, adaptively too: the accountant
+does that. Objective perturbation is
 
 .. math:: w^* = \arg\min_w \sum_i \phi_i(w \cdot x_i) + b \cdot w + r(w), \qquad \|x_i\| \le 1,
 
@@ -44,6 +45,7 @@ from dpglm.privacy.joint_profile import certified_mu, joint_delta, profile_bound
 from dpglm.typing import FloatVector
 
 Sampling: TypeAlias = Literal["poisson", "fixed"]
+FactValue: TypeAlias = float | int | str | tuple[float, ...] | tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,46 @@ class SampledGaussianEvent:
 
 PointEvent: TypeAlias = PureEvent | ApproximateEvent
 Event: TypeAlias = PointEvent | GaussianEvent | PerturbedEvent | SampledGaussianEvent
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A public number or text with the label that a reader sees.
+
+    Examples
+    --------
+    >>> Fact("ridge", 2.0).label
+    'ridge'
+    """
+
+    label: str
+    value: FactValue
+
+
+@dataclass(frozen=True)
+class ReleaseDescription:
+    """What one release lets out, and why that is private."""
+
+    name: str  # as in the ledger's and the spend's lines
+    released: str  # what leaves the curator, in words
+    sensitivity: float  # largest change by one neighbour of what the noise hides, Euclidean norm
+    noise: str  # its law, in words
+    scale: float  # in the law's own terms
+    theorem: str  # with the mechanism, in words that can be searched for, and the file of the proof
+    times: int = 1  # how many equal releases this stands for
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True)
+class MethodDescription:
+    """How a method works, from public facts only."""
+
+    algorithm: str  # in words
+    releases: tuple[ReleaseDescription, ...]  # in their order, equal ones once; empty without privacy
+    penalty_applied: str = ""  # where the penalty acts: inside the objective, between releases, or afterwards
+    why: str = ""  # why the guarantee holds, in a few sentences
+    interval_method: str = ""  # how standard errors and intervals are made; empty where there are none
+    facts: tuple[Fact, ...] = ()  # in reading order
 
 
 def gaussian_mu(event: Event) -> float | None:

@@ -19,9 +19,8 @@ H is at most G but for ``|e|`` in a range (start, top), where Theorem B does not
 G(epsilon; sqrt(mu^2 + nu^2)). So only the excess in that range is integrated, by sums that are above it cell
 by cell: H falls with e. The proof is in ``mechanisms/objective_perturbation.md``.
 
-This integral is not composed by dp-accounting: importing that library takes .7 to .9 s, three times a whole
-default plan, which prices its releases here in milliseconds; and rounding in Fourier transforms is absolute,
-so that a delta of 1e-9 or less would be overstated or, without a margin, understated.
+This is not left to dp-accounting, whose import takes three times as long as a default plan and whose
+transforms would leave nothing of a delta of 1e-9 (``loss_distribution.py``).
 """
 
 from __future__ import annotations

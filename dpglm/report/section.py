@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
 from dpglm.postprocessing.record import FitRecord
-from dpglm.privacy.description import FactValue
+from dpglm.privacy.events import FactValue
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.table import ABSENT, budget, one_line, plain_number
 

@@ -14,7 +14,7 @@ from dpglm.postprocessing.prediction import Prediction, auc, predict
 from dpglm.postprocessing.record import FitRecord, LedgerState, SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.wald import Restriction, WaldResult
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.page import render
 from dpglm.report.plots import Kind, plot

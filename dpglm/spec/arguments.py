@@ -12,7 +12,7 @@ import numpy as np
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
-from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties import Penalty, penalties
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise import NoiseSource, OsNoise, SeededNoise
 from dpglm.methods.base import Method
@@ -38,9 +38,10 @@ class Required:
 REQUIRED = Required()
 # What a fit is unless it is told otherwise.
 DEFAULT_FAMILY: Final = "binomial"
-DEFAULT_PENALTY: Final = "l1"
 DEFAULT_GOAL: Final = "explain"
 DEFAULT_METHOD: Final = "auto"
+# The penalty of a goal where none is given: unbiased estimates, stable predictions, a short list.
+DEFAULT_PENALTY: Final[Mapping[Goal, str]] = {"explain": "none", "predict": "l2", "select": "l1/2"}
 
 
 class RunOptions(TypedDict, total=False):
@@ -56,7 +57,7 @@ class FitOptions(RunOptions, total=False):
 
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None
     family: str | Family
-    penalty: str | Penalty
+    penalty: str | Penalty | None
     strength: float | Literal["cv"] | None
     privacy: float | tuple[float, float] | Privacy | Required | None
     goal: Goal
@@ -116,6 +117,21 @@ def auto(privacy: Privacy | None, family: Family | None = None) -> Method:
     if privacy is None:
         return NonPrivate()
     return Moments() if family is not None and family.name == "gaussian" else Objective()
+
+
+def penalty_of(penalty: str | Penalty | None, goal: Goal, method: Method) -> Penalty:
+    """The penalty that was asked for, or that of the goal; the lasso where a method takes no other to select.
+
+    Examples
+    --------
+    >>> penalty_of(None, "explain", Objective()).name, penalty_of(None, "select", Objective()).name
+    ('none', 'l1/2')
+    """
+    require_goal(goal)
+    asked = DEFAULT_PENALTY[goal] if penalty is None else penalty
+    if penalty is None and method.convex_only and not penalties[DEFAULT_PENALTY[goal]].convex:
+        asked = "l1"
+    return piece_of(penalties, Penalty, asked, "penalty='none' for none, or penalty='l1'")
 
 
 def strength_of(strength: float | Literal["cv"] | None, penalty: Penalty) -> float | Literal["cv"] | None:
@@ -235,7 +251,7 @@ def rate_of(rate: object) -> float:
 
 def refuse_beside_plan(schema: object, *options: object) -> None:
     """A plan says all of these itself."""
-    defaults = (DEFAULT_FAMILY, DEFAULT_PENALTY, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED)
+    defaults = (DEFAULT_FAMILY, None, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED)
     given = zip(options, defaults, strict=True)
     # No other kind equals a default, and an array has no truth value.
     if schema is not None or any(type(a) is not type(b) or a != b for a, b in given):

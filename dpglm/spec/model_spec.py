@@ -24,11 +24,11 @@ from dpglm.spec.arguments import (
     DEFAULT_FAMILY,
     DEFAULT_GOAL,
     DEFAULT_METHOD,
-    DEFAULT_PENALTY,
     REQUIRED,
     Required,
     auto,
     checked_strength,
+    penalty_of,
     piece_of,
     privacy_of,
     require_goal,
@@ -87,7 +87,7 @@ class ModelSpec:
         schema: Schema | Mapping[str, Any] | str | PathLike[str],
         *,
         family: str | Family = DEFAULT_FAMILY,
-        penalty: str | Penalty = DEFAULT_PENALTY,
+        penalty: str | Penalty | None = None,
         strength: float | Literal["cv"] | None = None,
         goal: Goal = DEFAULT_GOAL,
         method: str | Method = DEFAULT_METHOD,
@@ -95,13 +95,13 @@ class ModelSpec:
     ) -> Self:
         """The specification that these arguments of `dpglm.fit` make, with its errors."""
         budget = privacy_of(privacy)
-        chosen_penalty = piece_of(penalties, Penalty, penalty, "penalty='none' for none, or penalty='l1'")
         declared = Schema.of(schema)
         chosen_family = piece_of(families, Family, family, "family='binomial'")
         if isinstance(method, str) and method == "auto":
             chosen_method = auto(budget, chosen_family)
         else:
             chosen_method = piece_of(methods, Method, method, "method='auto'")
+        chosen_penalty = penalty_of(penalty, goal, chosen_method)
         if budget is not None and declared.unit is not None and budget.unit == "one row":
             budget = replace(budget, unit=declared.unit)
         strength = strength_of(strength, chosen_penalty)

@@ -24,7 +24,7 @@ from dpglm.planning.expected_rows import expected_rate
 from dpglm.planning.tables import price_table
 from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.record import FitRecord, LedgerState, ResponseFacts, parallel_lines
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult

@@ -12,7 +12,7 @@ import numpy as np
 
 import dpglm
 from dpglm.papers.dpsc.dpsc import DPSC
-from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import ReleaseDescription
 from dpglm.results.fit_result import FitResult
 from dpglm.typing import FloatVector
 from studies.dpsc.tables import Sample, sample

@@ -19,7 +19,7 @@ from dpglm.postprocessing.record import (
     SpendLine,
 )
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
+from dpglm.privacy.events import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import compare
 from dpglm.results.fit_result import FitResult

@@ -16,8 +16,7 @@ from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, add_normal
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import gaussian_total
 from dpglm.privacy.budget import Privacy, Relation
-from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
-from dpglm.privacy.events import Event, GaussianEvent
+from dpglm.privacy.events import Event, Fact, GaussianEvent, MethodDescription, ReleaseDescription
 from dpglm.typing import FloatVector
 
 What: TypeAlias = Literal["rows", "responses"]

@@ -208,7 +208,7 @@ class Bench:
         model = parse(formula, declared)
         ranges = np.ones(model.size)
         for term in model.terms:
-            usages = [usage for subterm in term.subterms for usage in subterm.usages]
+            usages = [usage for subterm in term.subterms for usage in subterm]
             if len(usages) == 1 and usages[0].table is None:
                 factor = model.factors[usages[0].factor]
                 ranges[term.start : term.stop] = factor.high - factor.low  # type: ignore[union-attr]

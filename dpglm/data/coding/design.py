@@ -32,8 +32,6 @@ class Response:
     """The response of a model: which of two levels is a success, a number between bounds, or a count.
 
     A response y stands for ``shift + unit * coded``: fitted values go back to the user's scale that way.
-    Numbers outside the bounds become the bound before this, in silence; a row without a value counts for
-    nothing, or takes the value that the schema declares.
 
     Parameters
     ----------
@@ -92,11 +90,10 @@ class Response:
             declared = f"{len(variable.levels)} levels"
         else:
             low, high = variable.low, variable.high
-            if kind == "number" and centred:  # halved first: bounds may be as large as numbers get
-                unit = max(0.5 * high - 0.5 * low, _SMALLEST)
-                return cls(name, low, high, 0.5 * low + 0.5 * high, unit, (-1.0, 1.0))
-            if kind == "number":
-                return cls(name, low, high, 0.0, max(abs(low), abs(high), _SMALLEST), (-1.0, 1.0))
+            if kind == "number":  # halved first: bounds may be as large as numbers get
+                shift = 0.5 * low + 0.5 * high if centred else 0.0
+                unit = 0.5 * high - 0.5 * low if centred else max(abs(low), abs(high))
+                return cls(name, low, high, shift, max(unit, _SMALLEST), (-1.0, 1.0))
             if kind == "count" and low == 0.0 and 1e-100 <= high <= 1e100:
                 return cls(name, 0.0, high, 0.0, 1.0, (0.0, high))
             declared = f"bounds from {low:g} to {high:g}"
@@ -176,10 +173,7 @@ class Design:
     ``memory_limit`` bounds the bytes of coded rows that stay in memory. A larger table is read and coded
     again at each pass, and memory holds a few chunks however many rows there are.
 
-    Raises
-    ------
-    SchemaError
-        If a column is not declared, or declared but absent from the source; before any row is read.
+    A column that is not declared, or absent from the source, is a SchemaError before any row is read.
 
     Examples
     --------
@@ -288,14 +282,7 @@ def _blanked(values: NDArray[Any], unusable: BoolVector) -> NDArray[Any]:
 class CodedModel:
     """What follows from a formula, a schema and a family: public, no data.
 
-    Parameters
-    ----------
-    schema : Schema
-    coding : Coding
-        The formula, read against the schema, and its public map to coded rows.
-    response : Response
-    family : Family
-        With the bound that the schema declares for counts.
+    The coding holds the formula, the family the bound that the schema declares for counts.
 
     Examples
     --------
@@ -312,13 +299,7 @@ class CodedModel:
 
     @classmethod
     def of(cls, formula: str, schema: Schema, family: Family, *, coding: Kind = "centred") -> Self:
-        """The model of tables with this schema.
-
-        Raises
-        ------
-        FormulaError, SchemaError
-            From public facts alone.
-        """
+        """The model of tables with this schema, or a FormulaError or SchemaError from public facts alone."""
         columns = Coding.of(parse(formula, schema), kind=coding)
         # Without an intercept nothing gives back the shift of a centred response.
         centred = not columns.penalised.all()
@@ -326,13 +307,7 @@ class CodedModel:
         return cls(schema, columns, response, family.with_bound(response.high))
 
     def design(self, data: object) -> Design:
-        """The rows of a table as chunks; none is read yet, only the names of the columns.
-
-        Raises
-        ------
-        SchemaError
-            The table cannot be opened or lacks a column.
-        """
+        """The rows of a table as chunks; none is read yet, only the names of the columns."""
         return Design(open_source(data), self.schema, self.coding, self.response)
 
     def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:

@@ -16,13 +16,14 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm
+from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm, column_count
 from dpglm.glm.penalties.base import TermColumns, TermKind
 from dpglm.typing import FloatMatrix
 
 # Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
 # a float32 sum of squares can then tell that a row is bounded.
 SLACK: Final = 1.0 + 2.0**-14
+_MOST_CORNERS: Final = 20_000
 _INTERCEPT_SHARE: Final = 0.25
 # Prior standard deviation of the constant, log-odds in the middle of all declared ranges.
 _INTERCEPT_PRIOR: Final = 5.0
@@ -139,15 +140,15 @@ class Space:
         prior = prior_of([self.factors[index] for index in subset])
         return Product(tuple(parts), math.sqrt(self.share(subset)) / (norm * SLACK), mixing, prior)
 
-    def at_corners(self, positions: Sequence[int], *, most: int = 20_000) -> FloatMatrix | None:
-        """z of some products at all combinations of corners, shape (rows, combinations).
+    def at_corners(self, positions: Sequence[int]) -> FloatMatrix | None:
+        """z of some products at all combinations of corners, shape (rows, combinations), unless too many.
 
         The squared norm of any linear function of a row is convex in each factor's coordinates, so that
-        its largest value is taken at one of these. None where there are more than ``most``.
+        its largest value is taken at one of these.
         """
         used = sorted({index for position in positions for index in self.subsets[position]})
         counts = [len(self.factors[index].corners) for index in used]
-        if math.prod(counts) > most:
+        if math.prod(counts) > _MOST_CORNERS:
             return None
         choices = np.indices(counts).reshape(len(used), math.prod(counts))
         blocks = []
@@ -183,7 +184,7 @@ def span(model: Model) -> Space:
             for subset, block in _expanded(model, subterm):
                 if block.any():
                     pieces.append((position_of.setdefault(subset, len(position_of)), start, block))
-            start += subterm.size
+            start += column_count(subterm)
     subsets = tuple(position_of)
     sizes = [math.prod(model.factors[index].size for index in subset) for subset in subsets]
     starts = (0, *itertools.accumulate(sizes))
@@ -197,7 +198,7 @@ def span(model: Model) -> Space:
 
 def _expanded(model: Model, subterm: Subterm) -> list[tuple[Subset, FloatMatrix]]:
     """The columns of a subterm in the products of subsets of its factors, each (size, columns)."""
-    usages = sorted(subterm.usages, key=lambda usage: usage.factor)
+    usages = sorted(subterm, key=lambda usage: usage.factor)
     affine = [model.factors[usage.factor].affine(usage.table) for usage in usages]
     order = _column_order(subterm)
     expanded = []
@@ -212,7 +213,7 @@ def _expanded(model: Model, subterm: Subterm) -> list[tuple[Subset, FloatMatrix]
 
 def _column_order(subterm: Subterm) -> NDArray[np.intp]:
     """Where each column of the subterm stands when its factors are sorted by place instead of by the user."""
-    by_place = np.argsort([usage.factor for usage in subterm.usages])
-    sizes = [subterm.usages[position].size for position in by_place]
-    columns = np.arange(subterm.size).reshape(sizes, order="F")  # the first factor varies fastest
+    by_place = np.argsort([usage.factor for usage in subterm])
+    sizes = [subterm[position].size for position in by_place]
+    columns = np.arange(column_count(subterm)).reshape(sizes, order="F")  # the first factor varies fastest
     return columns.transpose(np.argsort(by_place)).ravel(order="F")

@@ -19,7 +19,7 @@ from dpglm.data.coding.geometry import (
     prior_of,
 )
 from dpglm.data.formula.expressions import FormulaText
-from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term
+from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term, column_count
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -126,9 +126,9 @@ def reference(model: Model) -> Layout:
     norm = math.sqrt(math.fsum(typical for *_, typical in scaled))
     groups, start = [], 0
     for (name, subterm), (parts, _, typical) in zip(subterms, scaled, strict=True):
-        factors = [model.factors[usage.factor] for usage in subterm.usages]
+        factors = [model.factors[usage.factor] for usage in subterm]
         product = Product(parts, 1.0 / (norm * SLACK), prior=prior_of(factors))
-        stop = start + subterm.size
+        stop = start + column_count(subterm)
         groups.append(Group(name, kind_of(factors), start, stop, typical, (product,)))
         start = stop
     return np.diag(np.concatenate([largest for _, largest, _ in scaled])), norm, tuple(groups)
@@ -137,7 +137,7 @@ def reference(model: Model) -> Layout:
 def _scaled_parts(model: Model, subterm: Subterm) -> tuple[tuple[Part, ...], FloatVector, float]:
     """Parts scaled into [-1, 1], the largest values of the columns, and a typical squared norm."""
     parts, largest, typical = [], np.ones(1), 1.0
-    for usage in subterm.usages:
+    for usage in subterm:
         factor = model.factors[usage.factor]
         if usage.table is None:
             assert isinstance(factor, NumericFactor)

@@ -233,8 +233,7 @@ def interval(expression: Expression, bounds: Mapping[str, Any], *, formula: str 
     """An interval that holds the value of ``expression`` for every row inside the declared bounds.
 
     Exact for arithmetic in which no column appears twice, for integer powers, ``abs`` and monotone
-    functions; an enclosure otherwise. ``bounds`` holds something with ``low`` and ``high`` for each column.
-    The formula is for the error text.
+    functions; an enclosure otherwise. ``bounds`` gives each column's ``low`` and ``high``.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -57,23 +57,17 @@ class Factor(ABC):
         What it reads of a row.
     prior : float
         Prior standard deviation of a coefficient per unit of a coordinate: the largest of its columns.
-
-    Attributes
-    ----------
-    share : float
-        Public weight of its squared coordinates in the squared norm of a row.
-    usual_prior : float
-        The prior scale of a column for which the schema declares none.
-    kind : TermKind
-        What its coded columns are to inference, where they stand alone in a term.
     """
 
     name: str
     expression: Expression
     prior: float
 
+    # Public weight of its squared coordinates in the squared norm of a row.
     share: ClassVar[float] = 1.0
+    # The prior scale of a column for which the schema declares none.
     usual_prior: ClassVar[float] = 1.0
+    # What its coded columns are to inference, where they stand alone in a term.
     kind: ClassVar[TermKind]
 
     @property
@@ -180,19 +174,13 @@ class Usage:
         return 1 if self.table is None else int(self.table.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
-class Subterm:
-    """Columns that are all products of the same factors, the first factor varying fastest.
+# Columns that are all products of the same factors, the first varying fastest; without any, the intercept.
+Subterm: TypeAlias = tuple[Usage, ...]
 
-    No factor at all is the intercept.
-    """
 
-    usages: tuple[Usage, ...]
-
-    @property
-    def size(self) -> int:
-        """Number of columns."""
-        return math.prod(usage.size for usage in self.usages)
+def column_count(subterm: Subterm) -> int:
+    """Number of columns of a subterm."""
+    return math.prod(usage.size for usage in subterm)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,12 +194,12 @@ class Term:
     @property
     def stop(self) -> int:
         """One past the last column."""
-        return self.start + sum(subterm.size for subterm in self.subterms)
+        return self.start + sum(map(column_count, self.subterms))
 
     @property
     def order(self) -> int:
         """Number of factors of the largest product."""
-        return max(len(subterm.usages) for subterm in self.subterms)
+        return max(map(len, self.subterms))
 
 
 @dataclass(frozen=True, eq=False)

@@ -344,4 +344,4 @@ def _subterm(subterm: Any, factors: Mapping[str, Factor], position: Mapping[Any,
             # A spline's first column is left out, as patsy and R do: the basis adds up to 1.
             table = np.eye(factor.level_count)[:, 1:]
         usages.append(Usage(position[factor.key], table))
-    return Subterm(tuple(usages))
+    return tuple(usages)

@@ -183,17 +183,14 @@ class Reader(FormulaText):
             name = quoted.value
         else:
             return None
-        if name not in self.variables:
-            raise self._unknown_column_error(node, name)
-        return name
-
-    def _unknown_column_error(self, node: ast.expr, name: str) -> FormulaError:
+        if name in self.variables:
+            return name
         close = difflib.get_close_matches(name, list(self.variables), n=1)
         remedy = f"Did you mean {close[0]}?" if close else f"Declare it in the schema: {name!r}: (low, high)."
         if name in FUNCTIONS or name in STANDARDISERS or name in ("I", "Q", *_TERMS):
             remedy = f"Call it with a column: {name}(x)."
         known = ", ".join(list(self.variables)[:20]) + (", ..." if len(self.variables) > 20 else "")
-        return self.error(
+        raise self.error(
             node, f"There is no column {name!r} in the schema.", expected=f"one of {known}", remedy=remedy
         )
 
@@ -210,8 +207,16 @@ class Reader(FormulaText):
         if isinstance(node, ast.Constant):
             return Expression("constant", value=self.constant(node), span=span)
         column = self.column(node)
+        if column is not None and isinstance(self.variables[column], Categorical):
+            raise self.error(
+                node,
+                f"{column!r} has levels, and levels are not numbers.",
+                expected="a numeric column",
+                remedy=f"Use it as a factor: {column} or C({column}), "
+                f"or declare it with bounds: {column!r}: (low, high).",
+            )
         if column is not None:
-            return self._numeric_column(column, node)
+            return Expression("column", name=column, span=span)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
             operand = self.arithmetic(node.operand, depth)
             if isinstance(node.op, ast.UAdd):
@@ -241,17 +246,6 @@ class Reader(FormulaText):
                 remedy="Use the comparison as a factor of its own, or clip() and minimum() for kinks.",
             )
         return operand
-
-    def _numeric_column(self, column: str, node: ast.expr) -> Expression:
-        if isinstance(self.variables[column], Categorical):
-            raise self.error(
-                node,
-                f"{column!r} has levels, and levels are not numbers.",
-                expected="a numeric column",
-                remedy=f"Use it as a factor: {column} or C({column}), "
-                f"or declare it with bounds: {column!r}: (low, high).",
-            )
-        return Expression("column", name=column, span=self.span(node))
 
     def _call(self, node: ast.Call, depth: int) -> Expression:
         name = self._function_name(node)

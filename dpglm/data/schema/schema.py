@@ -152,24 +152,14 @@ class Schema:
 
     @classmethod
     def from_dict(cls, declarations: Mapping[str, Any]) -> Schema:
-        """A schema from a dict: columns in short form, or ``{"variables": {...}, "unit": ..., ...}``.
-
-        Raises
-        ------
-        SchemaError
-            If the declaration contradicts itself.
-        """
+        """A schema from a dict: columns in short form, or ``{"variables": {...}, "unit": ..., ...}``."""
         return cls._of_declarations(declarations, from_file=False)
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Schema:
-        """A schema from a YAML file, in short or full form.
+        """A schema from a YAML file of at most 1 MiB, in short or full form.
 
-        Raises
-        ------
-        SchemaError
-            If there is no such file, it is larger than 1 MiB or not YAML, or the declaration contradicts
-            itself. YAML has no tuples, so ``age: [18, 95]`` is refused: it could be bounds or levels.
+        YAML has no tuples, so ``age: [18, 95]`` is refused: it could be bounds or levels.
         """
         return cls._of_declarations(schema_text.read_yaml(path), from_file=True)
 
@@ -185,14 +175,9 @@ class Schema:
 
     @classmethod
     def from_smartnoise(cls, metadata: Mapping[str, Any] | str | os.PathLike[str]) -> Schema:
-        """A schema from SmartNoise's metadata of one table (a dict or a path to their YAML).
+        """A schema from SmartNoise's metadata of exactly one table (a dict or a path to their YAML).
 
         Columns of text are left out, since those metadata do not list levels.
-
-        Raises
-        ------
-        SchemaError
-            If the metadata do not describe exactly one table.
         """
         plain = schema_text.read_yaml(metadata) if isinstance(metadata, str | os.PathLike) else metadata
         return cls.from_dict(schema_text.from_smartnoise(plain))
@@ -244,13 +229,7 @@ class Schema:
         return text
 
     def require(self, names: Iterable[str]) -> None:
-        """Check that columns are declared.
-
-        Raises
-        ------
-        SchemaError
-            With the lines to add to the schema.
-        """
+        """Check that columns are declared; the error holds the lines to add to the schema."""
         undeclared = [name for name in dict.fromkeys(names) if name not in self.variables]
         if undeclared:
             raise SchemaError(
@@ -260,19 +239,9 @@ class Schema:
             )
 
     def clean(self, frame: pd.DataFrame, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Columns as their declarations read them: float64 numbers or int32 codes, row by row.
+        """Columns ``names`` as their declarations read them: float64 numbers or int32 codes, shape (k,).
 
-        Parameters
-        ----------
-        frame : DataFrame, k rows
-            Rows; other columns are not looked at.
-        names : sequence of str
-            Columns to read.
-
-        Returns
-        -------
-        dict of str to ndarray, shape (k,)
-            NaN or -1 marks a row that cannot be used.
+        NaN or -1 marks a row that cannot be used. Other columns are not looked at.
 
         Raises
         ------
@@ -285,13 +254,7 @@ class Schema:
 
 
 def require_columns(names: Iterable[str], present: Iterable[str]) -> None:
-    """Check that a table has columns, by name.
-
-    Raises
-    ------
-    SchemaError
-        With the names that are lacking.
-    """
+    """Check that a table has columns, by name; the error holds the names that are lacking."""
     here = set(present)
     absent = [name for name in dict.fromkeys(names) if name not in here]
     if absent:

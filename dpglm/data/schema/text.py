@@ -33,11 +33,6 @@ def read_yaml(path: str | os.PathLike[str]) -> object:
     Unlike YAML 1.1, ``yes``, ``no``, ``on`` and ``off`` are texts (they are levels more often than truth
     values); so are the numbers ``010``, ``1_0``, ``12:30`` and ``0x10``, which are 8, 10, 750 and 16 there.
     Aliases, tags but ``!!str``, merge keys and a key that occurs twice are refused.
-
-    Raises
-    ------
-    SchemaError
-        If the file does not exist, is too large or is not YAML.
     """
     if not isinstance(path, str | os.PathLike) or not os.path.isfile(path):
         raise SchemaError(

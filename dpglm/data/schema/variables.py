@@ -212,19 +212,17 @@ class Categorical:
         -1 marks a row that cannot be used. Nothing is ever raised, warned or counted, and a row's code
         depends on that row alone.
         """
-        missing, other = self._codes_of_rules
-        numbers = numbers_of_column(column)
-        if numbers is not None:
-            return self._codes_of_numbers(numbers, missing)
+        rules = self.missing, self.missing if self.other is None else self.other
+        missing, other = (-1 if rule == "omit" else self._code_of_label[label_of(rule)] for rule in rules)
         cells, index = cells_of_column(column)
         # A text that spells no number is an undeclared value, not a missing one.
-        codes = self._codes_of_numbers(numbers_of_cells(cells), other)
+        codes = [self._code_of_number.get(number, other) for number in numbers_of_cells(cells).tolist()]
         for position, cell in enumerate(cells):
             if cell is Blank.MISSING:
                 codes[position] = missing
             elif isinstance(cell, str):
                 codes[position] = self._code_of_label.get(cell, codes[position])
-        return codes[index]
+        return np.array(codes, dtype=np.int32)[index]
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; :func:`variable_from_dict` reads them back."""
@@ -235,15 +233,8 @@ class Categorical:
         return {label: code for code, label in enumerate(self.labels)}
 
     @cached_property
-    def _codes_of_rules(self) -> tuple[int, int]:
-        """Codes of a missing and of an undeclared value."""
-        rules = self.missing, self.missing if self.other is None else self.other
-        missing, other = (-1 if rule == "omit" else self._code_of_label[label_of(rule)] for rule in rules)
-        return missing, other
-
-    @cached_property
-    def _numbers(self) -> tuple[FloatVector, Codes]:
-        """Sorted numbers of the levels that are or spell a number, and their codes."""
+    def _code_of_number(self) -> dict[float, int]:
+        """Codes of the levels that are or spell a number."""
         numbers = numbers_of_cells([lev if isinstance(lev, str) else float(lev) for lev in self.levels])
         code_of: dict[float, int] = {}
         for code, number in enumerate(numbers.tolist()):
@@ -251,20 +242,7 @@ class Categorical:
             spelled_so = self.labels[code] == label_of(number)
             if number == number and (spelled_so or number not in code_of):
                 code_of[number] = code
-        ordered = sorted(code_of.items())
-        return np.array([n for n, _ in ordered], np.float64), np.array([c for _, c in ordered], np.int32)
-
-    def _codes_of_numbers(self, numbers: FloatVector, missing: int) -> Codes:
-        """Codes of numbers; ``missing`` where NaN."""
-        other = self._codes_of_rules[1]
-        known, codes_of_known = self._numbers
-        codes = np.full(len(numbers), other, dtype=np.int32)
-        if len(known):
-            nearest = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-            np.copyto(codes, codes_of_known[nearest], where=known[nearest] == numbers)
-        if missing != other:
-            codes[np.isnan(numbers)] = missing
-        return codes
+        return code_of
 
 
 Variable: TypeAlias = Numeric | Categorical

@@ -2,7 +2,8 @@
 
 Every reading here keeps the row-wise promise of the room: what is read in row ``i`` depends on the value
 in row ``i``, never on the type that a library chose for the whole column. The vectorised paths by column
-type give, cell by cell, what :func:`cell_of` gives; a law in the tests holds them to it.
+type give, cell by cell, what :func:`cell_of` gives; a law in the tests holds them to it. Declared numbers
+and levels, which are public, are read and written here too.
 """
 
 from __future__ import annotations
@@ -168,16 +169,9 @@ def items_of(value: object) -> list[Any] | None:
 
 def numbers_of_cells(cells: Sequence[Cell]) -> FloatVector:
     """Numbers that cells hold or spell; NaN where there is none."""
-    numbers = np.full(len(cells), np.nan)
-    texts: dict[str, list[int]] = {}
-    for index, cell in enumerate(cells):
-        if isinstance(cell, float):
-            numbers[index] = cell
-        elif isinstance(cell, str):
-            texts.setdefault(cell, []).append(index)
-    if texts:
-        for indices, number in zip(texts.values(), numbers_of_texts(list(texts)).tolist(), strict=True):
-            numbers[indices] = number
+    numbers = np.array([cell if isinstance(cell, float) else np.nan for cell in cells])
+    texts = {index: cell for index, cell in enumerate(cells) if isinstance(cell, str)}
+    numbers[list(texts)] = numbers_of_texts(list(texts.values()))
     return numbers
 
 
@@ -201,10 +195,7 @@ def numbers_of_column(column: Any) -> FloatVector | None:
 
 
 def cells_of_column(column: Any) -> Cells:
-    """Cells of any column: a list of cells, and for each row the place of its cell in that list.
-
-    A text that occurs often is listed once where the column's type makes that cheap.
-    """
+    """Cells of any column: a list of cells, and for each row the place of its cell there."""
     import pandas as pd
 
     dtype = getattr(column, "dtype", None)
@@ -234,8 +225,8 @@ def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
 
 
 def _number_cells(numbers: FloatVector) -> Cells:
-    cells: list[Cell] = [number if number == number else Blank.MISSING for number in numbers.tolist()]
-    return cells, np.arange(len(cells))
+    distinct, index = np.unique(numbers, return_inverse=True)
+    return [number if number == number else Blank.MISSING for number in distinct.tolist()], index
 
 
 def _blank_cells(missing: NDArray[np.bool_]) -> Cells:

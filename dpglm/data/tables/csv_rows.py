@@ -17,13 +17,14 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
+import re
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpglm.data.tables.cells import numbers_of_texts
 from dpglm.errors import SchemaError
@@ -31,50 +32,54 @@ from dpglm.errors import SchemaError
 if TYPE_CHECKING:
     import pandas as pd
 
-_PIECE_BYTES: Final = 2**21
+_EMPTY_LINES: Final = (b"\n", b"\r\n", b"\r")  # the last one at the end of the file
 _HEADER_BYTES: Final = 2**20
-_LINE_FEED, _QUOTE, _COMMA = b'\n",'
+# Lines whose fields are without quotes or in a pair of them: such a line leaves the parser outside of quotes.
+_PAIRED: Final = re.compile(rb'(?:(?:[^",\n]*+|"(?:[^"\n]++|"")*+")[,\n])*+')
 
 
 def read_header(path: Path) -> tuple[str, ...]:
     """Column names in the first line, in order; empty where a column has none.
 
-    Raises
-    ------
-    SchemaError
-        If the line is empty, longer than 1 MiB, or holds a number, as the first row of a file without
-        names does; the message shows nothing of it.
+    A line that holds a number, as the first row of a file without names does, is refused and not shown.
     """
     try:
         with _opened(path) as stream:
             line = stream.readline(_HEADER_BYTES)
     except (EOFError, OSError, zlib.error) as error:
         raise _damage_error(path) from error
-    return _header_of(line)
+    if len(line) >= _HEADER_BYTES:
+        raise _header_error("a first line longer than 1 MiB")
+    text = line.decode("utf-8-sig", "replace").strip("\r\n")
+    if not text:
+        raise _header_error("a CSV file whose first line is empty")
+    # With carriage returns for line ends the whole file is one line: print nothing of it.
+    if "\r" in text:
+        raise SchemaError(
+            "a carriage return within the first line of the CSV file",
+            expected="lines that end in a line feed",
+            remedy="Save the file again with line ends of Unix or Windows.",
+        )
+    try:
+        names = tuple(next(csv.reader([text])))
+    except csv.Error:
+        raise _header_error("a first line that is not CSV, or a name longer than 131072 characters") from None
+    # Without a header line the first row would be printed as names: refuse, and print nothing of it.
+    if not np.isnan(numbers_of_texts(names)).all():
+        raise _header_error("a number in the first line of the CSV file")
+    return names
 
 
 def line_chunks(path: Path, rows: int) -> Iterator[bytes]:
-    """Repaired lines after the header, ``rows`` at a time, the last chunk fewer.
-
-    Raises
-    ------
-    SchemaError
-        If the file is damaged so that it cannot be read to its end.
-    """
-    held: list[bytes] = []
-    held_lines = 0
-    for lines in _whole_lines(path):
-        ends = _ends(lines)
-        start = line = 0
-        while held_lines + len(ends) - line >= rows:
-            line += rows - held_lines
-            stop = int(ends[line - 1]) + 1
-            yield b"".join([*held, lines[start:stop]])
-            held, held_lines, start = [], 0, stop
-        held.append(lines[start:])
-        held_lines += len(ends) - line
-    if held_lines:
-        yield b"".join(held)
+    """Repaired lines after the header, ``rows`` at a time, the last chunk fewer."""
+    try:
+        with _opened(path) as stream:
+            stream.readline(_HEADER_BYTES)
+            lines = (line for line in stream if line not in _EMPTY_LINES)
+            while chunk := b"".join(itertools.islice(lines, rows)):
+                yield _repaired(chunk if chunk.endswith(b"\n") else chunk + b"\n")
+    except (EOFError, OSError, zlib.error) as error:
+        raise _damage_error(path) from error
 
 
 def parse_lines(
@@ -108,24 +113,6 @@ def parse_lines(
     return frame.iloc[1:]
 
 
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    """Repaired lines after the header, each closed by a line feed, some at a time."""
-    unfinished: list[bytes] = []
-    try:
-        with _opened(path) as stream:
-            stream.readline(_HEADER_BYTES)
-            while piece := stream.read(_PIECE_BYTES):
-                cut = piece.rfind(b"\n") + 1
-                if cut:
-                    yield _repaired(b"".join([*unfinished, piece[:cut]]))
-                    unfinished = []
-                unfinished.append(piece[cut:])
-    except (EOFError, OSError, zlib.error) as error:
-        raise _damage_error(path) from error
-    if any(unfinished):
-        yield _repaired(b"".join([*unfinished, b"\n"]))
-
-
 def _opened(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if path.name.endswith(".gz") else path.open("rb")
 
@@ -138,29 +125,6 @@ def _damage_error(path: Path) -> SchemaError:
     )
 
 
-def _header_of(line: bytes) -> tuple[str, ...]:
-    if len(line) >= _HEADER_BYTES:
-        raise _header_error("a first line longer than 1 MiB")
-    text = line.decode("utf-8-sig", "replace").strip("\r\n")
-    if not text:
-        raise _header_error("a CSV file whose first line is empty")
-    # With carriage returns for line ends the whole file is one line: print nothing of it.
-    if "\r" in text:
-        raise SchemaError(
-            "a carriage return within the first line of the CSV file",
-            expected="lines that end in a line feed",
-            remedy="Save the file again with line ends of Unix or Windows.",
-        )
-    try:
-        names = tuple(next(csv.reader([text])))
-    except csv.Error:
-        raise _header_error("a first line that is not CSV, or a name longer than 131072 characters") from None
-    # Without a header line the first row would be printed as names: refuse, and print nothing of it.
-    if not np.isnan(numbers_of_texts(names)).all():
-        raise _header_error("a number in the first line of the CSV file")
-    return names
-
-
 def _header_error(found: str) -> SchemaError:
     return SchemaError(
         found,
@@ -169,40 +133,13 @@ def _header_error(found: str) -> SchemaError:
     )
 
 
-def _ends(lines: bytes) -> NDArray[np.intp]:
-    return np.flatnonzero(np.frombuffer(lines, np.uint8) == _LINE_FEED)
-
-
 def _repaired(lines: bytes) -> bytes:
     """Whole lines, changed where a line would reach beyond its end in the parser."""
     if b"\r" in lines:
         lines = lines.replace(b"\r\n", b"\n")
-    if b"\n\n" in lines or lines.startswith(b"\n"):
-        lines = b"".join(line + b"\n" for line in lines.split(b"\n") if line)
     if b"\0" in lines:
         lines = lines.replace(b"\0", "\ufffd".encode())
-    return _without_stray_quotes(lines) if b'"' in lines else lines
-
-
-def _without_stray_quotes(lines: bytes) -> bytes:
-    """Drop the quote characters of every line in which they do not pair.
-
-    They pair when the first, third, ... of the line opens a field (stands after a comma, at the start, or
-    doubles the one before) and the second, fourth, ... closes it (stands before a comma, at the end, or is
-    doubled by the next). Such a line leaves the parser outside of quotes.
-    """
-    buffer = np.frombuffer(lines, np.uint8)
-    quotes = np.flatnonzero(buffer == _QUOTE)
-    line = np.searchsorted(_ends(lines), quotes)
-    rank = np.arange(len(quotes)) - np.searchsorted(line, line)
-    before = np.where(quotes > 0, buffer[quotes - 1], _LINE_FEED)
-    neighbour = np.where(rank % 2 == 0, before, buffer[quotes + 1])
-    paired = (neighbour == _COMMA) | (neighbour == _LINE_FEED) | (neighbour == _QUOTE)
-    last = np.append(line[1:] != line[:-1], True)
-    paired &= ~(last & (rank % 2 == 0))
-    if paired.all():
+    if b'"' not in lines or _PAIRED.fullmatch(lines):
         return lines
-    stray = np.isin(line, line[~paired])
-    keep = np.ones(len(buffer), dtype=bool)
-    keep[quotes[stray]] = False
-    return buffer[keep].tobytes()
+    each = io.BytesIO(lines)  # splitlines() would take a carriage return for an end
+    return b"".join(line if _PAIRED.fullmatch(line) else line.replace(b'"', b"") for line in each)

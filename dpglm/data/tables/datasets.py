@@ -1,15 +1,11 @@
 """Data sets that dpglm ships, each with its public schema.
 
-Tables from statsmodels, a simulated one in a file, and a simulated diabetes cohort of a main hospital and 16
-branches, drawn in memory from a fixed seed. The cohort's sizes are those of Table 4 of the STACK paper (Yao
-et al., "Privacy-preserving stacking with application to cross-organizational diabetes prediction"), whose own
-cohort is not public; they add up to 92,007, where the paper's text says 105,763. Everything else is made up
-here: no one's data.
-
-The rows of the cohort hold 226 bits each, so no file of them is smaller than 2.4 MiB. The package ships what
-draws them instead: this module and ``cohort_features.csv``, which gives each feature's group, mean, standard
-deviation (0 for a yes-or-no feature, whose mean is its share of ones), recorded decimal digits, importance
-and sign.
+The simulated diabetes cohort of a main hospital and 16 branches is drawn in memory from a fixed seed. Its
+sizes are those of Table 4 of the STACK paper (Yao et al., "Privacy-preserving stacking with application to
+cross-organizational diabetes prediction"), whose own cohort is not public; they add up to 92,007, where the
+paper's text says 105,763. Everything else is made up here: no one's data. ``cohort_features.csv`` gives each
+feature's group, mean, standard deviation (0 for a yes-or-no feature, whose mean is its share of ones),
+recorded decimal digits, importance and sign.
 """
 
 from __future__ import annotations

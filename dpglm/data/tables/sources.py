@@ -92,10 +92,7 @@ def _parquet_error(found: str) -> SchemaError:
 
 
 class CsvSource(Source):
-    """A CSV file, plain or gzipped, UTF-8, comma-separated, with a header line; read in chunks of lines.
-
-    :mod:`dpglm.data.tables.csv_rows` says what a row is, and what becomes of lines that are not CSV.
-    """
+    """A CSV file, plain or gzipped, UTF-8, comma-separated, with a header line; read in chunks of lines."""
 
     def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
         self._path, self._chunk_rows = path, chunk_rows
@@ -104,11 +101,7 @@ class CsvSource(Source):
         self.column_names = tuple(name for name in self._header if name)
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Frames of the columns asked for.
-
-        Those in ``numeric`` come as float64 where every field of the chunk is a number, otherwise as text,
-        which :class:`~dpglm.data.schema.variables.Numeric` reads to the same values.
-        """
+        """Frames of the columns asked for; a ``numeric`` one is float64 if every field of the chunk is."""
         width = len(self._header)
         positions = {self._header.index(name): name for name in columns}
         floats = {position for position, name in positions.items() if name in numeric}
@@ -134,11 +127,6 @@ def open_source(data: object) -> Source:
         stay in their memory; a ``RecordBatchReader`` can be read once only and is therefore read here.
         Paths end in ``.csv``, ``.csv.gz`` or ``.parquet`` and are streamed; what a row of a CSV file is
         says :mod:`dpglm.data.tables.csv_rows`.
-
-    Returns
-    -------
-    Source
-        With ``column_names`` and ``chunks(columns)``.
 
     Raises
     ------
@@ -243,8 +231,8 @@ def find_schema(data: object, schema: Declarations | None = None) -> Schema:
         return attached
     if isinstance(data, str | os.PathLike):
         file = Path(data)
-        ends = [end for end in (*_CSV_ENDS, *_PARQUET_ENDS) if file.name.endswith(end)]
-        stem = file.name.removesuffix(ends[0]) if ends else file.stem
+        known = (end for end in (*_CSV_ENDS, *_PARQUET_ENDS) if file.name.endswith(end))
+        stem = file.name.removesuffix(next(known, file.suffix))
         sidecar = file.parent / f"{stem}.schema.yaml"  # the name may be empty, which with_name refuses
         if file.name and os.path.isfile(sidecar):  # unlike Path.is_file it takes names that are too long
             return Schema.from_yaml(sidecar)

@@ -31,8 +31,7 @@ from dpglm.optim.quadratic import minimise_quadratic_path
 from dpglm.papers.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
-from dpglm.privacy.description import Fact, MethodDescription
-from dpglm.privacy.events import bounded_shift, free_ridge
+from dpglm.privacy.events import Fact, MethodDescription, bounded_shift, free_ridge
 from dpglm.privacy.gdp import SAFETY
 from dpglm.typing import FloatVector
 

@@ -17,7 +17,7 @@ from dpglm.methods.iterated import declared_rows, estimate, require_steps
 from dpglm.papers.printed import printed_mpadmm
 from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.typing import FloatVector
 
 

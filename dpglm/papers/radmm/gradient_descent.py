@@ -27,7 +27,7 @@ from dpglm.methods.iterated import (
 )
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import NoisySums, Target, calibrate
-from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 Schedule = Literal["constant", "sqrt"]

@@ -17,8 +17,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import finite, predictor
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event
+from dpglm.privacy.events import Event, Fact, ReleaseDescription
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What stands in the column of the intercept, and the length that is left for the answers.

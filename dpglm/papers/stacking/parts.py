@@ -14,8 +14,7 @@ from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event
+from dpglm.privacy.events import Event, Fact, ReleaseDescription
 from dpglm.typing import BoolVector, FloatVector, IntVector
 
 # Multiples of the golden ratio, modulo 1, fill [0, 1) evenly: parts of any share, whatever recurs in a table.

@@ -25,7 +25,7 @@ from dpglm.papers.stacking.stack import MOST_MODELS
 from dpglm.papers.stacking.stacked import Grouping, Stacking, distances, whole_rows
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.typing import FloatMatrix, FloatVector
 
 

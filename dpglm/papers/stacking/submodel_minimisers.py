@@ -19,8 +19,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import STEPS, Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event, GaussianEvent
+from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Squared norm that rows may have before they are cut: what is left takes the rounding to float32.

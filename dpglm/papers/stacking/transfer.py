@@ -31,7 +31,7 @@ from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.store import fingerprint
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.registry import with_options
 from dpglm.typing import FloatVector
 

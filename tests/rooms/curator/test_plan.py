@@ -13,8 +13,14 @@ from dpglm.errors import PermitError, PrivacyError
 from dpglm.mechanisms.base import Release, Rows, WorstCase
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.description import ReleaseDescription
-from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent, SampledGaussianEvent
+from dpglm.privacy.events import (
+    ApproximateEvent,
+    Event,
+    GaussianEvent,
+    PureEvent,
+    ReleaseDescription,
+    SampledGaussianEvent,
+)
 from dpglm.privacy.gdp import gdp_delta, pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector

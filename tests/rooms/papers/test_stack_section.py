@@ -9,7 +9,7 @@ import pytest
 from dpglm.papers.stacking.section import MOST_BOXES
 from dpglm.papers.stacking.stack import Stack
 from dpglm.postprocessing.record import SpendLine
-from dpglm.privacy.description import Fact, MethodDescription
+from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.results.fit_result import FitResult
 from dpglm.tables.table import coefficient
 from tests.rooms.report.reading import Element, Page

@@ -12,7 +12,7 @@ import numpy as np
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.record import Choice, LedgerLine, LedgerState, ResponseFacts, SpendLine
-from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
+from dpglm.privacy.events import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
 from tests.golden.examples import described, interval_fit, made

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.postprocessing.record import LedgerLine, SpendLine
-from dpglm.privacy.description import Fact, MethodDescription, ReleaseDescription
+from dpglm.privacy.events import Fact, MethodDescription, ReleaseDescription
 from dpglm.results.fit_result import FitResult
 from tests.rooms.report.reading import Element, Page
 from tests.rooms.report.specimen import NAMES, approximate, fit, interval, ledger, pure, render, schema

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dpglm.postprocessing.record import LedgerLine
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import cumulative, privacy_profile, trade_off

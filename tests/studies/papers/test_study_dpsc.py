@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpglm.privacy.description import ReleaseDescription
+from dpglm.privacy.events import ReleaseDescription
 from studies import __main__ as command
 from studies import real_tables
 from studies.dpsc import claims, fits, tables
