@@ -15,17 +15,19 @@ from dpglm.mechanisms.base import CHOSEN, WHY_SUM, Release, Rows, WorstCase, rel
 from dpglm.mechanisms.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.description import Fact, ReleaseDescription
-from dpglm.privacy.events import Event, GaussianEvent, PureEvent
+from dpglm.privacy.events import Event, Fact, GaussianEvent, PureEvent, ReleaseDescription
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Numbers are rounded to this grid in [-1, 1], so that sums of them and of their squares are exact.
 GRID = 2**16
 # What a row, a value that is there, a number, its square less 1/2, and a level count for in the sensitivity.
 ROW, PRESENT, FIRST, SECOND, LEVEL = 0.5, 0.25, 0.5, 1.0, 0.75
-# The largest squared move of (FIRST z, SECOND z^2) when z is exchanged: z from 1 to this place.
+# How far (FIRST z, SECOND z^2) move when z is exchanged: squared length, from 1 to the place _APART, and sum
+# of absolute values, from 1 to -1/4.
 _APART = -0.5 + math.sqrt(0.125)
 _EXCHANGED = (1.0 - _APART) ** 2 * (FIRST**2 + (1.0 + _APART) ** 2)
+_EXCHANGED_ABSOLUTE = 25.0 / 16.0
+FEWER = "a table has fewer than a thousand million rows"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class ColumnSums(Release):
     scale: float
 
     name: ClassVar[str] = "column sums"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN,)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, FEWER)
 
     def __post_init__(self) -> None:
         require_positive(self, "scale")
@@ -96,7 +98,10 @@ class ColumnSums(Release):
         if self.law == "laplace":
             each = ROW * self.count_rows + LEVEL * len(self.levels)
             each += sum(PRESENT * missing + 1.0 for missing in self.missing)  # proof: absolute
-            return each if relation == "add-remove" else 2.0 * each
+            if relation == "add-remove":
+                return each
+            same = _EXCHANGED_ABSOLUTE * len(self.missing) + 2.0 * LEVEL * len(self.levels)
+            return max(same, 2.0 * each if self._may_move else 0.0)  # proof: absolute-exchange
         square = ROW**2 * self.count_rows + LEVEL**2 * len(self.levels)
         square += sum(PRESENT**2 * missing + 0.5 for missing in self.missing)  # proof: add-remove
         if relation == "add-remove":
@@ -127,12 +132,21 @@ class ColumnSums(Release):
         gaussian = self.law == "gaussian"
         return ReleaseDescription(
             name=self.name,
-            released="numbers of rows and levels, sums of numbers and of their squares, in each group, once",
+            released="weighted sums in each group, once: rows, levels, numbers and their squares",
             sensitivity=self.sensitivity(relation),
             noise="Gaussian, N(0, scale^2 I)" if gaussian else "independent Laplace noise",
             scale=self.scale,
             theorem=f"{'Gaussian' if gaussian else 'Laplace'} mechanism on sums (column_sums.md)",
-            facts=(Fact("Groups", self.groups), Fact("Sums released", self.size)),
+            facts=(
+                Fact("Groups", self.groups),
+                Fact("Sums released", self.size),
+                Fact(
+                    "Scale of the noise on a number of rows, and of rows with a value",
+                    (2.0 * self.scale, 4.0 * self.scale),
+                ),
+                Fact("On a number of rows at a level", 4.0 / 3.0 * self.scale),
+                Fact("On a sum of numbers in [-1, 1], and of their squares", (2.0 * self.scale, self.scale)),
+            ),
         )
 
     def why(self, relation: Relation) -> tuple[str, ...]:
@@ -144,7 +158,7 @@ class ColumnSums(Release):
         return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(2.0)) / self._weights
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        """Sum and perturb; shape (groups * width,), weights divided out, see :class:`GroupSums`.
+        """Sum and perturb; shape (groups * width,), weights divided out.
 
         The first row of a chunk's ``X`` holds the group, from 0 on; then come the numbers, and then the codes
         of levels. Whatever is not a declared group, number or level counts as missing.

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpglm.postprocessing.codec import encode, store_error
 from dpglm.postprocessing.record import LedgerState, SpendLine, locked
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.table import ABSENT, Column, Table, coefficient
 from dpglm.typing import FloatMatrix, FloatVector
@@ -224,6 +224,8 @@ def _on_simplex(values: FloatVector) -> FloatVector:
     """
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(values) + 1)
+    if not np.isfinite(values).all():
+        return np.full(len(values), np.nan)
     return np.asarray(np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from dpglm.postprocessing import profile, store
 from dpglm.postprocessing.profile import ProfileRecord
 from dpglm.postprocessing.record import LedgerState
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.tables.table import Table
 
@@ -55,7 +55,7 @@ class Profile:
 
     @property
     def n_rows(self) -> float:
-        """Estimated number of rows; the exact one where the relation makes it public."""
+        """Number of rows: estimated, or exact where the relation makes it public and there are no groups."""
         return self._record.of(profile.OVERALL)["", "", "n"].value
 
     @property

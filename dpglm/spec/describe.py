@@ -13,7 +13,7 @@ from dpglm.data.coding.column_table import ColumnTable, may_be_missing
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.sources import open_source
-from dpglm.errors import SchemaError
+from dpglm.errors import PrivacyError, SchemaError
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.noise import SLACK, STEPS, NoiseSource
@@ -23,7 +23,7 @@ from dpglm.postprocessing.profile import OVERALL, ProfiledColumn, ProfileRecord
 from dpglm.postprocessing.record import LedgerState, parallel_lines
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Target
-from dpglm.privacy.description import MethodDescription
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.gdp import SAFETY
 from dpglm.results.profile import Profile
 from dpglm.spec.plan import hashed
@@ -106,9 +106,14 @@ class ProfilePlan:
         )
         moved = sums.sensitivity(relation)
         if pure:
-            return replace(
-                sums, scale=moved * (1.0 + SLACK) / (self.privacy.epsilon - sums.size / STEPS) * (1 + SAFETY)
-            )
+            left = self.privacy.epsilon - sums.size / STEPS
+            if not left > 0.0:
+                raise PrivacyError(
+                    f"a pure epsilon of {self.privacy.epsilon:g} for {sums.size} sums",
+                    expected=f"more than {sums.size / STEPS:.1g}, which rounding to a grid costs",
+                    remedy="Spend a larger epsilon.",
+                )
+            return replace(sums, scale=moved * (1.0 + SLACK) / left * (1.0 + SAFETY))
         return replace(sums, scale=moved / Target.of(self.privacy).ideal_mu * (1.0 + SAFETY))
 
     @cached_property
@@ -139,7 +144,7 @@ class ProfilePlan:
         return hashed(content)
 
     def run(self, data: object, *, ledger: Ledger | None, noise: NoiseSource) -> Profile:
-        """Charge, then read the table once; refusals come before the charge."""
+        """Charge, then read the table; refusals come before the charge."""
         table = ColumnTable(open_source(data), self.schema, self.numbers, self.factors, self.by)
         guarantee = self.priced.guarantee if noise.private else self.priced.guarantee.seeded()
         state = None

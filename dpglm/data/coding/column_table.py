@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class ColumnTable:
     numbers: tuple[str, ...]
     factors: tuple[str, ...]
     by: str | None
+    _rows: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.schema.require(self._columns)
@@ -67,18 +68,26 @@ class ColumnTable:
 
     def row_count(self) -> int:
         """Number of rows. **Private under add-remove**, public under replace-one."""
-        return sum(len(chunk.y) for chunk in self.chunks())
+        if self._rows is None:
+            for _ in self.chunks():
+                pass
+        assert self._rows is not None
+        return self._rows
 
     def chunks(self) -> Iterator[RowChunk]:
         """All rows in order: the group's code, numbers in [-1, 1] or NaN, and codes of levels or -1."""
+        total = 0
         for frame in self.source.chunks(self._columns, numeric=set(self.numbers)):
             columns = self.schema.clean(frame, self._columns)
             count = len(frame)
             group = np.zeros(count) if self.by is None else columns[self.by]
             numbers = [self._on_unit(name, columns[name]) for name in self.numbers]
             rows = [group, *numbers, *(columns[name] for name in self.factors)]
-            X = np.array(rows, dtype=np.float32).reshape(self.size, count)
+            with np.errstate(all="ignore"):
+                X = np.array(rows, dtype=np.float32).reshape(self.size, count)
+            total += count
             yield RowChunk(X, np.zeros(count), None)
+        object.__setattr__(self, "_rows", total)  # only a pass that ran to its end knows
 
     def _on_unit(self, name: str, values: FloatVector) -> FloatVector:
         """Values between the bounds on [-1, 1]; halved first, since bounds may be as large as numbers get."""

@@ -1,4 +1,4 @@
-"""Profiles: right within their standard errors, consistent, charged before reading, and nothing else leaves."""
+"""Profiles: right within their standard errors, consistent, and charged before a row is read."""
 
 from __future__ import annotations
 
