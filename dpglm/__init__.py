@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from dpglm import errors as errors
     from dpglm import methods as methods
     from dpglm.api import audit as audit
-    from dpglm.api import describe as describe
     from dpglm.api import fit as fit
     from dpglm.api import load as load
     from dpglm.api import load_data as load_data
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from dpglm.results.compare import compare as compare
     from dpglm.results.fit_result import FitResult as FitResult
     from dpglm.results.profile import Profile as Profile
+    from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
 
@@ -59,7 +59,7 @@ _HOMES = {
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
     "declare": "dpglm.data.tables.sources",
-    "describe": "dpglm.api",
+    "describe": "dpglm.spec.describe",
     "errors": "dpglm.errors",
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",

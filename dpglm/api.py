@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -11,17 +11,17 @@ from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.datasets import load_table
 from dpglm.data.tables.sources import find_schema, is_data_file
-from dpglm.errors import FormulaError, PrivacyError, StoreError
+from dpglm.errors import PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Method
+from dpglm.planning.advice import advised
 from dpglm.postprocessing.record import FitRecord, Goal
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.results.profile import Profile
 from dpglm.spec.arguments import (
     DEFAULT_FAMILY,
     DEFAULT_GOAL,
@@ -35,8 +35,7 @@ from dpglm.spec.arguments import (
     privacy_of,
     refuse_beside_plan,
 )
-from dpglm.spec.describe import ProfilePlan
-from dpglm.spec.model_spec import ModelSpec, plan_of
+from dpglm.spec.model_spec import ModelSpec, no_formula, plan_of
 from dpglm.spec.plan import Plan
 from dpglm.spec.sites import fit_sites, site_schemas, site_tables
 
@@ -122,6 +121,11 @@ def fit(
     BudgetExceeded
         The ledger does not cover the fit; nothing was read.
 
+    Warns
+    -----
+    PlanningAdvice
+        What would give more, where public facts say that few coefficients will have an interval.
+
     Examples
     --------
     >>> import dpglm
@@ -131,7 +135,7 @@ def fit(
     ('Intercept', 'x1', 'x2')
     """
     if not isinstance(formula, str | Plan):
-        raise _no_formula(formula)
+        raise no_formula(formula)
     if isinstance(formula, Plan):
         refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy)
         return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
@@ -155,79 +159,12 @@ def fit(
         spec = specified(find_schema(data, schema))
         counted = spec.method.planned_by_row_count and spec.rows_are_public
         n = spec.coded_model.design(data).row_count() if counted else None
-        return spec.plan(n=n).fit(data, ledger=opened, seed=seed, progress=progress)
+        return advised(spec.plan(n=n)).fit(data, ledger=opened, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     spec = specified(next(iter(schemas.values())))
-    return fit_sites(spec.plan(), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas)
-
-
-def describe(
-    data: object,
-    *,
-    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
-    by: str | None = None,
-    columns: Sequence[str] | None = None,
-    privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
-    ledger: Ledger | str | PathLike[str] | None = None,
-    seed: int | None = None,
-) -> Profile:
-    """Sample characteristics under differential privacy: the "Table 1" that opens a paper.
-
-    One release holds the number of rows, shares of levels, means and standard deviations of numbers. Exact
-    ones beside a private fit would void its guarantee.
-
-    Parameters
-    ----------
-    data : DataFrame, Arrow table, or path to a CSV or Parquet file
-        Private rows.
-    schema : Schema, dict or path, optional
-        Public bounds and levels; looked for as `dpglm.fit` does.
-    by : str, optional
-        A column with levels: everything is told for each of them, and overall. Groups cost little: a row is
-        in one of them.
-    columns : sequence of str, optional
-        What is described; by default all that the schema declares. Every column adds noise to the others.
-    privacy : float, (epsilon, delta) or Privacy
-        The budget, required.
-    ledger : Ledger or path, optional
-        Charged before any row is read; a path opens an existing ledger.
-    seed : int, optional
-        Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
-
-    Returns
-    -------
-    Profile
-        With ``summary()``, ``tidy()``, ``means``, ``sds``, ``shares`` and ``save(path)``.
-
-    Raises
-    ------
-    PrivacyError, SchemaError
-        From public facts alone, before anything is charged or read.
-    BudgetExceeded
-        The ledger does not cover the profile; nothing was read.
-
-    Notes
-    -----
-    A row without a value in a column counts for nothing there, and fully in the others, unless the schema
-    declares what a missing value is read as. Numbers beyond their bounds are read as the bound.
-
-    Examples
-    --------
-    >>> import dpglm
-    >>> women = dpglm.load_data("fair")
-    >>> table = dpglm.describe(women, columns=["age", "educ"], by="affair", privacy=(1.0, 1e-6), seed=1)
-    >>> table.groups
-    ('no', 'yes')
-    """
-    budget = privacy_of(privacy)
-    if budget is None:
-        raise PrivacyError(
-            "privacy=None for a profile", expected="a privacy budget", remedy="Use pandas' own describe()."
-        )
-    noise, opened = noise_of(seed), ledger_of(ledger)
-    return ProfilePlan.of(find_schema(data, schema), columns, by, budget).run(
-        data, ledger=opened, noise=noise
+    return fit_sites(
+        advised(spec.plan()), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas
     )
 
 
@@ -300,7 +237,7 @@ def plan(
             "privacy=None for a plan", expected="the budget that the fit will have", remedy=REMEDY
         )
     if not isinstance(formula, str):
-        raise _no_formula(formula)
+        raise no_formula(formula)
     plain = isinstance(schema, Schema | Mapping | str | PathLike) and not is_data_file(schema)
     declared = schema if plain else find_schema(schema)
     spec = ModelSpec.of(
@@ -409,12 +346,3 @@ def load_data(name: str) -> pd.DataFrame:
     6366
     """
     return load_table(name)
-
-
-def _no_formula(formula: object) -> FormulaError:
-    remedy = "Write the formula first, then the data or the schema."
-    if isinstance(formula, ModelSpec):
-        remedy = "Use spec.plan().fit(data)."
-    return FormulaError(
-        f"formula of type {type(formula).__name__}", expected="a string such as 'y ~ x1 + x2'", remedy=remedy
-    )

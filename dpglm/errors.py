@@ -99,6 +99,13 @@ class MethodError(DpglmError, ValueError):
     """A method that cannot do what is asked, told from public facts only."""
 
 
+class PlanningAdvice(UserWarning):
+    """Advice from public facts alone, before anything is charged or read: what would make a fit tell more.
+
+    Silence it with ``warnings.simplefilter("ignore", dpglm.errors.PlanningAdvice)``.
+    """
+
+
 class LedgerError(DpglmError, RuntimeError):
     """A ledger file that cannot be used or was tampered with."""
 

@@ -43,10 +43,9 @@ def calibrate_pair(
     information_sensitivity: float,
     share: float = 0.5,
     residual_share: float = 0.01,
-    uniform: bool = False,
 ) -> Calibration:
     """Of a minimiser and a second release."""
-    pair = Minimisers(max_leverage_of, information_sensitivity, share, residual_share, uniform=uniform)
+    pair = Minimisers(max_leverage_of, information_sensitivity, share, residual_share)
     return calibrate(pair, Target(relation, epsilon=epsilon, delta=delta))
 
 

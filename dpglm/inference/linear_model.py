@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import assert_never
+from typing import Final, assert_never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,8 @@ ROUNDS = 5
 # Powers of 2 between which declared scales are multiplied; the steps of the search, and rounds at each step.
 _LEAST_POWER, _MOST_POWER = -8.0, 2.0
 _SEARCH_STEPS, _SEARCH_ROUNDS = (2.0, 1.0, 0.5), 2
+# A term estimated at more than so many prior scales gets so many times its estimate as its scale.
+OWN_SCALE: Final = 1.5
 # Keeps a covariance whose parts differ by more than 16 digits positive.
 _JITTER = 1e-13
 _KINDS = ("slope", "levels", "other")
@@ -86,11 +88,15 @@ class LinearModel:
         return self.released.score + self.design @ self.released.centre
 
     @cached_property
+    def positive_design(self) -> FloatMatrix:
+        """H with eigenvalues floored at 0, shape (p, p)."""
+        values, vectors = eigh(self.design)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+    @cached_property
     def sampling(self) -> FloatMatrix:
         """Covariance of the sampling score, shape (p, p)."""
-        values, vectors = eigh(self.design)
-        positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return np.asarray(self.released.dispersion * positive)
+        return np.asarray(self.released.dispersion * self.positive_design)
 
     def information_noise(self, products: FloatMatrix) -> FloatMatrix:
         """Covariance of the noise of the information times u, ``products`` the mean of uu', shape (p, p)."""
@@ -220,17 +226,42 @@ def fitted_scales(model: LinearModel) -> ScoreAndInformation:
     return replace(released, term_columns=tuple(scaled))
 
 
+def with_own_scales(model: LinearModel) -> ScoreAndInformation:
+    """The released numbers with larger prior scales of terms that are estimated far beyond theirs.
+
+    Such an effect would count as hardly possible, and bias its neighbours. A term's size is the root mean
+    square of its estimates in prior scales, what noise alone adds taken off. A size above `OWN_SCALE` makes
+    the scale that many times the estimate; columns of a term grow together. The intercept keeps its scale,
+    and so do normal equations, which have no estimate. Post-processing: it costs no privacy.
+    """
+    released = model.released
+    if not released.centre.any():
+        return released
+    ridge = released.score_scale / np.sqrt(released.initial_variance)
+    inverse = positive_inverse(model.positive_design + np.diag(ridge))
+    squares = released.centre**2 - released.score_scale**2 * (inverse**2).sum(axis=0)
+
+    def grown(term: TermColumns) -> TermColumns:
+        size = np.sqrt(max(float(np.mean(squares[term.columns] / term.prior**2)), 0.0))
+        if term.kind == "intercept" or not size > OWN_SCALE:
+            return term
+        return replace(term, prior=term.prior * OWN_SCALE * size)
+
+    return replace(released, term_columns=tuple(map(grown, released.term_columns)))
+
+
 def interval_model(released: ScoreAndInformation) -> LinearModel:
-    """The linear model that intervals rest on.
+    """The linear model that intervals rest on, with prior scales of `with_own_scales`.
 
     The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared
     scales alone it errs upwards where most effects are small, and makes intervals wider, by 6 % on two
     tables; with learned scales alone one large effect in a rare level was
     covered .78 in 100 replications (``reports/coverage.md`` has the figures of the middle).
     """
-    declared = LinearModel(released)
+    own = with_own_scales(LinearModel(released))
+    declared = LinearModel(own)
     learned = declared.like(fitted_scales(declared))
-    return declared.like(released, 0.5 * (declared.products + learned.products))
+    return declared.like(own, 0.5 * (declared.products + learned.products))
 
 
 def _factors(model: LinearModel) -> dict[str, float]:

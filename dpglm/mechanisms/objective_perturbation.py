@@ -108,8 +108,8 @@ class PerturbedMinimiser(PenalisedMinimiser):
         Laplace noise.
     claimed_epsilon : float or None
         With Gaussian noise: the epsilon at which the release is claimed as (epsilon, delta) by itself. None
-        claims what composes with Gaussian releases: Gaussian differential privacy where every ridge is at
-        least ``2 scale**2`` or ``max_leverage`` is None, and otherwise a `PerturbedEvent`. Families
+        claims what composes with Gaussian releases: Gaussian differential privacy where the leverage is at
+        most ``1 / (2 scale**2)`` or ``max_leverage`` is None, and otherwise a `PerturbedEvent`. Families
         that are not logistic have None only, and a `BoundedSlopeEvent`.
     max_leverage : float or None
         Public bound on x' P^-1 x; rows beyond it are read as zeros. Needed where ``ridge`` is an array; for a
@@ -194,7 +194,7 @@ class PerturbedMinimiser(PenalisedMinimiser):
         if self.law == "gamma":
             return "pure epsilon", "A1" if self.family.logistic else "C"
         if self.claimed_epsilon is not None:
-            rates = 1.0 / self.scale, 1.0 / self.least_ridge
+            rates = 1.0 / self.scale, self._max_leverage
             gaussian = is_gaussian_at(self.claimed_epsilon, *rates, STEPS[relation])
             return "(epsilon, delta)", "B" if gaussian else "A2 and A2'"
         if not self.family.logistic:
@@ -233,7 +233,7 @@ class PerturbedMinimiser(PenalisedMinimiser):
         return np.where(epsilons < residual.epsilon, 1.0, deltas)
 
     def _claimed_profile(self, epsilons: ArrayLike, relation: Relation) -> FloatVector:
-        return perturbed_profile(epsilons, self.scale, self.least_ridge, relation=relation)
+        return perturbed_profile(epsilons, self.scale, 1.0 / self._max_leverage, relation=relation)
 
     def log_ratio(
         self,
@@ -262,11 +262,10 @@ class PerturbedMinimiser(PenalisedMinimiser):
         """What holds beside other Gaussian releases."""
         if not self.family.logistic:
             return BoundedSlopeEvent(1.0 / self.scale, self._max_leverage, relation)  # proof: bounded
-        if self.max_leverage is None or self.least_ridge >= 2.0 * self.scale**2:
-            mu = mu_perturbed(self.scale, self.least_ridge, relation=relation)  # proof: gaussian
+        if self.max_leverage is None or self._max_leverage <= 0.5 / self.scale**2:
+            mu = mu_perturbed(self.scale, 1.0 / self._max_leverage, relation=relation)  # proof: gaussian
             return GaussianEvent(mu)
-        uniform = np.ndim(self.ridge) == 0
-        return PerturbedEvent(1.0 / self.scale, self._max_leverage, relation, uniform)  # proof: staged
+        return PerturbedEvent(1.0 / self.scale, self._max_leverage, relation)  # proof: staged
 
     def residual_noise_for(self, price: float) -> float:
         """The scale of the residual noise at which hiding the residual costs ``price``, in epsilon or in mu.

@@ -290,7 +290,6 @@ def calibrated_ridge(
         information_sensitivity(curvature, privacy.relation) if information else 0.0,
         residual_share=RESIDUAL_SHARE,
         losses="logistic" if logistic else "bounded",
-        uniform=not logistic,
         ridge_grows=logistic,
     )
     scales = calibrate(minimiser, Target.of(privacy))

@@ -19,7 +19,8 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.planning.merging import Merger, proposals, without_shares
 from dpglm.planning.tables import Over, curve, plot_curve, summary
-from dpglm.postprocessing.summary import quantile, reason
+from dpglm.postprocessing.intervals import quantile
+from dpglm.postprocessing.summary import reason
 from dpglm.tables.table import Table
 from dpglm.typing import FloatMatrix, FloatVector
 

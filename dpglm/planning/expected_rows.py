@@ -65,14 +65,14 @@ def expected_rate(model: CodedModel) -> float:
     return 0.5
 
 
-def expected_moments(schema: Schema, coding: Coding) -> FloatMatrix:
+def expected_moments(schema: Schema, coding: Coding, points: int = POINTS) -> FloatMatrix:
     """Mean of x x' over coded rows x whose columns are spread as declared, shape (p, p).
 
     Levels have their declared shares, or equal ones; numbers a beta distribution between their bounds with
     the declared mean (else the middle) and standard deviation (else a third of the largest possible, which is
     a sixth of the range around its middle). Any two columns have normal scores with the same correlation.
     Functions of one column, such as ``x`` and ``I(x ** 2)``, are as dependent as they are. The same arguments
-    give the same numbers.
+    give the same numbers; fewer ``points`` give them sooner and less exactly.
 
     Examples
     --------
@@ -88,13 +88,13 @@ def expected_moments(schema: Schema, coding: Coding) -> FloatMatrix:
     """
     generator = np.random.default_rng(_SEED)
     columns: dict[str, NDArray[Any]] = {}
-    weights = np.ones(POINTS)
-    common = math.sqrt(OVERLAP) * generator.standard_normal(POINTS)
-    even = (np.arange(POINTS) + 0.5) / POINTS
+    weights = np.ones(points)
+    common = math.sqrt(OVERLAP) * generator.standard_normal(points)
+    even = (np.arange(points) + 0.5) / points
     for name in coding.columns:
         variable = schema.variables[name]
-        scores = common + math.sqrt(1.0 - OVERLAP) * generator.standard_normal(POINTS)
-        places = np.empty(POINTS)
+        scores = common + math.sqrt(1.0 - OVERLAP) * generator.standard_normal(points)
+        places = np.empty(points)
         places[np.argsort(scores)] = even
         if isinstance(variable, Numeric):
             values = expected_quantiles(variable)
@@ -104,7 +104,7 @@ def expected_moments(schema: Schema, coding: Coding) -> FloatMatrix:
             columns[name] = codes
             weights *= weight
     if not columns:  # the constant alone
-        columns[""] = np.zeros(POINTS)
+        columns[""] = np.zeros(points)
     rows, _ = coding.coded(columns)
     moments = (rows.T * (weights / weights.sum())) @ rows
     return np.asarray(0.5 * (moments + moments.T))

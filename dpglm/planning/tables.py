@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from dpglm.errors import MethodError
 from dpglm.inference.contrasts import IntervalDecision
 from dpglm.methods.perturbed_objective import MOST
 from dpglm.planning.expected_rows import EXPLAINED, OVERLAP
+from dpglm.planning.spreads import printed_between, undeclared
 from dpglm.privacy.events import ApproximateEvent, PerturbedEvent, PureEvent
 from dpglm.report.coefficient_figures import expected_figure
 from dpglm.report.plots import draw
@@ -43,6 +45,10 @@ ORIENTATION = (
     f"scores with correlation {OVERLAP:g}, and to explain {share(EXPLAINED)} of the response. Columns that "
     "nearly repeat each other have larger standard errors."
 )
+IF_EVEN = (
+    "rows below hold if levels are equally frequent, and numbers have a sixth of their range as standard "
+    "deviation, where nothing is declared"
+)
 NOTHING = (
     "This method combines several models: the precision of single coefficients is not known before the fit."
 )
@@ -51,6 +57,13 @@ NOTHING = (
 def summary(expected: Expectation) -> Table:
     """Facts, expected precision, and what would improve it; see :meth:`Expectation.summary`."""
     parts, total = expected.parts, expected.parts.sum(axis=1)
+    sure, possible = expected.printed, expected.printed
+    promise: tuple[Fact, ...] = ()
+    if expected.has_intervals and undeclared(expected.model):
+        uneven, even = printed_between(expected)
+        sure, possible = tuple(map(min, uneven, even)), tuple(map(max, uneven, even))
+        words = f"of {sum(sure)} to {sum(possible)} of {len(sure)} coefficients; {IF_EVEN}"
+        promise = (("Intervals", words),)
     rows = tuple(
         (
             name,
@@ -59,16 +72,17 @@ def summary(expected: Expectation) -> Table:
             coefficient(expected.detectable[j]),
             ABSENT if expected.found is None else f"{expected.relative_width[j]:.2f}",
             *(ABSENT if expected.found is None else share(float(part / total[j])) for part in parts[j]),
-            "yes" if expected.printed[j] else "no",
+            "yes" if sure[j] else "perhaps" if possible[j] else "no",
         )
         for j, name in enumerate(expected.names)
     )
     headings = (heading.format(level=f"{100 * expected.level:g} %") for heading in HEADINGS)
     rate = f"{expected.rate:g}" if expected.model.family.response_kind == "binary" else ABSENT
     facts = (("Rows", f"{count(expected.n)} expected"), ("Rate", rate))
-    notes = (*_notes(expected), expected.plan.guarantee.statement())
+    at_rows = replace(expected.plan, n=expected.n)
+    notes = (*at_rows.advice, *_notes(expected), expected.plan.guarantee.statement())
     columns = (Column("term", "left"), *map(Column, headings))
-    return _table(expected.plan, columns, rows, facts, notes)
+    return _table(expected.plan, columns, rows, facts, notes, promise)
 
 
 def price_table(plan: Plan) -> Table:
@@ -79,6 +93,7 @@ def price_table(plan: Plan) -> Table:
     )
     columns = (Column("release", "left"), Column("noise scale"), Column("epsilon"), Column("mu"))
     notes = (
+        *plan.advice,
         "plan.expected(n=10_000) tells which precision to expect of that many rows.",
         plan.guarantee.statement(),
     )
@@ -91,13 +106,19 @@ def _table(
     rows: tuple[tuple[str, ...], ...],
     facts: tuple[Fact, ...],
     notes: tuple[str, ...],
+    promise: tuple[Fact, ...] = (),
 ) -> Table:
     spec, guarantee = plan.specification, plan.guarantee
     return Table(
         title=f"Plan of a differentially private {spec.family.name} regression",
         columns=columns,
         rows=rows,
-        wide=(("Formula", spec.formula), *_releases(plan.releases), ("Fingerprint", plan.fingerprint)),
+        wide=(
+            ("Formula", spec.formula),
+            *promise,
+            *_releases(plan.releases),
+            ("Fingerprint", plan.fingerprint),
+        ),
         left=(
             ("Family", f"{spec.family.name} ({spec.family.link} link)"),
             ("Penalty", plan.problem.penalty.name),

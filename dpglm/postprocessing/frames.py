@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.postprocessing.intervals import intervals, p_values, selected
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.summary import intervals, p_values, reason, selected
+from dpglm.postprocessing.summary import reason
 from dpglm.postprocessing.uncertainty import no_intervals, shares
 from dpglm.typing import FloatMatrix, FloatVector
 

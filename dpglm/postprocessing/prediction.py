@@ -11,8 +11,8 @@ from scipy.special import expit
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
+from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.summary import quantile
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.typing import FloatMatrix, FloatVector
 

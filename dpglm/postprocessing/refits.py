@@ -23,8 +23,8 @@ from dpglm.inference.coefficients import (
 )
 from dpglm.inference.coefficients import refit as refit_on
 from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
+from dpglm.postprocessing.intervals import p_values
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.summary import p_values
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 if TYPE_CHECKING:

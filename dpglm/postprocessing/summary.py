@@ -1,18 +1,21 @@
-"""Summary of a result: tests and intervals of the debiased estimates, and the printed table.
-
-All of it is computed from released numbers alone. Tests and intervals belong to the *debiased* estimates of
-the released linear model, which no penalty shrinks: an interval is valid whatever was selected.
-"""
+"""Summary of a result: the printed table, its facts and its notes, from released numbers alone."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
-from dpglm.errors import MethodError
-from dpglm.inference.contrasts import IntervalDecision, false_coverage_level, two_sided_pvalues
+from dpglm.inference.contrasts import IntervalDecision
+from dpglm.postprocessing.intervals import (
+    MOST_NAMES,
+    caveats,
+    interval_end,
+    intervals,
+    p_values,
+    selected,
+    surprises,
+)
 from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import (
@@ -29,12 +32,11 @@ from dpglm.tables.table import (
     share,
     statistic,
 )
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.typing import BoolVector
 
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
 INFORMATION = "information matrix"  # name of its release in the spend
 METHOD = "noise-aware GLS on the released information matrix"
-MOST_NAMES = 8
 PENALISED = (
     "Standard errors, tests and intervals belong to the debiased estimates, which no penalty shrinks; "
     'conf_int(adjust="fcr") widens them for a list of selected coefficients.'
@@ -43,52 +45,12 @@ DEBIASED = (
     "Coefficients with an interval are not shrunk; those without one are drawn towards 0 by the declared "
     "prior scale."
 )
+DRAWN = "Coefficients without an interval are drawn towards 0 by the declared prior scale."
 
 
 def penalised(record: FitRecord) -> bool:
     """Whether the coefficients are those of a penalty, and not the debiased ones."""
     return record.penalty != "none"
-
-
-def selected(record: FitRecord) -> BoolVector:
-    """Which coefficients were selected and are not exactly zero, shape (p,)."""
-    return np.asarray(record.selected_mask & (record.estimates != 0.0))
-
-
-def p_values(record: FitRecord) -> FloatVector:
-    """Two-sided p-values of "this coefficient is zero", shape (p,); NaN where there is no interval."""
-    return two_sided_pvalues(record.debiased, record.standard_errors)
-
-
-def intervals(record: FitRecord, level: float, adjust: str | None = None) -> FloatMatrix:
-    """Lower and upper ends, shape (p, 2), see :meth:`FitResult.conf_int`; NaN where there is no interval."""
-    if adjust not in (None, "fcr"):
-        raise MethodError(
-            f"adjust={adjust!r}" if isinstance(adjust, str) else f"adjust of type {type(adjust).__name__}",
-            expected="None or 'fcr'",
-            remedy="Use adjust='fcr' for the false coverage rate of the selected list.",
-        )
-    critical = quantile(level)
-    centre = record.debiased
-    if adjust == "fcr":  # each has the level 1 - (1 - level) R / m, with R selected of m with an interval
-        given = record.reported
-        listed = given & selected(record)
-        if listed.any():
-            critical = quantile(false_coverage_level(int(listed.sum()), int(given.sum()), 1.0 - level))
-        centre = np.where(listed, centre, np.nan)
-    ends = critical * record.standard_errors
-    return np.column_stack([centre - ends, centre + ends])
-
-
-def quantile(level: float) -> float:
-    """How many standard errors reach to each side of an interval of this coverage."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
-        raise MethodError(
-            f"level={level!r}" if isinstance(level, int | float) else f"level of type {type(level).__name__}",
-            expected="a number between 0 and 1",
-            remedy="Use level=0.95.",
-        )
-    return float(ndtri(0.5 + level / 2.0))
 
 
 def summary(record: FitRecord) -> Table:
@@ -105,8 +67,8 @@ def summary(record: FitRecord) -> Table:
             coefficient(errors[j]),
             statistic(centre[j] / errors[j]),
             p_value(tests[j]),
-            coefficient(ends[j, 0]),
-            coefficient(ends[j, 1]),
+            interval_end(ends[j, 0]),
+            interval_end(ends[j, 1]),
             "yes" if chosen[j] else "no",
         )
         for j, name in enumerate(record.names)
@@ -158,7 +120,8 @@ def interval_notes(record: FitRecord) -> tuple[str, ...]:
     """What intervals belong to, which coefficients have none, and why."""
     if record.contrasts is None:
         return (f"No standard errors, tests and intervals (-): {no_intervals(record)}.",)
-    return (PENALISED if penalised(record) else DEBIASED, *gaps(record))
+    unshrunk = DRAWN if surprises(record) else DEBIASED
+    return (PENALISED if penalised(record) else unshrunk, *caveats(record), *gaps(record))
 
 
 def model_facts(record: FitRecord) -> tuple[Fact, ...]:

@@ -14,14 +14,15 @@ import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import LEAST_SIGNAL, MOST_ADJUSTMENT, MOST_SHARE_OF_SCALE, Contrasts
-from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.linear_model import OWN_SCALE, LinearModel
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import plain_number
 from dpglm.typing import FloatMatrix, FloatVector
 
 RULE = (
     f"the released numbers say {LEAST_SIGNAL:g} times as much about the coefficient as noise alone, or more",
-    f"its standard error is no more than {MOST_SHARE_OF_SCALE:g} of its declared prior scale",
+    f"its standard error is no more than {MOST_SHARE_OF_SCALE:g} of its prior scale: the declared one, "
+    f"or {OWN_SCALE:g} times a surprising estimate",
     "the other coefficients, of which only the declared prior is known, make no more than "
     f"{100 * MOST_ADJUSTMENT:.0f} % of its variance",
 )

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import ndtr
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions, wald
+from dpglm.postprocessing.intervals import separation
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import Column, Table, p_value, statistic
@@ -73,8 +75,9 @@ def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:
         reason = no_intervals(record)
     else:
         model, coded = record.contrasts.model, rows @ record.user_from_coded
+        contrasts = Contrasts(model, coded)
         with np.errstate(all="ignore"):
-            decisions = interval_decisions(Contrasts(model, coded))
+            decisions = interval_decisions(contrasts)
         failed = [
             f"{word}: {decision.reason}"
             for word, decision in zip(words, decisions, strict=True)
@@ -83,7 +86,26 @@ def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:
         reason = "; ".join(failed)
         if not failed:
             statistic_value, p = wald(model, coded, values)
+            if len(rows) == 1:
+                statistic_value, p = _as_interval(record, contrasts, values, statistic_value, p)
     return WaldResult(statistic_value, len(rows), p, words, reason, record.promise)
+
+
+def _as_interval(
+    record: FitRecord, contrasts: Contrasts, values: FloatVector, statistic_value: float, p: float
+) -> tuple[float, float]:
+    """Statistic and p-value of one restriction, less where separation makes the interval longer.
+
+    The p-value is then 1 less the level of the smallest interval that contains the value.
+    """
+    near = separation(record, contrasts)
+    if near is None:
+        return statistic_value, p
+    reach = float(near.reach_of(contrasts.estimates, values)[0])
+    if reach == abs(float(values[0] - contrasts.estimates[0])):
+        return statistic_value, p
+    z = reach / float(contrasts.deviations[0])
+    return z * z, float(2.0 * ndtr(-z))
 
 
 def restrictions(

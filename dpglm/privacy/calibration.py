@@ -108,7 +108,7 @@ def calibrate(mechanism: Mechanism, target: Target) -> Calibration:
 
     Examples
     --------
-    >>> released = Minimisers(lambda scale: 0.4, information_sensitivity=0.25, uniform=False)
+    >>> released = Minimisers(lambda scale: 0.4, information_sensitivity=0.25)
     >>> scales = calibrate(released, Target("add-remove", epsilon=1.0, delta=1e-6))
     >>> round(scales.score_scale, 2), round(scales.information_scale, 2)  # Gaussian: 6.00, 1.50
     (6.01, 1.5)
@@ -150,7 +150,6 @@ class Minimisers(Mechanism):
     share: float = 0.5  # part of mu squared (of a pure epsilon), less the residual's, for the information
     residual_share: float = 0.01  # part of mu squared (of epsilon) for the solver's residual
     losses: Literal["logistic", "bounded"] = "logistic"  # Theorems A1, A2 and B hold, or Theorem C alone
-    uniform: bool = True  # whether the ridge is one number for all coordinates, and the leverage its inverse
     ridge_grows: bool = False  # whether a pure epsilon may multiply the ridge, to spare the Jacobian
     times: int = 1  # minimisers, which share the target alike; scales and prices are of one of them
 
@@ -205,7 +204,7 @@ class Minimisers(Mechanism):
             spent = mu_perturbed(noise, 1.0 / max_leverage, relation=target.relation)
             return spent / (target.mu * part) - 1.0 - 1e-14
         kind = BoundedSlopeEvent if self.losses == "bounded" else PerturbedEvent
-        release = kind(1.0 / noise, max_leverage, target.relation, self.uniform)
+        release = kind(1.0 / noise, max_leverage, target.relation)
         epsilon, beside = self._claimed(target), 0.0
         if epsilon is None:
             epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
@@ -245,7 +244,7 @@ class Minimisers(Mechanism):
         )
 
     def larger_ridge(self, target: Target) -> str:
-        if self.losses == "bounded" or not self.uniform:
+        if self.losses == "bounded" or self.information_sensitivity:
             return super().larger_ridge(target)
         steps, margin = steps_of(target.relation), 1.001 / (1.0 - self.residual_share)
         ridge = margin * (steps / target.epsilon if target.mu is None else 2.0 * (steps / target.mu) ** 2)

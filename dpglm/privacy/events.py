@@ -8,11 +8,10 @@ does that. Objective perturbation is
 
 with fresh noise ``b`` and ``r`` convex once the ridge ``w' P w / 2`` is taken out. Sum units: nothing is
 divided by the number of rows. Rows are scaled to norm 1. With :math:`\mu = 1/scale`, :math:`k = \mu^2/2` and
-the leverage s, the supremum of :math:`x'P^{-1}x` over the rows (1 / ridge for a number):
+the leverage s, the supremum of :math:`w x'P^{-1}x` over the rows and their weights (1 / ridge for a number):
 
 * A1: ``b`` of density exp(-rate |b|) gives pure epsilon-DP.
-* A2: Gaussian ``b`` gives mu-GDP where every ridge is at least ``2 scale**2``. Otherwise, for a ridge that is
-  one number, a bound on the loss is known (``joint_profile.py``).
+* A2: Gaussian ``b`` gives mu-GDP where s <= k. Otherwise a bound on the loss is known (``joint_profile.py``).
 * A2': the privacy profile is at most the Gaussian one shifted by :math:`J = \log(1 + s/4)`.
 * B: at an epsilon large enough for the ridge the profile *is* the Gaussian one. Nothing about other epsilons.
 
@@ -100,9 +99,8 @@ class PerturbedEvent:
     """
 
     mu: float  # largest norm of a row over the scale of the noise, > 0
-    max_leverage: float  # supremum of x' P^-1 x over the declared rows, P the ridge
+    max_leverage: float  # supremum of w x' P^-1 x over the declared rows of weight w, P the ridge
     relation: Relation
-    uniform: bool = False  # whether the ridge is one number for all coordinates
 
     def __post_init__(self) -> None:
         good = 0.0 < self.mu < math.inf and 0.0 < self.max_leverage < math.inf and self.relation in STEPS
@@ -125,8 +123,7 @@ class PerturbedEvent:
 
     def delta(self, epsilon: float, beside: float) -> float:
         """A bound on delta at any real epsilon of this and of Gaussian releases of total mu ``beside``."""
-        steps = STEPS[self.relation]
-        return joint_delta(epsilon, self.mu, self.max_leverage, steps, beside, uniform=self.uniform)
+        return joint_delta(epsilon, self.mu, self.max_leverage, STEPS[self.relation], beside)
 
 
 @dataclass(frozen=True)

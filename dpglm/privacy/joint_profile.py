@@ -1,14 +1,14 @@
 r"""Privacy profile of a perturbed minimiser, alone and followed by Gaussian releases: the joint profile.
 
 ``mu = 1 / scale`` is the row norm in units of the noise, ``s`` the leverage (``1 / ridge`` for a number, the
-supremum of x' P^-1 x for a matrix P), k is mu^2/2. ``steps`` is 1 for one row added or removed, 2 for one row
-replaced (removed, then added). The loss of "without the row against with it" is Gaussian at any ridge; that
-of "with against without" is at most
+supremum of w x' P^-1 x for a matrix P and rows of weight w), k is mu^2/2. ``steps`` is 1 for one row added
+or removed, 2 for one row replaced (removed, then added). The loss of "without the row against with it" is
+Gaussian at any ridge; that of "with against without" is at most
 
 .. math:: \psi(z) = \max_{0 \le a \le 1} a (\mu z + s) - a^2 (s - k), \qquad z \sim N(0, 1),
 
-and at most the Gaussian one plus :math:`J = \log(1 + s/4)`. With a ridge matrix, rows shorter than 1 may have
-all of s, and psi is their bound from ``exact_from = J`` on only; that is 0 for a ridge of one number.
+and at most the Gaussian one plus :math:`J = \log(1 + s/4)`. That is about a row of norm 1; the expectations
+below are no larger for rows that move the score less and have all of s.
 
 Let H_e be the profile of the minimiser alone and G(e; mu) the Gaussian one. After adaptive Gaussian releases
 of total mu nu the profile is at most
@@ -52,7 +52,7 @@ _DEPTH = 12.0
 _FEW_SPLITS = 6
 
 
-def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int, exact_from: float = 0.0) -> bool:
+def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int) -> bool:
     """Whether the profile at ``epsilon`` is that of ``steps * mu`` exactly: Theorem B, or A2 where s <= k.
 
     Examples
@@ -61,12 +61,12 @@ def is_gaussian_at(epsilon: float, mu: float, s: float, steps: int, exact_from: 
     (True, False)
     """
     if steps == 1:
-        return epsilon >= max(exact_from, s - mu * mu / 2.0)
-    return epsilon <= mu * mu or (epsilon >= 2.0 * s and epsilon >= 2.0 * exact_from + mu * mu)
+        return epsilon >= max(0.0, s - mu * mu / 2.0)
+    return epsilon <= mu * mu or epsilon >= 2.0 * s
 
 
 def profile_bound(
-    epsilons: FloatVector, mu: float, s: float, steps: int, exact_from: float = 0.0, splits: int = _SPLITS
+    epsilons: FloatVector, mu: float, s: float, steps: int, splits: int = _SPLITS
 ) -> FloatVector:
     """The least of the bounds of A2, A2' and B on delta, for epsilons >= 0, shape (k,), both directions.
 
@@ -74,23 +74,21 @@ def profile_bound(
 
     Examples
     --------
-    >>> profile_bound(np.array([0.2, 0.5]), mu=0.2, s=0.5, steps=1, exact_from=math.log1p(0.5 / 4)).round(6)
+    >>> profile_bound(np.array([0.2, 0.5]), mu=0.2, s=0.5, steps=1).round(6)
     array([0.02342 , 0.000513])
     """
     total, shift = steps * mu, math.log1p(s / 4.0)
-    bound = loss_bound(epsilons, mu, s, steps, exact_from, splits)
+    bound = loss_bound(epsilons, mu, s, steps, splits)
     # Theorem A2' speaks of epsilons from the shift on; below it the number at 0 is no less than that at last.
     bound = np.minimum(bound, gdp_profile(np.maximum(epsilons - shift, 0.0), total))
     last = mu * mu if steps == 2 else 0.0  # up to here the profile is Gaussian at any ridge
     bound = np.minimum(bound, gdp_delta(last, total))
-    exact = np.array([is_gaussian_at(epsilon, mu, s, steps, exact_from) for epsilon in epsilons.tolist()])
+    exact = np.array([is_gaussian_at(epsilon, mu, s, steps) for epsilon in epsilons.tolist()])
     best: FloatVector = np.where(exact, gdp_profile(epsilons, total), bound)
     return best
 
 
-def loss_bound(
-    epsilons: FloatVector, mu: float, s: float, steps: int, exact_from: float = 0.0, splits: int = _SPLITS
-) -> FloatVector:
+def loss_bound(epsilons: FloatVector, mu: float, s: float, steps: int, splits: int = _SPLITS) -> FloatVector:
     """Bound on delta through the loss bound of Theorem A2, for epsilons >= 0, shape (k,), both directions.
 
     Examples
@@ -99,16 +97,16 @@ def loss_bound(
     array([0.00120791, 0.        ])
     """
     if steps == 1:
-        return _with_against_without(epsilons, mu, s, exact_from)
+        return _with_against_without(epsilons, mu, s)
     # One row out, one row in: H(e) <= W(e1) + exp(e1) V(e - e1) for *every* split e1, so any grid of them is
     # safe. The first split is the one at which Gaussian profiles attain equality (Theorem B).
     first = 0.5 * (epsilons - mu * mu)[:, None]
     splits_tried = first + np.linspace(0.0, 1.0, splits) * (epsilons[:, None] - first)
-    corner = np.broadcast_to([0.0, max(exact_from, s - mu * mu / 2.0)], (len(epsilons), 2))
+    corner = np.broadcast_to([0.0, max(0.0, s - mu * mu / 2.0)], (len(epsilons), 2))
     splits_tried = np.concatenate([splits_tried, np.minimum(corner, epsilons[:, None])], axis=1)
     rest = epsilons[:, None] - splits_tried
     with np.errstate(over="ignore", invalid="ignore"):
-        removed = _with_against_without(splits_tried, mu, s, exact_from)
+        removed = _with_against_without(splits_tried, mu, s)
         sums = removed + np.exp(splits_tried) * gdp_profile(rest, mu)
     # A split that overflows (inf times 0) says nothing.
     sums = np.where(np.isnan(sums), np.inf, sums)
@@ -116,14 +114,12 @@ def loss_bound(
     return bound
 
 
-def _with_against_without(epsilons: FloatVector, mu: float, s: float, exact_from: float) -> FloatVector:
+def _with_against_without(epsilons: FloatVector, mu: float, s: float) -> FloatVector:
     """W: bound on the profile of "with the row against without", any real epsilons, any shape."""
     bound = gdp_profile(epsilons, mu)
-    gap = s - mu * mu / 2.0
-    bound[(epsilons > 0.0) & (epsilons < max(exact_from, gap))] = gdp_delta(0.0, mu)
-    inside = (epsilons > 0.0) & (epsilons >= exact_from) & (epsilons < gap)
+    inside = (epsilons > 0.0) & (epsilons < s - mu * mu / 2.0)
     if inside.any():
-        bound[inside] = np.minimum(_profile_of_psi(epsilons[inside], mu, s), bound[inside])
+        bound[inside] = np.minimum(_profile_of_psi(epsilons[inside], mu, s), gdp_delta(0.0, mu))
     return bound
 
 
@@ -218,40 +214,33 @@ def _loss_profile(epsilons: FloatVector, mu: float, s: float) -> FloatVector:
 
 
 @lru_cache(maxsize=4096)
-def joint_delta(
-    epsilon: float, mu: float, max_leverage: float, steps: int, beside: float, *, uniform: bool = False
-) -> float:
+def joint_delta(epsilon: float, mu: float, max_leverage: float, steps: int, beside: float) -> float:
     """A bound on delta at any real ``epsilon`` for a minimiser and Gaussian releases of total mu ``beside``.
 
-    The lesser of the integral and of the Gaussian profile shifted by J; ``uniform``: the ridge is one number.
+    The lesser of the integral and of the Gaussian profile shifted by J.
 
     Examples
     --------
     >>> round(joint_delta(1.0, 0.2, 0.4, 1, 0.2), 9), round(gdp_delta(1.0, math.hypot(0.2, 0.2)), 9)
     (2.396e-05, 2.3453e-05)
     """
-    total = math.hypot(steps * mu, beside)
-    shifted = gdp_delta(epsilon - math.log1p(max_leverage / 4.0), total)
-    exact_from = 0.0 if uniform else math.log1p(max_leverage / 4.0)
-    start = mu * mu if steps == 2 else 0.0
-    top = max(exact_from, max_leverage - mu * mu / 2.0)  # from here on the profile of one row is Gaussian
-    if steps == 2:
-        if uniform and max_leverage <= mu * mu / 2.0:
-            return gdp_delta(epsilon, total)
-        top = mu * mu + 2.0 * top
-    if top <= start:
+    total, k = math.hypot(steps * mu, beside), mu * mu / 2.0
+    if max_leverage <= k:
         return gdp_delta(epsilon, total)
+    shifted = gdp_delta(epsilon - math.log1p(max_leverage / 4.0), total)
     if beside == 0.0:
         if epsilon < 0.0:
             return shifted
-        alone = profile_bound(np.array([epsilon]), mu, max_leverage, steps, exact_from)
+        alone = profile_bound(np.array([epsilon]), mu, max_leverage, steps)
         return min(shifted, float(alone[0]))
+    # Between these the profile is not known to be Gaussian.
+    start, top = (0.0, max_leverage - k) if steps == 1 else (2.0 * k, 2.0 * max_leverage)
     centre = epsilon - beside * beside / 2.0
     # One wide cell where e hardly ever is, then equal ones. In each H is largest at the lower end.
     low = max(start, min(top, centre) - _DEPTH * beside)
     edges = np.linspace(low, top, _CELLS + 1)
     edges = edges if low == start else np.concatenate([[start], edges])
-    upper = profile_bound(edges[:-1], mu, max_leverage, steps, exact_from, _FEW_SPLITS)
+    upper = profile_bound(edges[:-1], mu, max_leverage, steps, _FEW_SPLITS)
     excess = np.maximum(0.0, upper - gdp_profile(edges[1:], steps * mu))
     # The other end of the range, -top < e < -start, where H is the reflection of itself.
     mass = _cell_masses(edges, centre, beside) + np.exp(-edges[:-1]) * _cell_masses(-edges, centre, beside)

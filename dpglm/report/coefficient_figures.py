@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from dpglm.postprocessing.intervals import interval_end, intervals, selected
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.summary import intervals, selected
 from dpglm.postprocessing.uncertainty import FACTORS, Means, shares
 from dpglm.report.figure import (
     PATHS,
@@ -68,11 +68,13 @@ def coefficient_figure(record: FitRecord) -> Figure:
         f"in original units{', without the intercept' if left_out else ''}{_left_out(record, drawn, rule)}"
     )
     filled, hollow = np.flatnonzero(full).tolist(), np.flatnonzero(~full).tolist()
-    low, high = bars[filled].T.tolist()
-    reach = [0.0, *dots.tolist(), *low, *high]
+    reach = [0.0, *dots.tolist(), *bars[filled][np.isfinite(bars[filled])].tolist()]
+    axis = _padded(f"{what}, {shown(record.link, 20)} scale", min(reach), max(reach))
+    low, high = np.clip(bars[filled], axis.low, axis.high).T.tolist()
+    endless = " A bar that runs to the edge has no end on that side." if np.isinf(bars[filled]).any() else ""
     headings = ("coefficient", "estimate drawn", *(("lower end", "upper end") if forest else ()), "selected")
     rows = tuple(
-        (shown(name), coefficient(dot), *(map(coefficient, line) if forest else ()), "yes" if kept else "no")
+        (shown(name), coefficient(dot), *(map(interval_end, line) if forest else ()), "yes" if kept else "no")
         for name, dot, line, kept in zip(names, dots.tolist(), ends.tolist(), chosen, strict=True)
     )
     points = [
@@ -84,10 +86,11 @@ def coefficient_figure(record: FitRecord) -> Figure:
         slug,
         f"{title}, original scale",
         f"One line per coefficient: a dot at its value, and a bar {reading}. Hollow dots: {meaning}.",
-        x=_padded(f"{what}, {shown(record.link, 20)} scale", min(reach), max(reach)),
+        x=axis,
         y=Names(names, frozenset(hollow)),
         marks=(Rule(0.0, "x", "zero"), Intervals(filled, low, high, caps=forest), *points),
-        caption=f"{subject} {scope}. Hollow: {meaning}. Units differ, so lengths compare only within a unit.",
+        caption=f"{subject} {scope}. Hollow: {meaning}. Units differ, so lengths compare only within a unit."
+        f"{endless}",
         twin=Rows("Coefficients drawn", headings, rows, numeric=tuple(range(1, len(headings) - 1))),
     )
 

@@ -8,15 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpglm.postprocessing.intervals import caveats, interval_end, intervals, selected, surprises
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import (
     METHOD,
     approximation,
     interval_facts,
-    intervals,
     mergeable,
     penalised,
-    selected,
 )
 from dpglm.postprocessing.uncertainty import (
     DETECTABLE,
@@ -37,7 +36,6 @@ from dpglm.typing import FloatMatrix
 
 MOST_ROWS: Final = 250
 MOST_TERMS: Final = 100
-INTERVAL: Final = 2.0 * 1.959964
 
 
 def model_and_results(record: FitRecord) -> Section:
@@ -53,6 +51,8 @@ def model_and_results(record: FitRecord) -> Section:
         "approximation": approximation(record),
         "why_none": no_intervals(record) if private else "",
         "penalised": penalised(record),
+        "surprises": bool(surprises(record)),
+        "caveats": caveats(record),
         "figure": coefficient_figure(record),
         "variance": variance_figure(record),
         "rule": RULE,
@@ -80,7 +80,7 @@ def _coefficients(record: FitRecord) -> Rows:
         columns["debiased"] = map(coefficient, centre)
     columns["std err"] = map(coefficient, errors)
     if given:
-        columns["lower"], columns["upper"] = (map(coefficient, end) for end in ends.T)
+        columns["lower"], columns["upper"] = (map(interval_end, end) for end in ends.T)
     if _has_odds(record):
         values = np.column_stack([centre, ends]) if given else estimates[:, None]
         columns["odds ratio"] = [
@@ -102,7 +102,14 @@ def _odds_ratio(*values: float) -> str:
     """The odds ratio of a coefficient, and of the ends of its interval; exactly 1 where it is exactly 0."""
     if not math.isfinite(values[0]):
         return ABSENT
-    ratio, *ends = ("1" if value == 0.0 else coefficient(math.exp(min(value, 709.0))) for value in values)
+    ratio, *ends = (
+        interval_end(value)
+        if value == math.inf
+        else "1"
+        if value == 0.0
+        else coefficient(math.exp(min(value, 709.0)))
+        for value in values
+    )
     return f"{ratio} ({' to '.join(ends)})" if ends else ratio
 
 
@@ -160,7 +167,7 @@ def _precision(record: FitRecord, by_rows: FloatMatrix, by_epsilon: FloatMatrix 
     drawn = np.flatnonzero(record.reported)[:MOST_ROWS]
     columns: dict[str, Iterable[str]] = {
         "coefficient": [shown(record.names[j], 120) for j in drawn],
-        "interval width": map(coefficient, INTERVAL * record.standard_errors[drawn]),
+        "interval width": map(interval_end, np.ptp(intervals(record, 0.95)[drawn], axis=1)),
         "over sampling alone": [
             f"{ratio:.3g}" if math.isfinite(ratio) else ABSENT for ratio in against_sampling(record)[drawn]
         ],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dpglm.glm.penalties import Penalty
-from dpglm.postprocessing import frames, refits, store, summary, uncertainty, wald
+from dpglm.postprocessing import frames, intervals, refits, store, summary, uncertainty, wald
 from dpglm.postprocessing.prediction import Prediction, auc, predict
 from dpglm.postprocessing.record import FitRecord, LedgerState, SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
@@ -130,12 +130,13 @@ class FitResult:
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values of "the coefficient is zero", from the debiased estimates and :attr:`bse`."""
-        return frames.series(self._record, summary.p_values(self._record), "pvalues")
+        return frames.series(self._record, intervals.p_values(self._record), "pvalues")
 
     def conf_int(self, level: float = 0.95, *, adjust: Literal["fcr"] | None = None) -> pd.DataFrame:
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
 
-        Valid whatever was selected: the estimates exist before anything is.
+        Valid whatever was selected: the estimates exist before anything is. An interval of a level near
+        separation may have an infinite end, see "Near separation" in ``docs/methods.md``.
 
         Parameters
         ----------
@@ -145,7 +146,7 @@ class FitResult:
             ``"fcr"``: intervals for the selected coefficients alone, wide enough that the expected share of
             them that miss is at most ``1 - level`` (Benjamini and Yekutieli 2005, JASA 100(469)).
         """
-        return frames.by_term(self._record, summary.intervals(self._record, level, adjust))
+        return frames.by_term(self._record, intervals.intervals(self._record, level, adjust))
 
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the debiased estimates, shape (p, p)."""
@@ -167,7 +168,7 @@ class FitResult:
     @property
     def selected(self) -> tuple[str, ...]:
         """Names of the coefficients that the method selected and that are not exactly zero."""
-        flags = summary.selected(self._record)
+        flags = intervals.selected(self._record)
         return tuple(name for name, flag in zip(self.names, flags, strict=True) if flag)
 
     @property

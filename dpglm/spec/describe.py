@@ -1,18 +1,19 @@
-"""A profile of a table: the release that just fits a budget, charged and run; and what it is planned from."""
+"""`dpglm.describe`: a profile of a table, planned from public facts, charged and run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Self
+from os import PathLike
+from typing import Any, Self
 
 from dpglm import __version__
 from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.data.coding.column_table import ColumnTable, may_be_missing
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical
-from dpglm.data.tables.sources import open_source
+from dpglm.data.tables.sources import find_schema, open_source
 from dpglm.errors import PrivacyError, SchemaError
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.column_sums import ColumnSums
@@ -26,6 +27,7 @@ from dpglm.privacy.calibration import Target
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.gdp import SAFETY
 from dpglm.results.profile import Profile
+from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
 from dpglm.spec.plan import hashed
 
 
@@ -186,3 +188,72 @@ class ProfilePlan:
             either = missing or variable.other == "omit"
             return ProfiledColumn(name, either, levels=variable.labels)
         return ProfiledColumn(name, missing, variable.low, variable.high)
+
+
+def describe(
+    data: object,
+    *,
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
+    by: str | None = None,
+    columns: Sequence[str] | None = None,
+    privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
+    ledger: Ledger | str | PathLike[str] | None = None,
+    seed: int | None = None,
+) -> Profile:
+    """Sample characteristics under differential privacy: the "Table 1" that opens a paper.
+
+    One release holds the number of rows, shares of levels, means and standard deviations of numbers. Exact
+    ones beside a private fit would void its guarantee.
+
+    Parameters
+    ----------
+    data : DataFrame, Arrow table, or path to a CSV or Parquet file
+        Private rows.
+    schema : Schema, dict or path, optional
+        Public bounds and levels; looked for as `dpglm.fit` does.
+    by : str, optional
+        A column with levels: everything is told for each of them, and overall. Groups cost little: a row is
+        in one of them.
+    columns : sequence of str, optional
+        What is described; by default all that the schema declares. Every column adds noise to the others.
+    privacy : float, (epsilon, delta) or Privacy
+        The budget, required.
+    ledger : Ledger or path, optional
+        Charged before any row is read; a path opens an existing ledger.
+    seed : int, optional
+        Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
+
+    Returns
+    -------
+    Profile
+        With ``summary()``, ``tidy()``, ``means``, ``sds``, ``shares`` and ``save(path)``.
+
+    Raises
+    ------
+    PrivacyError, SchemaError
+        From public facts alone, before anything is charged or read.
+    BudgetExceeded
+        The ledger does not cover the profile; nothing was read.
+
+    Notes
+    -----
+    A row without a value in a column counts for nothing there, and fully in the others, unless the schema
+    declares what a missing value is read as. Numbers beyond their bounds are read as the bound.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
+    >>> table = dpglm.describe(women, columns=["age", "educ"], by="affair", privacy=(1.0, 1e-6), seed=1)
+    >>> table.groups
+    ('no', 'yes')
+    """
+    budget = privacy_of(privacy)
+    if budget is None:
+        raise PrivacyError(
+            "privacy=None for a profile", expected="a privacy budget", remedy="Use pandas' own describe()."
+        )
+    noise, opened = noise_of(seed), ledger_of(ledger)
+    return ProfilePlan.of(find_schema(data, schema), columns, by, budget).run(
+        data, ledger=opened, noise=noise
+    )

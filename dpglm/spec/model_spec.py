@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Self
 
 from dpglm.data.coding.design import CodedModel, Design
 from dpglm.data.schema.schema import Schema
-from dpglm.errors import MethodError, SchemaError
+from dpglm.errors import FormulaError, MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.methods.base import Method, Problem, methods
@@ -278,3 +278,13 @@ def plan_of(fit: object) -> Plan:
             remedy="Audit it with the version of dpglm that made it, or audit dpglm.plan(...).",
         )
     return plan
+
+
+def no_formula(formula: object) -> FormulaError:
+    """The refusal of what stands where a formula should."""
+    remedy = "Write the formula first, then the data or the schema."
+    if isinstance(formula, ModelSpec):
+        remedy = "Use spec.plan().fit(data)."
+    return FormulaError(
+        f"formula of type {type(formula).__name__}", expected="a string such as 'y ~ x1 + x2'", remedy=remedy
+    )

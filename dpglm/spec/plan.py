@@ -19,6 +19,7 @@ from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Estimate, Problem, to_response_scale
+from dpglm.planning.advice import advice
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_rate
 from dpglm.planning.tables import price_table
@@ -116,6 +117,11 @@ class Plan:
             "guarantee": self.guarantee.to_dict(),
         }
         return hashed(content)
+
+    @cached_property
+    def advice(self) -> tuple[str, ...]:
+        """What would make the fit tell more, at most three sentences; empty where it tells enough."""
+        return advice(self)
 
     @property
     def what(self) -> str:

@@ -43,7 +43,6 @@ def planned(
         relation=relation,
         information_sensitivity=curvature.sensitivity(relation),
         share=share,
-        uniform=True,
     )
     minimiser = PerturbedMinimiser(
         family=curvature.family,

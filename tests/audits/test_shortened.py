@@ -46,7 +46,7 @@ def planned(privacy: dpglm.Privacy, share: float) -> NormClippedMinimiser:
         scales, price = (pure.score_scale, pure.information_scale), pure.residual_price
         ridge *= pure.ridge_factor
     else:
-        pair = calibrate_pair(privacy.epsilon, privacy.delta, uniform=True, **common)
+        pair = calibrate_pair(privacy.epsilon, privacy.delta, **common)
         scales, price = (pair.score_scale, pair.information_scale), pair.residual_price
     minimiser = PerturbedMinimiser(
         family=families["binomial"](),

@@ -24,7 +24,7 @@ from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 BOTH: tuple[Relation, ...] = ("add-remove", "replace-one")
 PERTURBED = PerturbedEvent(0.1, 0.4, "replace-one")
-UNIFORM = PerturbedEvent(0.1, 0.4, "add-remove", uniform=True)
+ADDED = PerturbedEvent(0.1, 0.4, "add-remove")
 BOUNDED = BoundedSlopeEvent(0.1, 0.05, "replace-one")
 EVENTS: dict[str, list[Event]] = {
     "two pure of 0.25": [PureEvent(0.25)] * 2,
@@ -34,8 +34,8 @@ EVENTS: dict[str, list[Event]] = {
     "12 of (0.5, 1e-9)": [ApproximateEvent(0.5, 1e-9)] * 12,
     "minimiser": [PERTURBED],
     "minimiser and Gaussians of 0.2 and 0.1": [PERTURBED, GaussianEvent(0.2), GaussianEvent(0.1)],
-    "minimiser of equal rows and Gaussian 0.1": [UNIFORM, GaussianEvent(0.1)],
-    "two minimisers and Gaussian 0.2": [PERTURBED, UNIFORM, GaussianEvent(0.2)],
+    "minimiser with a row added and Gaussian 0.1": [ADDED, GaussianEvent(0.1)],
+    "two minimisers and Gaussian 0.2": [PERTURBED, ADDED, GaussianEvent(0.2)],
     "minimiser of bounded slope and Gaussian 0.2": [BOUNDED, GaussianEvent(0.2)],
     "pure, approximate, minimiser, Gaussian": [
         PureEvent(0.3),

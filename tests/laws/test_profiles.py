@@ -20,8 +20,7 @@ def test_with_nothing_released_beside_it_a_minimiser_costs_its_own_profile() -> 
     for mu, max_leverage, epsilon in itertools.product(
         (0.05, 0.2, 0.6), (0.05, 0.4, 2.0), (0.0, 0.01, 0.02, 0.07, 0.1, 0.3, 0.5, 2.0)
     ):
-        shift = math.log1p(max_leverage / 4.0)
-        profile, both = (profile_bound(np.array([epsilon]), mu, max_leverage, n, shift)[0] for n in (1, 2))
+        profile, both = (profile_bound(np.array([epsilon]), mu, max_leverage, n)[0] for n in (1, 2))
         alone = joint_delta(epsilon, mu, max_leverage, 1, 0.0)
         assert alone == pytest.approx(profile, rel=1e-9, abs=1e-300)
         six = joint_delta(epsilon, mu, max_leverage, 2, 0.0)
@@ -60,7 +59,7 @@ def test_a_row_put_in_costs_no_more_than_its_own_profile_beside_a_row_taken_out_
         edge = s - mu * mu / 2.0
         if 0.0 < edge < epsilon:
             rest = gdp_delta(edge, mu) + math.exp(edge) * gdp_delta(epsilon - edge, mu)
-            assert loss_bound(np.array([epsilon]), mu, s, 2, 0.0, 2)[0] <= rest * (1.0 + 1e-8)
+            assert loss_bound(np.array([epsilon]), mu, s, 2, 2)[0] <= rest * (1.0 + 1e-8)
 
 
 def test_the_staged_sum_stays_close_where_little_is_released_beside() -> None:
@@ -72,24 +71,24 @@ def test_the_staged_sum_stays_close_where_little_is_released_beside() -> None:
         (0.2, 0.6, 0.01, 0.58),
         (0.2, 0.6, 0.005, 0.585),
     ):
-        cover = math.log1p(max_leverage / 4.0)
+        shift = math.log1p(max_leverage / 4.0)
         e = epsilon - nu * z - nu**2 / 2.0
-        bound = profile_bound(np.abs(e), mu, max_leverage, 1, cover)
+        bound = profile_bound(np.abs(e), mu, max_leverage, 1)
         profile = np.where(e >= 0, bound, -np.expm1(-np.abs(e)) + np.exp(-np.abs(e)) * bound)
-        expected = min(float(weight @ profile), gdp_delta(epsilon - cover, math.hypot(mu, nu)))
+        expected = min(float(weight @ profile), gdp_delta(epsilon - shift, math.hypot(mu, nu)))
         found = joint_delta(epsilon, mu, max_leverage, 1, nu)
         assert expected * (1.0 - 1e-4) <= found <= expected * 1.004
 
 
-def test_a_uniform_ridge_with_gaussian_noise_enough_costs_the_gaussian_profile() -> None:
+def test_a_ridge_with_gaussian_noise_enough_costs_the_gaussian_profile() -> None:
     """Theorem A2 at s = k, to the last digit of the comparison, and not beyond it."""
     mu = 0.5
     for steps, beside in itertools.product((1, 2), (0.0, 0.3)):
         total = math.hypot(steps * mu, beside)
         for epsilon in (0.0, 0.1, 0.5):
-            enough = joint_delta(epsilon, mu, 0.999 * mu**2 / 2.0, steps, beside, uniform=True)
+            enough = joint_delta(epsilon, mu, 0.999 * mu**2 / 2.0, steps, beside)
             assert enough == pytest.approx(gdp_delta(epsilon, total), rel=1e-12)
-    assert joint_delta(0.3, 0.5, 0.5, 2, 0.3, uniform=True) > gdp_delta(0.3, math.hypot(1.0, 0.3)) * 1.0001
+    assert joint_delta(0.3, 0.5, 0.5, 2, 0.3) > gdp_delta(0.3, math.hypot(1.0, 0.3)) * 1.0001
 
 
 def exact_epsilon(parts: list[tuple[float, int]], delta: float) -> float:

@@ -176,7 +176,7 @@ def test_a_small_ridge_breaks_the_plain_gaussian_sum_and_the_claim_sees_it(relat
     mu, nu, epsilon = 1.0 / scale, 0.05, 1.0 * STEPS[relation]
     ridge = 0.25 * steps / epsilon
     plain = gdp_delta(epsilon, math.hypot(steps * mu, nu))
-    claimed = joint_delta(epsilon, mu, 1.0 / ridge, steps, nu, uniform=True)
+    claimed = joint_delta(epsilon, mu, 1.0 / ridge, steps, nu)
     found = 0.0
     for place in np.linspace(0.0, 8.0, 33):
         record = Record(1.0, place * scale / ridge)
@@ -194,11 +194,10 @@ def test_the_integral_agrees_with_a_fine_riemann_sum() -> None:
         (2, 0.12, 0.4, 0.2, 1.0, 1.04),
         (2, 0.12, 0.7, 0.1, 1.0, 1.25),
     ):
-        cover = math.log1p(max_leverage / 4.0)
         z = np.linspace(-9.0, 9.0, 20_001)
         weight = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
         e = epsilon - nu * z - nu**2 / 2.0
-        bound = profile_bound(np.abs(e), mu, max_leverage, steps, cover)
+        bound = profile_bound(np.abs(e), mu, max_leverage, steps)
         profile = np.where(e >= 0, bound, -np.expm1(-np.abs(e)) + np.exp(-np.abs(e)) * bound)
         expected = float(weight @ profile)
         found = joint_delta(epsilon, mu, max_leverage, steps, nu)
@@ -207,13 +206,12 @@ def test_the_integral_agrees_with_a_fine_riemann_sum() -> None:
 
 
 def test_where_theorem_b_holds_the_profile_alone_is_gaussian() -> None:
-    # Not only at max_leverage / 2 and below with room for the noise: 2 s and 2 log(1 + s / 4) + mu^2 are
-    # enough.
-    assert is_gaussian_at(1.0, 0.12, 0.5, 2, exact_from=math.log1p(0.5 / 4))
-    assert not is_gaussian_at(0.99, 0.12, 0.5, 2, exact_from=math.log1p(0.5 / 4))
-    assert not is_gaussian_at(0.03, 0.12, 0.001, 2, exact_from=0.01)
-    assert is_gaussian_at(0.5, 0.12, 0.507, 1, exact_from=0.12)
-    assert not is_gaussian_at(0.1, 0.4, 0.15, 1, exact_from=0.12)
+    # Two rows: from 2 s on, and up to mu^2. One row: from s - mu^2 / 2 on.
+    for epsilon, gaussian in ((1.0, True), (0.99, False), (0.0145, False), (0.0144, True)):
+        assert is_gaussian_at(epsilon, 0.12, 0.5, 2) == gaussian
+    assert is_gaussian_at(0.5, 0.12, 0.507, 1)
+    assert not is_gaussian_at(0.0699, 0.4, 0.15, 1)
+    assert is_gaussian_at(0.0701, 0.4, 0.15, 1)
     assert joint_delta(1.0, 0.12, 0.5, 2, 0.0) == pytest.approx(gdp_delta(1.0, 0.24), rel=1e-12)
 
 

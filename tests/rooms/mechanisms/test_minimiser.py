@@ -132,13 +132,17 @@ def test_prices_say_which_theorem_holds() -> None:
     found = release().events("replace-one")
     assert found == (("perturbed minimiser", PerturbedEvent(0.25, 0.6, "replace-one")), residual)
     assert release(ridge=2.0, max_leverage=0.5).events("add-remove")[0][1] == PerturbedEvent(
-        0.25, 0.5, "add-remove", uniform=True
+        0.25, 0.5, "add-remove"
     )
     # No row is longer than 1, whatever the bounds of its blocks add up to.
     assert release(max_leverage=2.5).events("add-remove")[0][1] == PerturbedEvent(0.25, 2.0, "add-remove")
-    # Every ridge at least 2 scale^2: Gaussian differential privacy.
+    # A leverage of at most 1 / (2 scale^2): Gaussian differential privacy, whatever the least ridge.
     large = release(ridge=np.array([32.0, 64.0, 64.0]), max_leverage=1 / 40)
     assert large.events("replace-one")[0][1] == GaussianEvent(0.5)
+    uneven = release(ridge=np.array([8.0, 64.0, 64.0]), max_leverage=1 / 32)
+    assert uneven.events("replace-one")[0][1] == GaussianEvent(0.5)
+    beyond = release(ridge=np.array([8.0, 64.0, 64.0]), max_leverage=1 / 31.9)
+    assert beyond.events("replace-one")[0][1] == PerturbedEvent(0.25, 1 / 31.9, "replace-one")
     pure = release(law="gamma").events("add-remove")
     assert pure[0][1] == PureEvent(gamma_epsilon(0.25, 1 / 0.6, relation="add-remove"))
     # Three coordinates of Laplace noise: distances count by the sum of absolute values.

@@ -313,7 +313,6 @@ def test_the_staged_calibration_pays_for_both(relation: Relation, epsilon: float
         relation=relation,
         information_sensitivity=length_sensitivity(relation),
         share=0.03,
-        uniform=True,
     )
     inner = minimiser(
         3,

@@ -76,6 +76,5 @@ def test_two_steps_at_half_the_square_of_mu_are_gaussian_as_two_rows_are() -> No
         for epsilon in (0.2501, 1.0, 3.0):
             assert is_gaussian_at(epsilon, mu, max_leverage, 2)
             exact = gdp_delta(epsilon, math.hypot(2.0 * mu, beside))
-            assert joint_delta(epsilon, mu, max_leverage, 2, beside, uniform=True) == exact
+            assert joint_delta(epsilon, mu, max_leverage, 2, beside) == exact
     assert not is_gaussian_at(0.2501, mu, 1.01 * mu * mu / 2.0, 2)
-    assert not is_gaussian_at(0.2501, mu, mu * mu / 2.0, 2, exact_from=0.1)

@@ -1,0 +1,157 @@
+"""Advice before the charge: where public facts say that a fit will tell about few coefficients."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.errors import DpglmError, PlanningAdvice
+from dpglm.methods.perturbed_objective import BOUNDED_MOST, MOST, releases_information
+from dpglm.planning.expectation import Expectation
+from dpglm.planning.spreads import USUAL, undeclared, under
+from dpglm.privacy.budget import STEPS, Privacy
+from dpglm.privacy.gdp import gdp_mu
+from dpglm.tables.table import budget, count, factor
+
+if TYPE_CHECKING:
+    from dpglm.spec.plan import Plan
+
+# The delta that is proposed beside an epsilon.
+DELTA: Final = 1e-6
+# A fit tells about few coefficients if fewer than this share have an interval.
+FEW: Final = 0.5
+# Where no number of rows is declared, a call is silent if it reaches that share with this many rows. At
+# (1, 1e-6) half of the coefficients of fair, randhie and GUSTO take up to 5,700 rows. Pure epsilon 1 takes
+# 7,000 on fair, which has 6,366 rows, and gives intervals to 3 of 17 coefficients there.
+ROWS: Final = 6000
+# Declared bounds are wide from this many declared standard deviations on; a factor is large from this many
+# levels on; and a budget is much less noisy from this factor on.
+WIDE, LARGE, WORTH = 10.0, 8, 1.2
+IF_USUAL: Final = ", if levels and numbers are spread as usual"
+DECLARE: Final = "declare shares= of levels, mean= and sd= of numbers, for a plan that tells what costs most"
+
+
+def advice(plan: Plan) -> tuple[str, ...]:
+    """At most three sentences on a plan whose fit will tell about few coefficients; none for others.
+
+    They follow from the plan alone: schema, formula, budget and the number of rows that it expects. A plan
+    that was not meant to give intervals, by goal, method, family or a penalty that selects, gets none.
+    """
+    spec, problem = plan.specification, plan.problem
+    asked = spec.goal == "explain" and spec.method.name in ("objective", "moments")
+    if spec.privacy is None or not asked or not problem.family.likelihood or problem.penalty.selects:
+        return ()
+    try:
+        sentences = _sentences(plan, spec.privacy)
+    except DpglmError:  # numbers out of all proportion; the fit itself says so, or copes
+        return ()
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def advised(plan: Plan) -> Plan:
+    """The plan, after a warning to the caller of the verb that asks where there is advice."""
+    if plan.advice:
+        warnings.warn(" ".join(plan.advice), PlanningAdvice, stacklevel=3)
+    return plan
+
+
+def _sentences(plan: Plan, privacy: Privacy) -> tuple[str, ...]:
+    size = len(plan.names)
+    better = _approximate(privacy)
+    if size > MOST:
+        paid = plan.specification.method.name == "moments"
+        return () if paid else (*_without_intervals(plan, better), _remedies(_levels(plan)))
+    rows = ROWS if plan.n is None else plan.n
+    expected = under(Expectation(plan, rows, 0.5), USUAL)
+    found = sum(expected.printed)
+    if found >= FEW * size:
+        return ()
+    remedies = _remedies([*_bounds(expected), *_levels(plan)])
+    if not expected.has_intervals:
+        return (*_without_intervals(plan, better), remedies)
+    usual = IF_USUAL if undeclared(expected.model) else ""
+    growth = float(np.median([decision.factor for decision in expected.decisions]))
+    less_noise = _less_noise(plan, better)
+    if plan.n is None:
+        needed = f"at least {_about(rows * growth)} rows{usual}"
+        return f"Intervals for half of the {size} coefficients take {needed}.", less_noise, remedies
+    first = f"Expect intervals for {found} of {size} coefficients in {count(rows)} rows{usual}."
+    more = f"Half of them would take {factor(growth)} times the rows or epsilon."
+    return first, less_noise or more, remedies
+
+
+def _approximate(privacy: Privacy) -> Privacy | None:
+    """The same epsilon with a delta, for budgets that have none or are declared in mu or rho."""
+    if privacy.definition == "approximate":
+        return None
+    return Privacy(privacy.epsilon, privacy.delta or DELTA, privacy.relation, privacy.unit)
+
+
+def _without_intervals(plan: Plan, better: Privacy | None) -> tuple[str, str]:
+    """What is said of a plan whose whole budget goes to the estimate."""
+    size = len(plan.names)
+    first = f"No standard errors or intervals: this budget does not pay for those of {size} coefficients."
+    if better is not None and releases_information(plan.problem, better):
+        return first, f"{_call(better)} would pay for them."
+    most = f"{MOST} at most, or {BOUNDED_MOST} of a model of counts"
+    return first, f"An epsilon with a delta pays for those of {most}."
+
+
+def _less_noise(plan: Plan, better: Privacy | None) -> str:
+    """What a delta would change, roughly: half of a Gaussian budget for the estimate."""
+    deviation = getattr(plan.releases.releases[0], "deviation", None)
+    if better is None or deviation is None:
+        return ""
+    gaussian = STEPS[better.relation] / (math.sqrt(0.5) * gdp_mu(better.epsilon, better.delta))
+    if deviation <= WORTH * gaussian:
+        return ""
+    times = factor(deviation / gaussian)
+    return f"{_call(better)} would add {times} times less noise, which is worth as many times the rows."
+
+
+def _call(privacy: Privacy) -> str:
+    return f"privacy=({budget(privacy.epsilon)}, {budget(privacy.delta)})"
+
+
+def _about(rows: float) -> str:
+    """Two significant digits: no more is known."""
+    return count(int(float(f"{rows:.2g}"))) if math.isfinite(rows) else "more than any"
+
+
+def _bounds(expected: Expectation) -> Iterator[str]:
+    """Wide bounds of numbers without an interval, and what half of them would give; or what to declare."""
+    variables = {name: expected.model.schema.variables[name] for name in expected.model.coding.columns}
+    widths = {
+        name: (variable.high - variable.low) / variable.sd
+        for name, variable in variables.items()
+        if isinstance(variable, Numeric) and variable.sd is not None and name in expected.names
+    }
+    sampling, private = expected.parts[:, 0], expected.parts[:, 1:].sum(axis=1)
+    for name in sorted(widths, key=lambda name: -widths[name])[:2]:
+        at = expected.names.index(name)
+        if widths[name] >= WIDE and not expected.printed[at]:
+            halved = math.sqrt(sampling[at] + private[at] / 4.0) / expected.classical[at]
+            now = factor(float(expected.relative_width[at]))
+            yield f"tighten {name} to half its range ({now} to {factor(halved)} times the non-private error)"
+    if undeclared(expected.model):
+        yield DECLARE
+
+
+def _levels(plan: Plan) -> Iterator[str]:
+    """The factor with the most levels."""
+    model = plan.specification.coded_model
+    variables = {name: model.schema.variables[name] for name in model.coding.columns}
+    sizes = {name: len(v.levels) for name, v in variables.items() if isinstance(v, Categorical)}
+    largest = max(sizes, key=lambda name: sizes[name], default="")
+    if sizes.get(largest, 0) >= LARGE:
+        yield f"merge levels of {largest}, which has {sizes[largest]}"
+
+
+def _remedies(words: Iterable[str]) -> str:
+    joined = "; ".join(words)
+    return f"Most would help, where public knowledge allows: {joined}." if joined else ""

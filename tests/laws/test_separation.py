@@ -1,0 +1,150 @@
+"""Intervals near separation: what holds for all of them, and when they are those of the linear model."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.inference import linear_model
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.linear_model import LinearModel, interval_model, with_own_scales
+from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.inference.separation import FAR, SEPARATED, UNEVEN, Separation
+
+LEVELS = (0.5, 0.8, 0.95, 0.99, 0.999)
+
+
+def random_functions(seed: int, count: int = 400) -> tuple[Separation, np.ndarray, np.ndarray]:
+    """Functions as `Separation.of` can find them, with estimates and standard errors."""
+    random = np.random.default_rng(seed)
+    outward = random.choice([-1.0, 0.0, 1.0], count, p=[0.4, 0.2, 0.4])
+    start = np.where(outward == 0.0, random.normal(0, 2, count), outward * random.exponential(2.0, count))
+    near = Separation(outward, start, random.uniform(0.0, 0.5, count))
+    return near, start + random.normal(0.0, 0.8, count), random.exponential(0.3, count) + 0.01
+
+
+def reaches() -> list[float]:
+    return [float(ndtri(0.5 + level / 2.0)) for level in LEVELS]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_interval_contains_that_of_the_linear_model_and_shares_its_inner_end(seed: int) -> None:
+    near, estimates, errors = random_functions(seed)
+    for critical in reaches():
+        low, high = near.ends(estimates, critical * errors).T
+        assert (low <= estimates - critical * errors).all()
+        assert (high >= estimates + critical * errors).all()
+        moved_low, moved_high = low < estimates - critical * errors, high > estimates + critical * errors
+        assert not (moved_low & moved_high).any()
+        assert (near.outward[moved_low] == -1.0).all()
+        assert (near.outward[moved_high] == 1.0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_intervals_grow_with_their_level(seed: int) -> None:
+    near, estimates, errors = random_functions(seed)
+    ends = [near.ends(estimates, critical * errors) for critical in reaches()]
+    for smaller, larger in pairwise(ends):
+        assert (larger[:, 0] <= smaller[:, 0]).all()
+        assert (larger[:, 1] >= smaller[:, 1]).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_far_from_separation_intervals_are_those_of_the_linear_model(seed: int) -> None:
+    near, estimates, errors = random_functions(seed)
+    reach = 1.96 * errors
+    step = near.outward * (estimates - near.start)
+    linear = np.column_stack([estimates - reach, estimates + reach])
+    short = (near.rarer >= UNEVEN) | (near.outward == 0.0) | (step + reach <= FAR)
+    short |= (near.rarer >= SEPARATED) & (step <= FAR)
+    np.testing.assert_array_equal(near.ends(estimates, reach)[short], linear[short])
+    assert (near.ends(estimates, reach)[~short] != linear[~short]).any(axis=1).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_interval_leaves_zero_out_exactly_where_the_linear_model_rejects_it(seed: int) -> None:
+    near, estimates, errors = random_functions(seed)
+    for critical in reaches():
+        low, high = near.ends(estimates, critical * errors).T
+        contains = (low <= 0.0) & (high >= 0.0)
+        np.testing.assert_array_equal(contains, np.abs(estimates) <= critical * errors)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("value", [-6.0, -1.0, 0.0, 0.7, 3.0, 9.0])
+def test_a_value_is_rejected_exactly_where_the_interval_leaves_it_out(seed: int, value: float) -> None:
+    near, estimates, errors = random_functions(seed)
+    least = near.reach_of(estimates, np.full(len(estimates), value))
+    for critical in reaches():
+        reach = critical * errors
+        low, high = near.ends(estimates, reach).T
+        clear = np.abs(reach - least) > 1e-9
+        np.testing.assert_array_equal((low <= value) & (value <= high) & clear, (reach >= least) & clear)
+
+
+def test_no_estimate_no_ends() -> None:
+    near = Separation(np.ones(2), np.full(2, 3.0), np.full(2, 0.01))
+    ends = near.ends(np.array([np.nan, 4.2]), np.array([np.nan, 0.1]))
+    assert np.isnan(ends[0]).all()
+    assert ends[1].tolist() == [pytest.approx(4.1), np.inf]
+
+
+def released(centre: tuple[float, float, float], noise: float = 1.0) -> ScoreAndInformation:
+    """A constant, a slope and a factor of two levels."""
+    corners = np.array([[0.5], [-0.5]])
+    terms = (
+        TermColumns("Intercept", "intercept", 0, 1, 0.25, np.array([[0.5]]), np.array([10.0])),
+        TermColumns("x", "slope", 1, 2, 0.25, np.array([[1.0]]), np.array([3.0])),
+        TermColumns("g", "levels", 2, 3, 0.25, corners, np.array([2.0])),
+    )
+    information = np.diag([200.0, 60.0, 150.0])
+    information[0, 2] = information[2, 0] = 40.0
+    return ScoreAndInformation(
+        term_columns=terms,
+        centre=np.array(centre),
+        score=2.0 * np.array(centre),
+        information=information,
+        score_scale=noise,
+        information_scale=noise,
+        dispersion=1.0,
+        initial_variance=np.full(3, (noise / 2.0) ** 2),
+        third_derivative_bound=1.0,
+    )
+
+
+ROWS = np.array([[0.5, 0.0, -0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # intercept, slope, level 1 against 2
+
+
+@pytest.mark.parametrize(("level", "way"), [(7.0, 1.0), (-7.0, -1.0)])
+def test_outward_is_away_from_zero_and_only_for_levels(level: float, way: float) -> None:
+    near = Separation.of(Contrasts(interval_model(released((0.5, 1.0, level))), ROWS))
+    assert near.outward.tolist() == [0.0, 0.0, way]
+    assert near.start[2] == level
+    assert near.rarer[2] < SEPARATED
+    assert near.rarer[0] == near.rarer[1] == 1.0
+
+
+def test_a_level_is_judged_with_its_neighbours_at_their_mean() -> None:
+    base = released((8.0, 0.0, 0.4))  # all rows of both levels are nearly alike
+    assert Separation.of(Contrasts(interval_model(base), ROWS)).rarer[2] < SEPARATED
+    slope = replace(base, centre=np.array([0.0, 9.0, 0.4]))  # mean of the slope is 0
+    assert Separation.of(Contrasts(interval_model(slope), ROWS)).rarer[2] > UNEVEN
+
+
+def test_own_scales_grow_where_an_estimate_is_surprising_and_nowhere_else() -> None:
+    declared = released((30.0, 1.0, -1.0))
+    same = with_own_scales(LinearModel(declared))
+    np.testing.assert_array_equal(same.prior_variance, declared.prior_variance)
+    strong = with_own_scales(LinearModel(released((30.0, 9.0, -1.0))))
+    scales = np.sqrt(strong.prior_variance)
+    assert scales[0] == 10.0
+    assert scales[2] == 2.0
+    assert scales[1] == pytest.approx(linear_model.OWN_SCALE * 9.0, rel=0.01)
+
+
+def test_an_estimate_that_noise_explains_is_no_surprise() -> None:
+    noisy = released((0.0, 9.0, -1.0), noise=1000.0)
+    np.testing.assert_array_equal(with_own_scales(LinearModel(noisy)).prior_variance, noisy.prior_variance)
