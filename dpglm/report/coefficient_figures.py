@@ -68,10 +68,22 @@ def coefficient_figure(record: FitRecord) -> Figure:
         f"in original units{', without the intercept' if left_out else ''}{_left_out(record, drawn, rule)}"
     )
     filled, hollow = np.flatnonzero(full).tolist(), np.flatnonzero(~full).tolist()
-    reach = [0.0, *dots.tolist(), *bars[filled][np.isfinite(bars[filled])].tolist()]
-    axis = _padded(f"{what}, {shown(record.link, 20)} scale", min(reach), max(reach))
-    low, high = np.clip(bars[filled], axis.low, axis.high).T.tolist()
-    endless = " A bar that runs to the edge has no end on that side." if np.isinf(bars[filled]).any() else ""
+    # A bar without end is drawn past the mirror image of its other end, and without caps.
+    ends_drawn = np.where(np.isinf(bars), 2.0 * dots[:, None] - bars[:, ::-1], bars)[filled]
+    axis = _padded(
+        f"{what}, {shown(record.link, 20)} scale",
+        min(0.0, *dots.tolist(), *ends_drawn.ravel().tolist()),
+        max(0.0, *dots.tolist(), *ends_drawn.ravel().tolist()),
+    )
+    endless = np.isinf(bars[filled]).any(axis=1)
+    drawn_bars = np.clip(bars[filled], axis.low, axis.high)
+    intervals_drawn = [
+        Intervals(np.array(filled)[which].tolist(), low.tolist(), high.tolist(), caps=caps)
+        for which, caps in ((~endless, forest), (endless, False))
+        for low, high in (drawn_bars[which].T,)
+        if which.any()
+    ]
+    without_end = " A bar that runs to the edge has no end on that side." if endless.any() else ""
     headings = ("coefficient", "estimate drawn", *(("lower end", "upper end") if forest else ()), "selected")
     rows = tuple(
         (shown(name), coefficient(dot), *(map(interval_end, line) if forest else ()), "yes" if kept else "no")
@@ -88,9 +100,9 @@ def coefficient_figure(record: FitRecord) -> Figure:
         f"One line per coefficient: a dot at its value, and a bar {reading}. Hollow dots: {meaning}.",
         x=axis,
         y=Names(names, frozenset(hollow)),
-        marks=(Rule(0.0, "x", "zero"), Intervals(filled, low, high, caps=forest), *points),
+        marks=(Rule(0.0, "x", "zero"), *intervals_drawn, *points),
         caption=f"{subject} {scope}. Hollow: {meaning}. Units differ, so lengths compare only within a unit."
-        f"{endless}",
+        f"{without_end}",
         twin=Rows("Coefficients drawn", headings, rows, numeric=tuple(range(1, len(headings) - 1))),
     )
 

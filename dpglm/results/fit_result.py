@@ -136,7 +136,7 @@ class FitResult:
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
 
         Valid whatever was selected: the estimates exist before anything is. An interval of a level near
-        separation may have an infinite end, see "Near separation" in ``docs/methods.md``.
+        separation may have an infinite end, see ``docs/methods.md``.
 
         Parameters
         ----------
@@ -161,7 +161,8 @@ class FitResult:
             ``"age = educ, religious = 0"``; a name alone is restricted to 0. A mapping of expressions to
             values. A matrix R, shape (k, p) or (p,), of restrictions to 0, or a pair (R, q).
 
-        The p-value is NaN, with a ``reason``, where a restriction fails the rule for intervals.
+        The p-value is NaN, with a ``reason``, where a restriction fails the rule for intervals. That of one
+        restriction agrees with its interval.
         """
         return wald.wald_test(self._record, restriction)
 

@@ -50,6 +50,9 @@ def test_a_separated_level_has_a_one_sided_interval_around_that_of_the_profile_l
     words = str(fit)
     assert f"g[T.b] (without end {'upwards' if sign > 0 else 'downwards'})" in " ".join(words.split())
     assert ("inf" if sign > 0 else "-inf") in words
+    fit.plot()
+    page = fit.to_html()
+    assert "A bar that runs to the edge has no end on that side." in page
     assert fit.wald_test("g[T.b] = 0").p_value == pytest.approx(fit.pvalues["g[T.b]"])
     assert fit.wald_test(f"g[T.b] = {sign * 12}").p_value > 0.05
 

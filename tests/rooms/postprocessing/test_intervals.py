@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpglm
 from dpglm.errors import MethodError
 from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
@@ -294,3 +295,31 @@ def test_many_rows_are_predicted_in_chunks_like_few(monkeypatch):
 def test_levels_have_no_interval():
     with pytest.raises(MethodError, match="what='mean'"):
         predicting().predict(FIT._record.user_from_coded, "class", interval=0.95)
+
+
+def test_an_estimate_beyond_twice_its_scale_is_named_and_nothing_is_called_unshrunk():
+    random = np.random.default_rng(1)
+    columns = np.clip(random.normal(size=(6000, 2)), -3, 3)
+    rich = random.random(6000) < 1.0 / (1.0 + np.exp(-columns @ [2.5, 0.2]))
+    frame = pd.DataFrame({"strong": columns[:, 0], "weak": columns[:, 1], "y": rich.astype(int)})
+    schema = {"strong": (-3, 3), "weak": (-3, 3), "y": [0, 1]}
+    fits = {
+        effect: dpglm.fit(
+            "y ~ strong + weak",
+            frame,
+            schema=schema | {"strong": {"bounds": (-3, 3), "effect": effect}},
+            penalty="none",
+            privacy=(4.0, 1e-6),
+            seed=1,
+        )
+        for effect in (3, 20)
+    }
+    surprised, declared = (" ".join(str(fit).split()) for fit in fits.values())
+    assert "Beyond 2 declared prior scales, and perhaps still drawn towards 0: strong. " in surprised
+    assert "not shrunk" not in surprised
+    assert "Beyond" not in declared
+    assert "Coefficients with an interval are not shrunk" in declared
+    assert "Beyond 2 declared prior scales" in fits[3].to_html()
+    assert "is not shrunk" not in fits[3].to_html()
+    assert "Beyond 2 declared prior scales" not in fits[20].to_html()
+    assert "Beyond 2 declared prior scales" in str(fits[3].refit("l1"))
