@@ -39,11 +39,13 @@ DECLARE: Final = "declare shares= of levels, mean= and sd= of numbers, for a pla
 def advice(plan: Plan) -> tuple[str, ...]:
     """At most three sentences on a plan whose fit will tell about few coefficients; none for others.
 
-    They follow from the plan alone: schema, formula, budget and the number of rows that it expects. A plan
-    that was not meant to give intervals, by goal, method, family or a penalty that selects, gets none.
+    They follow from the plan alone: schema, formula, budget and the number of rows that it expects. Plans of
+    another goal, of a family without likelihood, of a method with options or of a penalty that selects get
+    none: they were not meant to give intervals, or their author knows.
     """
     spec, problem = plan.specification, plan.problem
-    asked = spec.goal == "explain" and spec.method.name in ("objective", "moments")
+    by_default = spec.method.name in ("objective", "moments") and spec.method == type(spec.method)()
+    asked = spec.goal == "explain" and by_default
     if spec.privacy is None or not asked or not problem.family.likelihood or problem.penalty.selects:
         return ()
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.postprocessing.intervals import intervals, p_values, selected
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.summary import reason
+from dpglm.postprocessing.summary import reason, separated
 from dpglm.postprocessing.uncertainty import no_intervals, shares
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -18,34 +18,36 @@ if TYPE_CHECKING:
 
 Marked = TypeVar("Marked", "pd.DataFrame", "pd.Series[float]")
 
+UNTESTED = "tests are about the debiased estimates: debiased=True"
 PRICES = ("epsilon", "delta", "mu", "share")
 
 
-def tidy(record: FitRecord, *, exponentiate: bool) -> pd.DataFrame:
+def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd.DataFrame:
     """One row per coefficient; see :meth:`FitResult.tidy`."""
     import pandas as pd
 
+    # A row has one estimate: a test is never beside another one than its own.
+    untested = separated(record) and not debiased
+    absent = np.nan if untested else 1.0
     errors, ends, parts = record.standard_errors, intervals(record, 0.95), shares(record)
-    centre = record.debiased
     shown = np.exp if exponentiate else np.array
     with np.errstate(over="ignore"):
-        estimates, debiased_estimates, shown_ends = shown(record.estimates), shown(centre), shown(ends)
+        estimates, shown_ends = shown(record.debiased if debiased else record.estimates), shown(ends)
     frame = pd.DataFrame(
         {
             "term": list(record.names),
             "estimate": estimates,
-            "std_error": errors,
-            "statistic": centre / errors,
-            "p_value": p_values(record),
-            "conf_low": shown_ends[:, 0],
-            "conf_high": shown_ends[:, 1],
-            "selected": selected(record),
-            "debiased": debiased_estimates,
-            "sampling_se": parts[:, 0],
-            "privacy_se": np.hypot(parts[:, 1], parts[:, 2]),
-            "adjustment_se": parts[:, 3],
+            "std_error": absent * errors,
+            "statistic": absent * record.debiased / errors,
+            "p_value": absent * p_values(record),
+            "conf_low": absent * shown_ends[:, 0],
+            "conf_high": absent * shown_ends[:, 1],
+            **({} if debiased else {"selected": selected(record)}),
+            "sampling_se": absent * parts[:, 0],
+            "privacy_se": absent * np.hypot(parts[:, 1], parts[:, 2]),
+            "adjustment_se": absent * parts[:, 3],
             "reason": [
-                no_intervals(record) if record.predictor else reason(decision)
+                UNTESTED if untested else no_intervals(record) if record.predictor else reason(decision)
                 for decision in record.interval_decisions
             ],
         }
@@ -80,7 +82,7 @@ def glance(record: FitRecord) -> pd.DataFrame:
     return _framed(columns, record, ("strength", "epsilon", "delta", "mu", "nobs"))
 
 
-def odds_ratios(record: FitRecord) -> pd.DataFrame:
+def odds_ratios(record: FitRecord, *, debiased: bool = False) -> pd.DataFrame:
     """Odds ratios with their intervals; see :meth:`FitResult.odds_ratios`."""
     if record.link != "logit":
         raise MethodError(
@@ -96,8 +98,9 @@ def odds_ratios(record: FitRecord) -> pd.DataFrame:
             expected="one model: the odds of a stack change by another factor at every row",
             remedy="Compare predict(new, what='link') at two rows; submodels() has the models' coefficients.",
         )
-    frame = tidy(record, exponentiate=True).rename(columns={"estimate": "odds_ratio"})
-    return marked(frame[["term", "odds_ratio", "debiased", "conf_low", "conf_high", "selected"]], record)
+    frame = tidy(record, exponentiate=True, debiased=debiased).rename(columns={"estimate": "odds_ratio"})
+    chosen = [] if debiased else ["selected"]
+    return marked(frame[["term", "odds_ratio", "conf_low", "conf_high", *chosen]], record)
 
 
 def spend(record: FitRecord) -> pd.DataFrame:

@@ -37,9 +37,10 @@ from dpglm.typing import BoolVector
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
 INFORMATION = "information matrix"  # name of its release in the spend
 METHOD = "noise-aware GLS on the released information matrix"
+DEBIASED_TITLE = "Debiased estimates, which no penalty shrinks, with tests and intervals"
 PENALISED = (
-    "Standard errors, tests and intervals belong to the debiased estimates, which no penalty shrinks; "
-    'conf_int(adjust="fcr") widens them for a list of selected coefficients.'
+    "Coefficients answer which terms to keep; debiased estimates, with tests and intervals, how large an "
+    'effect is. conf_int(adjust="fcr") widens the intervals for a list of selected coefficients.'
 )
 DEBIASED = (
     "Coefficients with an interval are not shrunk; those without one are drawn towards 0 by the declared "
@@ -48,39 +49,34 @@ DEBIASED = (
 DRAWN = "Coefficients without an interval are drawn towards 0 by the declared prior scale."
 
 
+def separated(record: FitRecord) -> bool:
+    """Whether tests and intervals belong to other estimates than the coefficients of the fit."""
+    return record.contrasts is not None and penalised(record)
+
+
 def penalised(record: FitRecord) -> bool:
     """Whether the coefficients are those of a penalty, and not the debiased ones."""
     return record.penalty != "none"
 
 
 def summary(record: FitRecord) -> Table:
-    """Facts, coefficients and the guarantee in words; see :meth:`FitResult.summary`."""
-    errors, ends = record.standard_errors, intervals(record, 0.95)
-    tests, chosen, centre = p_values(record), selected(record), record.debiased
-    apart = record.contrasts is not None and penalised(record)
-    part = () if record.part is None else record.part.facts(record)
+    """Facts, coefficients and the guarantee in words; see :meth:`FitResult.summary`.
+
+    Tests stand beside the estimates that they are about: those of a penalised fit in a table of their own.
+    """
+    chosen = selected(record)
+    first = HEADINGS[0] if record.predictor is None else f"approx. {HEADINGS[0]}"
+    apart = separated(record)
+    tested = [()] * len(record.names) if apart else _tested(record)
     rows = tuple(
-        (
-            name,
-            coefficient(record.estimates[j]),
-            *((coefficient(centre[j]),) if apart else ()),
-            coefficient(errors[j]),
-            statistic(centre[j] / errors[j]),
-            p_value(tests[j]),
-            interval_end(ends[j, 0]),
-            interval_end(ends[j, 1]),
-            "yes" if chosen[j] else "no",
-        )
+        (name, coefficient(record.estimates[j]), *tested[j], "yes" if chosen[j] else "no")
         for j, name in enumerate(record.names)
     )
-    headings = (
-        HEADINGS[0] if record.predictor is None else f"approx. {HEADINGS[0]}",
-        *(("debiased",) if apart else ()),
-        *HEADINGS[1:],
-    )
+    headings = (first, *(() if apart else HEADINGS[1:]), "selected")
+    part = () if record.part is None else record.part.facts(record)
     return Table(
         title=_title(record),
-        columns=(Column("term", "left"), *map(Column, headings), Column("selected")),
+        columns=(Column("term", "left"), *map(Column, headings)),
         rows=rows,
         wide=(("Formula", record.specification.formula), *part, *interval_facts(record)),
         left=model_facts(record),
@@ -92,6 +88,35 @@ def summary(record: FitRecord) -> Table:
             *interval_notes(record),
         ),
         alarm=record.alarm,
+        below=_debiased_table(record) if apart else None,
+    )
+
+
+def _tested(record: FitRecord) -> list[tuple[str, ...]]:
+    """Standard error, test and interval of each debiased estimate."""
+    errors, ends = record.standard_errors, intervals(record, 0.95)
+    tests, centre = p_values(record), record.debiased
+    return [
+        (
+            coefficient(errors[j]),
+            statistic(centre[j] / errors[j]),
+            p_value(tests[j]),
+            interval_end(ends[j, 0]),
+            interval_end(ends[j, 1]),
+        )
+        for j in range(len(record.names))
+    ]
+
+
+def _debiased_table(record: FitRecord) -> Table:
+    """The debiased estimates of a penalised fit, with their tests and intervals."""
+    tested = _tested(record)
+    return Table(
+        title=DEBIASED_TITLE,
+        columns=(Column("term", "left"), *map(Column, ("debiased", *HEADINGS[1:]))),
+        rows=tuple(
+            (name, coefficient(record.debiased[j]), *tested[j]) for j, name in enumerate(record.names)
+        ),
     )
 
 

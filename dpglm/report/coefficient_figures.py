@@ -84,11 +84,12 @@ def coefficient_figure(record: FitRecord) -> Figure:
         if which.any()
     ]
     without_end = " A bar that runs to the edge has no end on that side." if endless.any() else ""
-    headings = ("coefficient", "estimate drawn", *(("lower end", "upper end") if forest else ()), "selected")
+    more = ("lower end", "upper end") if forest else ("selected",)
     rows = tuple(
-        (shown(name), coefficient(dot), *(map(interval_end, line) if forest else ()), "yes" if kept else "no")
+        (shown(name), coefficient(dot), *(map(interval_end, line) if forest else ("yes" if kept else "no",)))
         for name, dot, line, kept in zip(names, dots.tolist(), ends.tolist(), chosen, strict=True)
     )
+    headings = ("coefficient", "estimate drawn", *more)
     points = [
         Points(dots[lines].tolist(), lines, role, label)
         for lines, role, label in zip((filled, hollow), ("point", "hollow"), labels, strict=True)
@@ -103,7 +104,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
         marks=(Rule(0.0, "x", "zero"), *intervals_drawn, *points),
         caption=f"{subject} {scope}. Hollow: {meaning}. Units differ, so lengths compare only within a unit."
         f"{without_end}",
-        twin=Rows("Coefficients drawn", headings, rows, numeric=tuple(range(1, len(headings) - 1))),
+        twin=Rows("Coefficients drawn", headings, rows, numeric=(1, 2, 3) if forest else (1,)),
     )
 
 

@@ -16,6 +16,7 @@ from dpglm.postprocessing.summary import (
     interval_facts,
     mergeable,
     penalised,
+    separated,
 )
 from dpglm.postprocessing.uncertainty import (
     DETECTABLE,
@@ -67,30 +68,49 @@ def model_and_results(record: FitRecord) -> Section:
     return Section("model", "Model and results", content)
 
 
-def _coefficients(record: FitRecord) -> Rows:
-    """Estimates, errors and intervals; errors are absent where no information matrix was released."""
-    given, names = record.contrasts is not None, record.names[:MOST_ROWS]
-    estimates, errors = record.estimates[:MOST_ROWS], record.standard_errors[:MOST_ROWS]
-    centre, ends = record.debiased[:MOST_ROWS], intervals(record, 0.95)[:MOST_ROWS]
-    columns: dict[str, Iterable[str]] = {
-        "coefficient": [shown(name, 120) for name in names],
-        "estimate": map(coefficient, estimates),
-    }
-    if given and penalised(record):
-        columns["debiased"] = map(coefficient, centre)
-    columns["std err"] = map(coefficient, errors)
-    if given:
-        columns["lower"], columns["upper"] = (map(interval_end, end) for end in ends.T)
-    if _has_odds(record):
-        values = np.column_stack([centre, ends]) if given else estimates[:, None]
-        columns["odds ratio"] = [
-            ABSENT if name == "Intercept" else _odds_ratio(*line)
-            for name, line in zip(names, values.tolist(), strict=True)
-        ]
+def _coefficients(record: FitRecord) -> tuple[Rows, ...]:
+    """The coefficients with errors, intervals and odds ratios; those of a penalised fit in two tables."""
+    given, apart = record.contrasts is not None, separated(record)
+    estimates = record.estimates[:MOST_ROWS]
+    columns: dict[str, Iterable[str]] = {"estimate": map(coefficient, estimates)}
+    if not apart:
+        columns |= _errors(record)
+        if _has_odds(record) and not given:
+            columns |= _odds(record, estimates[:, None])
     columns["selected"] = ["yes" if chosen else "no" for chosen in selected(record)[:MOST_ROWS]]
-    caption = "Coefficients" if record.predictor is None else "Linear approximation"
-    caption += ", original scale" + ("; lower and upper ends of 95 % intervals" if given else "")
-    return Rows.of_columns(caption, columns, tuple(range(1, len(columns) - 1)))
+    caption = ("Coefficients" if record.predictor is None else "Linear approximation") + ", original scale"
+    ends = "; lower and upper ends of 95 % intervals"
+    tables = [_table(record, caption + (ends if given and not apart else ""), columns, last="selected")]
+    if apart:
+        centre = map(coefficient, record.debiased[:MOST_ROWS])
+        rest: dict[str, Iterable[str]] = {"debiased": centre, **_errors(record)}
+        tables.append(_table(record, f"Debiased estimates, original scale{ends}", rest))
+    return tuple(tables)
+
+
+def _table(record: FitRecord, caption: str, columns: dict[str, Iterable[str]], last: str = "") -> Rows:
+    """Numbers by coefficient; the column ``last`` holds words."""
+    names = {"coefficient": [shown(name, 120) for name in record.names[:MOST_ROWS]]}
+    return Rows.of_columns(caption, names | columns, tuple(range(1, len(columns) + (not last))))
+
+
+def _errors(record: FitRecord) -> dict[str, Iterable[str]]:
+    """Errors, and ends and odds ratios where an information matrix was released."""
+    columns: dict[str, Iterable[str]] = {"std err": map(coefficient, record.standard_errors[:MOST_ROWS])}
+    if record.contrasts is None:
+        return columns
+    centre, ends = record.debiased[:MOST_ROWS], intervals(record, 0.95)[:MOST_ROWS]
+    columns["lower"], columns["upper"] = (map(interval_end, end) for end in ends.T)
+    return columns | _odds(record, np.column_stack([centre, ends])) if _has_odds(record) else columns
+
+
+def _odds(record: FitRecord, values: FloatMatrix) -> dict[str, Iterable[str]]:
+    """Odds ratios of these coefficients with the ends of their intervals."""
+    ratios = [
+        ABSENT if name == "Intercept" else _odds_ratio(*line)
+        for name, line in zip(record.names[:MOST_ROWS], values.tolist(), strict=True)
+    ]
+    return {"odds ratio": ratios}
 
 
 def _has_odds(record: FitRecord) -> bool:

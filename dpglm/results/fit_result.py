@@ -124,7 +124,7 @@ class FitResult:
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors of the debiased estimates (column ``debiased`` of :meth:`tidy`)."""
+        """Standard errors of the debiased estimates (those of ``tidy(debiased=True)``)."""
         return frames.series(self._record, self._record.standard_errors, "bse")
 
     @property
@@ -181,26 +181,31 @@ class FitResult:
     def summary(self) -> Table:
         """Model, price, coefficients and the guarantee in one table; ``-`` marks what was not released.
 
-        Printed it is text, in a notebook HTML; ``to_html()``, ``to_latex()`` and ``to_markdown()`` write it.
+        A penalised fit with a released information matrix has a second table: the debiased estimates, with
+        their tests and intervals. Printed it is text, in a notebook HTML; ``to_html()``, ``to_latex()`` and
+        ``to_markdown()`` write it.
         """
         return summary.summary(self._record)
 
-    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
-        """One row per coefficient, columns named as in R's broom.
+    def tidy(self, *, exponentiate: bool = False, debiased: bool = False) -> pd.DataFrame:
+        """One row per coefficient, columns named as in R's broom; all of a row is about one estimate.
 
         Parameters
         ----------
         exponentiate : bool
             Estimates and interval ends as ratios: odds ratios for a logit link.
+        debiased : bool
+            The debiased estimates, which no penalty shrinks, with their tests and intervals. A penalised fit
+            has none beside its own coefficients; without a penalty they are the same.
 
         Returns
         -------
         DataFrame
-            term, estimate, std_error, statistic, p_value, conf_low, conf_high, selected; then debiased, the
-            estimate that error, test and interval belong to; sampling_se, privacy_se and adjustment_se, whose
-            squares add up to that of std_error; and reason, why there is no interval. NaN where absent.
+            term, estimate, std_error, statistic, p_value, conf_low, conf_high, selected (of the fit's own
+            coefficients); sampling_se, privacy_se and adjustment_se, whose squares add up to that of
+            std_error; and reason, why there is no interval. NaN where absent.
         """
-        return frames.tidy(self._record, exponentiate=exponentiate)
+        return frames.tidy(self._record, exponentiate=exponentiate, debiased=debiased)
 
     def glance(self) -> pd.DataFrame:
         """One row for the fit: model, size, price; epsilon, delta and mu are NaN without a guarantee.
@@ -210,9 +215,9 @@ class FitResult:
         """
         return frames.glance(self._record)
 
-    def odds_ratios(self) -> pd.DataFrame:
-        """Odds ratios, columns term, odds_ratio, debiased, conf_low, conf_high, selected."""
-        return frames.odds_ratios(self._record)
+    def odds_ratios(self, *, debiased: bool = False) -> pd.DataFrame:
+        """Odds ratios, columns term, odds_ratio, conf_low, conf_high, selected; ``debiased`` as in `tidy`."""
+        return frames.odds_ratios(self._record, debiased=debiased)
 
     def submodels(self) -> pd.DataFrame:
         """The models of a stack, one row per model and coefficient: model, term, estimate, weight."""

@@ -70,13 +70,20 @@ def render_latex(table: Table) -> str:
         lines += [r"\begin{tabular}{lp{0.7\linewidth}}", r"\toprule"]
         lines += [rf"{latex_text(label)} & {latex_text(value)} \\" for label, value in table.facts]
         lines += [r"\bottomrule", r"\end{tabular}", r"\par\smallskip"]
-    sides = [column.align for column in table.columns]
-    headings = [column.heading for column in table.columns]
-    lines += [rf"\begin{{tabular}}{{{''.join(side[0] for side in sides)}}}", r"\toprule"]
-    lines += [_latex_line(headings, sides), r"\midrule", *(_latex_line(row, sides) for row in table.rows)]
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += _latex_rows(table)
+    if table.below is not None:
+        lines += [rf"\par\smallskip {latex_text(table.below.title)}\par\smallskip", *_latex_rows(table.below)]
     lines += [rf"\par\smallskip{{\footnotesize {latex_text(note)}\par}}" for note in table.notes]
     return "\n".join([*lines, *alarm, r"\end{table}"]) + "\n"
+
+
+def _latex_rows(table: Table) -> list[str]:
+    """A ``tabular`` environment of headings and rows."""
+    sides = [column.align for column in table.columns]
+    headings = [column.heading for column in table.columns]
+    lines = [rf"\begin{{tabular}}{{{''.join(side[0] for side in sides)}}}", r"\toprule"]
+    lines += [_latex_line(headings, sides), r"\midrule", *(_latex_line(row, sides) for row in table.rows)]
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
 def latex_text(text: str) -> str:
@@ -103,13 +110,19 @@ def render_markdown(table: Table) -> str:
     """``table`` as a bold title, a list of facts, a table with pipes and a paragraph per note."""
     alarm = [_bold(table.alarm)] if table.alarm else []
     facts = [f"- {_bold(label)}: {markdown_text(value)}" for label, value in table.facts]
-    rule = "|" + "|".join(":--" if column.align == "left" else "--:" for column in table.columns) + "|"
-    rows = [_markdown_line([column.heading for column in table.columns]), rule]
-    rows += map(_markdown_line, table.rows)
-    blocks = [_bold(table.title), *alarm, *(["\n".join(facts)] if facts else []), "\n".join(rows)]
+    blocks = [_bold(table.title), *alarm, *(["\n".join(facts)] if facts else []), _markdown_rows(table)]
+    if table.below is not None:
+        blocks += [_bold(table.below.title), _markdown_rows(table.below)]
     # A note that cannot be taken for a list, a heading or a block of code.
     blocks += [LIST_MARK.sub(r"\1\\\2", markdown_text(note.strip())) for note in table.notes]
     return "\n\n".join([*blocks, *alarm]) + "\n"
+
+
+def _markdown_rows(table: Table) -> str:
+    """Headings and rows with pipes."""
+    rule = "|" + "|".join(":--" if column.align == "left" else "--:" for column in table.columns) + "|"
+    rows = [_markdown_line([column.heading for column in table.columns]), rule]
+    return "\n".join([*rows, *map(_markdown_line, table.rows)])
 
 
 def markdown_text(text: str) -> str:

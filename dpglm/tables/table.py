@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-import textwrap
-import unicodedata
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpglm.tables.markup import render_html, render_latex, render_markdown
+from dpglm.tables.plain import JOINERS, render_text
+from dpglm.tables.plain import Fact as Fact
 
 if TYPE_CHECKING:
     from statsmodels.iolib.table import SimpleTable
 
-Fact: TypeAlias = tuple[str, str]  # label and value, both as they will be read
-
-# Joiners change the shape of letters in Persian, Hindi and others, and carry no layout.
-JOINERS = "\u200c\u200d"
-MIN_WIDTH = 78
-GAP = 2
 ABSENT = "-"
 AS_DECLARED_DIGITS = 8  # nobody declares more; longer numbers were computed
 TINIEST = 2.0**-60  # chances below are not told apart: their reciprocals may not even be finite
@@ -51,6 +44,8 @@ class Table:
         Sentences below the rows.
     alarm : str
         A warning that no output may omit, such as ``"NOT PRIVATE: seeded"``; shown first and last.
+    below : Table or None
+        Another table of the same fit, of which title, columns and rows are shown under the rows.
 
     Examples
     --------
@@ -72,6 +67,7 @@ class Table:
     right: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
     alarm: str = ""
+    below: Table | None = None
 
     def __post_init__(self) -> None:
         assert self.columns, "a table has columns"
@@ -84,22 +80,7 @@ class Table:
         """All facts above the rows, in reading order."""
         return self.wide + self.left + self.right
 
-    def __str__(self) -> str:
-        """The look of a statsmodels summary, without a trailing line break."""
-        cells = [tuple(column.heading for column in self.columns), *self.rows]
-        widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
-        total = max(MIN_WIDTH, sum(widths) + GAP * (len(widths) - 1))
-        # The first column takes what is left over, so that the rules end where the rows end.
-        widths[0] += total - sum(widths) - GAP * (len(widths) - 1)
-
-        double, single = "=" * total, "-" * total
-        sides = [column.align for column in self.columns]
-        heading, *rows = [(" " * GAP).join(map(_padded, row, widths, sides)) for row in cells]
-        banner = _banner(self.alarm, total) if self.alarm else []
-        facts = [*_facts(self, total), double] if self.facts else []
-        notes = [line for note in self.notes for line in _wrapped(note, total)]
-        lines = [_centred(self.title, total), *banner, double, *facts, heading, single, *rows, double]
-        return "\n".join(line.rstrip() for line in [*lines, *notes, *banner])
+    __str__ = render_text
 
     def __repr__(self) -> str:
         return f"<Table {self.title!r}: {len(self.rows)} rows>" + (f" {self.alarm}" if self.alarm else "")
@@ -140,68 +121,11 @@ def _on_one_line(value: Any) -> Any:
     """Every text in ``value`` by `one_line`."""
     if isinstance(value, str):
         return one_line(value)
+    if value is None or isinstance(value, Table):
+        return value
     if isinstance(value, Column):
         return Column(one_line(value.heading), value.align)
     return tuple(map(_on_one_line, value))
-
-
-def width(text: str) -> int:
-    """Columns that ``text`` takes in a terminal: wide East Asian characters two, combining marks none.
-
-    Examples
-    --------
-    >>> width("abc"), width("年齢"), width("e\\u0301")
-    (3, 4, 1)
-    """
-    if text.isascii():
-        return len(text)
-    visible = [char for char in text if not (unicodedata.combining(char) or char in JOINERS)]
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in visible)
-
-
-def _padded(text: str, size: int, align: str = "left") -> str:
-    """``text`` in ``size`` terminal columns; ``str.ljust`` would count characters instead."""
-    blank = " " * max(0, size - width(text))
-    return text + blank if align == "left" else blank + text
-
-
-def _centred(text: str, total: int) -> str:
-    return " " * max(0, (total - width(text)) // 2) + text
-
-
-def _banner(alarm: str, total: int) -> list[str]:
-    return ["*" * total, *(_centred(line, total) for line in _wrapped(alarm, total)), "*" * total]
-
-
-def _wrapped(text: str, total: int) -> list[str]:
-    # A hyphen in "replace-one" or "(epsilon, delta)-DP" is part of the word.
-    return textwrap.wrap(text, total, break_on_hyphens=False) or [""]
-
-
-def _facts(table: Table, total: int) -> list[str]:
-    """Facts across the whole width, then two columns of them, each wrapped in its half."""
-    half = (total - GAP) // 2
-    first = _indent(table.wide + table.left)
-    left = _labelled(table.left, half, first)
-    right = _labelled(table.right, total - GAP - half, _indent(table.right))
-    pairs = zip_longest(left, right, fillvalue="")
-    return _labelled(table.wide, total, first) + [
-        _padded(left_line, half + GAP) + right_line for left_line, right_line in pairs
-    ]
-
-
-def _indent(facts: tuple[Fact, ...]) -> int:
-    """Where the values begin: after the longest label, its colon and a gap."""
-    return max((width(label) for label, _ in facts), default=0) + 1 + GAP
-
-
-def _labelled(facts: tuple[Fact, ...], total: int, indent: int) -> list[str]:
-    lines = []
-    for label, value in facts:
-        first, *rest = _wrapped(value, max(total - indent, 20))
-        lines.append(_padded(f"{label}:", indent) + first)
-        lines += [" " * indent + line for line in rest]
-    return lines
 
 
 def coefficient(value: float | None) -> str:

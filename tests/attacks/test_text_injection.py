@@ -14,7 +14,8 @@ import dpglm
 from dpglm.ledger.ledger import Ledger
 from dpglm.results.compare import compare
 from dpglm.tables.markup import LATEX_ESCAPES, markdown_text
-from dpglm.tables.table import JOINERS, Column, Table, one_line
+from dpglm.tables.plain import JOINERS
+from dpglm.tables.table import Column, Table, one_line
 from tests.attacks.ledgers import pure
 from tests.rooms.report.specimen import interval
 from tests.rooms.report.test_escaping import FIELDS, hostile

@@ -418,7 +418,7 @@ def test_summaries_of_other_fits_say_nothing_of_stacks():
 def test_tidy_frames_have_no_intervals_and_the_reason():
     frame = fit().tidy()
     assert frame["estimate"].tolist() == fit()._record.estimates.tolist()
-    assert frame[["std_error", "conf_low", "conf_high", "debiased"]].isna().all(axis=None)
+    assert frame[["std_error", "conf_low", "conf_high", "statistic"]].isna().all(axis=None)
     assert frame["reason"].str.contains("stack of 2 models").all()
     assert fit().glance()["method"].item() == "pst-f"
     assert (private_fit().tidy()["reason"] == "").all()

@@ -26,7 +26,7 @@ from dpglm.postprocessing.uncertainty import (
     widths,
 )
 from dpglm.results.compare import compare
-from dpglm.tables.table import factor
+from dpglm.tables.table import coefficient, factor
 from tests.golden.examples import (
     INTERVAL_NAMES,
     changed,
@@ -46,8 +46,8 @@ GIVEN = [name for name in INTERVAL_NAMES if name != RARE]
 
 
 def test_only_the_rare_level_has_no_interval_and_every_column_says_so():
-    frame = FIT.tidy().set_index("term")
-    absent = ["std_error", "statistic", "p_value", "conf_low", "conf_high", "debiased", "sampling_se"]
+    frame = FIT.tidy(debiased=True).set_index("term")
+    absent = ["std_error", "statistic", "p_value", "conf_low", "conf_high", "estimate", "sampling_se"]
     assert frame.loc[RARE, absent].isna().all()
     assert frame.loc[GIVEN, absent].notna().all(axis=None)
     assert frame.loc[RARE, "reason"] == "too wide against the declared scale; n or epsilon x 1.5"
@@ -57,25 +57,32 @@ def test_only_the_rare_level_has_no_interval_and_every_column_says_so():
 
 
 def test_errors_are_made_of_their_parts_and_tests_of_the_debiased_estimates():
-    frame = FIT.tidy().set_index("term").loc[GIVEN]
+    frame = FIT.tidy(debiased=True).set_index("term").loc[GIVEN]
     parts = frame[["sampling_se", "privacy_se", "adjustment_se"]]
     np.testing.assert_allclose((parts**2).sum(axis=1), frame["std_error"] ** 2, rtol=1e-12)  # sums of doubles
-    np.testing.assert_allclose(frame["statistic"], frame["debiased"] / frame["std_error"], rtol=1e-14)
+    np.testing.assert_allclose(frame["statistic"], frame["estimate"] / frame["std_error"], rtol=1e-14)
     np.testing.assert_allclose(
         np.diag(FIT.cov_params().loc[GIVEN, GIVEN]), frame["std_error"] ** 2, rtol=1e-9
     )
     middle = FIT.conf_int(0.8).loc[GIVEN].mean(axis=1)
-    np.testing.assert_allclose(middle, frame["debiased"], rtol=1e-9)
+    np.testing.assert_allclose(middle, frame["estimate"], rtol=1e-9)
     outside = (frame["conf_low"] > 0) | (frame["conf_high"] < 0)
     np.testing.assert_array_equal(outside, frame["p_value"] < 0.05)
 
 
 def test_penalised_coefficients_and_debiased_ones_are_told_apart():
-    headings = [column.heading for column in FIT.summary().columns]
-    assert headings == ["term", "coef", "debiased", "std err", "z", "P>|z|", "[0.025", "0.975]", "selected"]
+    table, below = FIT.summary(), FIT.summary().below
+    assert [column.heading for column in table.columns] == ["term", "coef", "selected"]
+    tested = ["std err", "z", "P>|z|", "[0.025", "0.975]"]
+    assert [column.heading for column in below.columns] == ["term", "debiased", *tested]
+    assert [row[0] for row in table.rows] == [row[0] for row in below.rows] == list(FIT.names)
+    assert [row[1] for row in table.rows] == [coefficient(float(value)) for value in FIT.params]
+    assert [row[2] for row in below.rows] == [coefficient(float(value)) for value in FIT.bse]
     plain = [column.heading for column in DENSE.summary().columns]
-    assert plain == ["term", "coef", "std err", "z", "P>|z|", "[0.025", "0.975]", "selected"]
-    np.testing.assert_allclose(DENSE.params[GIVEN], DENSE.tidy().set_index("term")["debiased"][GIVEN])
+    assert plain == ["term", "coef", *tested, "selected"]
+    assert DENSE.summary().below is None
+    debiased = DENSE.tidy(debiased=True).set_index("term")["estimate"]
+    np.testing.assert_allclose(DENSE.params[GIVEN], debiased[GIVEN])
     assert abs(DENSE.params[RARE]) < abs(
         FIT._record.contrasts.estimates[INTERVAL_NAMES.index(RARE)]
     )  # shrunk
@@ -153,7 +160,7 @@ def test_an_unknown_adjustment_is_refused(adjust):
 
 
 def test_odds_ratios_have_the_intervals_of_the_coefficients():
-    frame = FIT.odds_ratios().set_index("term")
+    frame = FIT.odds_ratios(debiased=True).set_index("term")
     np.testing.assert_allclose(frame[["conf_low", "conf_high"]], np.exp(FIT.conf_int()), rtol=1e-14)
     assert np.isnan(frame.loc[RARE, "conf_low"])
 
@@ -161,7 +168,7 @@ def test_odds_ratios_have_the_intervals_of_the_coefficients():
 def test_compare_shows_errors_below_coefficients_only_where_somebody_has_some():
     rows = compare([FIT, DENSE, pure_fit()]).rows
     place = [row[0] for row in rows].index("religious")
-    error = f"({FIT.summary().rows[5][3]})"
+    error = f"({FIT.summary().below.rows[5][2]})"
     assert rows[place + 1] == ("(std err)", error, error, "-")
     assert "(std err)" not in [row[0] for row in compare([private_fit(), pure_fit()]).rows]
 
@@ -182,7 +189,7 @@ def test_at_factor_one_nothing_changes_and_more_is_never_worse(means):
     np.testing.assert_allclose(found[now], FIT.bse, rtol=1e-9)
     kept = ~np.isnan(found[now])
     assert (np.diff(found[:, kept], axis=0) < 0.0).all()
-    floor = FIT.tidy()["sampling_se"].to_numpy()[kept] if means == "epsilon" else 0.0
+    floor = FIT.tidy(debiased=True)["sampling_se"].to_numpy()[kept] if means == "epsilon" else 0.0
     assert (found[-1, kept] > 0.95 * floor).all()
 
 

@@ -61,7 +61,7 @@ def test_what_is_no_linear_restriction_is_refused_in_three_parts(asked):
 
 def test_one_restriction_is_the_square_of_its_z():
     test = FIT.wald_test("age = 0")
-    assert test.statistic == pytest.approx(FIT.tidy()["statistic"][4] ** 2, rel=1e-9)
+    assert test.statistic == pytest.approx(FIT.tidy(debiased=True)["statistic"][4] ** 2, rel=1e-9)
     assert test.p_value == pytest.approx(FIT.pvalues["age"], rel=1e-9)
     assert test.df == 1
     assert test.reason == ""
@@ -71,7 +71,7 @@ def test_several_restrictions_against_the_covariance_of_the_estimates():
     # Joint estimation differs from single estimates by the priors, little here, and its term of second order
     # bounds that of every combination at once: a smaller statistic, never a larger one.
     test = FIT.wald_test({"age": 0.01, "religious": -1.0})
-    gap = FIT.tidy()["debiased"].to_numpy()[4:] - np.array([0.01, -1.0])
+    gap = FIT.tidy(debiased=True)["estimate"].to_numpy()[4:] - np.array([0.01, -1.0])
     plain = gap @ np.linalg.solve(FIT.cov_params().to_numpy()[4:, 4:], gap)
     assert 0.85 * plain < test.statistic < 1.05 * plain
     assert test.df == 2

@@ -14,26 +14,30 @@ from tests.rooms.report.specimen import PAGES, approximate, fit, interval, plain
 from tests.rooms.report.test_promises import table
 
 RARE = "C(job)[T.R&D <lab>]"
-COEFFICIENTS = "Coefficients, original scale; lower and upper ends of 95 % intervals"
+COEFFICIENTS = "Coefficients, original scale"
+ENDS = "; lower and upper ends of 95 % intervals"
+DEBIASED = f"Debiased estimates, original scale{ENDS}"
 USEFUL = "Precision, and what would halve the width"
 
 
 def test_the_coefficient_table_has_errors_intervals_and_odds_ratios() -> None:
     result = interval()
-    rows = {row[0]: row[1:] for row in table(Page(render(result)), COEFFICIENTS)}
-    frame = result.tidy().set_index("term")
+    page = Page(render(result))
+    for row, line in zip(table(page, COEFFICIENTS), result.tidy().itertuples(), strict=True):
+        assert row == [line.term, coefficient(line.estimate), "yes" if line.selected else "no"]
+    rows = {row[0]: row[1:] for row in table(page, DEBIASED)}
+    frame = result.tidy(debiased=True).set_index("term")
     for name, row in rows.items():
         line = frame.loc[name]
-        wanted = [line["estimate"], line["debiased"], line["std_error"], line["conf_low"], line["conf_high"]]
-        assert row[:5] == [coefficient(float(value)) for value in wanted]
-        assert row[6] == ("yes" if line["selected"] else "no")
-    ratios = [coefficient(float(np.exp(frame.loc["religious", key]))) for key in ("debiased", "conf_low")]
-    assert rows["religious"][5].startswith(f"{ratios[0]} ({ratios[1]} to ")
-    assert rows[RARE][1:6] == ["-"] * 5
+        wanted = [line["estimate"], line["std_error"], line["conf_low"], line["conf_high"]]
+        assert row[:4] == [coefficient(float(value)) for value in wanted]
+    ratios = [coefficient(float(np.exp(frame.loc["religious", key]))) for key in ("estimate", "conf_low")]
+    assert rows["religious"][4].startswith(f"{ratios[0]} ({ratios[1]} to ")
+    assert rows[RARE] == ["-"] * 5
 
 
 def test_without_a_penalty_there_is_one_estimate() -> None:
-    rows = table(Page(render(interval(penalty="none"))), COEFFICIENTS)
+    rows = table(Page(render(interval(penalty="none"))), COEFFICIENTS + ENDS)
     assert {len(row) for row in rows} == {7}
 
 
@@ -65,7 +69,8 @@ def test_the_usefulness_table_follows_from_the_standard_errors() -> None:
         j = result.names.index(name)
         error = float(result.bse.iloc[j])
         assert row[0] == coefficient(2.0 * 1.959964 * error)
-        assert float(row[1]) == pytest.approx(error / result.tidy()["sampling_se"][j], rel=5e-3)  # 3 digits
+        sampling = result.tidy(debiased=True)["sampling_se"][j]
+        assert float(row[1]) == pytest.approx(error / sampling, rel=5e-3)  # 3 digits
         assert row[2] == coefficient(least[j])
         assert row[3] == factor(grown[j])
         assert row[4] == "-"  # sampling alone is more than half of each width
@@ -79,7 +84,7 @@ def test_the_numbers_of_the_curves_start_from_today() -> None:
         assert float(rows["0.25"][0]) > 1.5 > 1.0 > float(rows["4"][0])
     median = re.search(r"For the median coefficient it is ([\d.]+) times", read.visible)
     assert median
-    ratio = interval().bse / interval().tidy()["sampling_se"].to_numpy()
+    ratio = interval().bse / interval().tidy(debiased=True)["sampling_se"].to_numpy()
     assert median.group(1) == plain_number(float(f"{ratio.median():.3g}"))
 
 

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpglm.tables.markup import latex_text, markdown_text
-from dpglm.tables.table import JOINERS, Column, Table, one_line, width
+from dpglm.tables.plain import JOINERS, width
+from dpglm.tables.table import Column, Table, one_line
 
 NASTY = [
     "<script>alert(1)</script>",
