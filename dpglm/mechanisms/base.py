@@ -39,7 +39,7 @@ WHY_AFTERWARDS = "Everything after the release works on released numbers only an
 
 
 class Rows(Protocol):
-    """Bounded rows, as the data room makes them: coded, of norm at most 1, in blocks."""
+    """Bounded rows x in blocks: coded, of norm at most 1, or of a weight w <= 1 with ``w |x|**2 <= 1``."""
 
     @property
     def size(self) -> int:
@@ -178,7 +178,7 @@ class NoisyRelease(Release):
 
 @dataclass(frozen=True, eq=False)
 class PenalisedMinimiser(NoisyRelease):
-    """A minimiser of losses of rows of norm at most 1, a ridge and a convex penalty, sum units.
+    """A minimiser of weighted losses of bounded rows, a ridge and a convex penalty, sum units.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ class Table:
         self.release, self.rows, self.whole = release, rows, whole
         count = rows.row_count()
         self.loss = ChunkLoss(
-            rows.chunks, release.family, size=rows.size, row_count=count, weight=whole / max(count, 1)
+            rows.chunks, release.family, size=rows.size, row_count=count, factor=whole / max(count, 1)
         )
 
     def solve(self, penalty: Penalty, strength: float, start: FloatVector | None = None) -> Minimum:
@@ -288,12 +288,13 @@ class Table:
 
 
 def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
-    """Average loss of rows at coded coefficients."""
+    """Average loss of rows at coded coefficients; weights count."""
     total, count = 0.0, 0
     for block in rows.chunks():
         eta = theta @ block.X.astype(np.float64)
         eta = eta if block.offset is None else eta + block.offset
-        total += float(family.loss(eta, block.y).sum())
+        loss = family.loss(eta, block.y)
+        total += float((loss if block.weight is None else loss * block.weight).sum())
         count += len(eta)
     return total / max(count, 1)
 

@@ -158,8 +158,8 @@ class Gradient(NoisyRelease):
 
     def _sum(self, block: RowChunk, at: FloatVector) -> FloatVector:
         total = np.zeros(len(at))
-        for wide, eta, y in widened(block, at):  # proof: elementwise
-            slope = self.family.slope(eta, y)
+        for wide, eta, y, weight in widened(block, at):  # proof: elementwise
+            slope = self.family.slope(eta, y) * weight
             norm = np.sqrt(np.einsum("ij,ij->j", wide, wide))
             most = self.clip / np.maximum(norm, self.clip * 2.0**-40)
             total += wide @ np.clip(slope, -most, most)  # proof: clip

@@ -30,7 +30,7 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 
 def information_sensitivity(weight_max: float, relation: Relation) -> float:
-    """Largest change of a sum of w x x', w at most ``weight_max``: x has norm at most 1, and so has x x'."""
+    """Largest change of a sum of w x x', whose norms ``w |x|**2`` are at most ``weight_max``."""
     return weight_max * math.sqrt(STEPS[relation])  # proof: sensitivity
 
 
@@ -40,7 +40,8 @@ class Information(NoisyRelease):
 
     Releases :math:`\Pi(\sum_i w_i x_i x_i') + E`, shape (p, p) flattened, with w_i the curvature of the loss
     of row i at a point that was released before (at most 1/4 for binomial, 1 for poisson), or its squared
-    slope (at most 1). Pi is the Frobenius projection onto ``span``. Sum units.
+    slope (at most 1), times the row's own weight, or its square. Pi is the Frobenius projection onto
+    ``span``. Sum units.
 
     Gaussian noise E is the projection of a symmetric matrix with variance ``scale**2`` on the diagonal and
     half of that off it, added on a grid. Gamma noise has density exp(-|E|_F / scale) on the span.
@@ -116,8 +117,9 @@ class Information(NoisyRelease):
             return None
         noises = []
         for table in (first, second):
-            X, y, offset = one_piece(table)
-            noises.append(answers - self._weights(at @ X + offset, y) @ outer_products(X).T)
+            X, y, offset, weight = one_piece(table)
+            weights = self._weights(at @ X + offset, y, weight)
+            noises.append(answers - weights @ outer_products(X).T)
         return self.noise_law.log_ratio(noises[0], noises[1])
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
@@ -137,18 +139,16 @@ class Information(NoisyRelease):
         total = np.zeros((rows.size, rows.size))
         for chunk in rows.chunks():
             inside = np.zeros((rows.size, rows.size))
-            for wide, eta, y in widened(chunk, at):  # proof: elementwise
-                wide *= np.sqrt(self._weights(eta, y))  # proof: weight
+            for wide, eta, y, weight in widened(chunk, at):  # proof: elementwise
+                wide *= np.sqrt(self._weights(eta, y, weight))  # proof: weight
                 inside += wide @ wide.T
             total += inside
         return total
 
-    def _weights(self, eta: FloatVector, y: FloatVector) -> FloatVector:
+    def _weights(self, eta: FloatVector, y: FloatVector, weight: FloatVector | float) -> FloatVector:
         if self.what == "score":
-            weights = np.square(self.family.slope(eta, y))
-        else:
-            weights = self.family.curvature(eta, y)
-        return np.minimum(weights, self.weight_max)
+            return np.minimum(np.square(self.family.slope(eta, y)), self.weight_max) * np.square(weight)
+        return np.minimum(self.family.curvature(eta, y), self.weight_max) * weight
 
     def _noise(self, noise: NoiseSource) -> FloatMatrix:
         """Symmetric noise on the span of density exp(-norm / scale), isotropic in Frobenius norm."""

@@ -20,6 +20,7 @@ from dpglm.mechanisms.base import (
     require_positive,
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
+from dpglm.mechanisms.rows import unweighted
 from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
@@ -186,7 +187,7 @@ class SecondMoments(NoisyRelease):
     def _sums(self, rows: Rows) -> MomentSums:
         gram, cross = np.zeros((self.size, self.size)), np.zeros(self.size)
         square, count = 0.0, 0
-        for block in rows.chunks():
+        for block in unweighted(rows):
             X = block.X.astype(np.float64)
             y = block.y if block.offset is None else block.y - block.offset
             y = np.clip(y, -1.0, 1.0)  # proof: response

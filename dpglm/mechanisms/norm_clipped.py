@@ -24,7 +24,7 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.rows import RowView, one_piece, squares
+from dpglm.mechanisms.rows import SHRINK, RowView, one_piece, squares, unweighted
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
@@ -32,8 +32,6 @@ from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
 
 # Squared lengths are rounded down to multiples of this, so that their sum has no rounding error.
 _GRID = 2.0**-20
-# Far more than rounding to float32 can make a row longer.
-_SHRINK = 1.0 - 2.0**-20
 # Rows of the audit's tables beside the one that differs; even.
 _BESIDE = 64
 
@@ -183,7 +181,7 @@ class NormClippedMinimiser(NoisyRelease):
         """Sum of squared lengths; with a count, sums of squared lengths - 1/2 and of 1/2 over rows not 0."""
         total, number = 0.0, 0
         with np.errstate(all="ignore"):
-            for block in rows.chunks():
+            for block in unweighted(rows):
                 lengths = _squared_lengths(block.X, self._weights)
                 lengths = np.where(np.isfinite(lengths), np.minimum(lengths, 1.0), 0.0)  # proof: length
                 total += _GRID * float(np.floor(lengths / _GRID).sum())  # proof: exact
@@ -226,7 +224,7 @@ class NormClippedRows(RowView):
         self._factors: list[FloatBlock] = []
 
     def chunks(self) -> Iterator[RowChunk]:
-        for place, block in enumerate(self._rows.chunks()):
+        for place, block in enumerate(unweighted(self._rows)):
             if place == len(self._factors):
                 self._factors.append(self._factors_of(block.X))
             yield ArrayChunk(_scaled(block.X, self._factors[place]), block.y, block.offset)
@@ -235,7 +233,7 @@ class NormClippedRows(RowView):
         """The factor of each row, shape (k,); 0 for a row that is not at most 1 in the numbers then read."""
         with np.errstate(all="ignore"):
             lengths = np.sqrt(_squared_lengths(X, self._weights))
-            factors: FloatBlock = np.minimum(self._factor, _SHRINK / lengths).astype(np.float32)
+            factors: FloatBlock = np.minimum(self._factor, SHRINK / lengths).astype(np.float32)
             scaled = _squared_lengths(_scaled(X, factors), self._weights)
         factors[~(scaled <= 1.0 - len(X) * 2.0**-50)] = 0.0  # proof: bounded
         return factors

@@ -91,12 +91,13 @@ _WHY_RESIDUAL = (
 class PerturbedMinimiser(PenalisedMinimiser):
     r"""The minimiser of a randomly perturbed objective, with noise that hides the solver's own error.
 
-    With rows x_i of norm at most 1 it releases ``theta + residual noise``, theta minimising
+    With rows x_i of weight w_i it releases ``theta + residual noise``, theta minimising
 
-        sum_i loss(x_i'theta, y_i) + b'theta + theta' P theta / 2 + penalty(gamma),   theta = mixing @ gamma,
+        sum_i w_i loss(x_i'theta, y_i) + b'theta + theta' P theta / 2 + penalty(gamma),
 
-    in sum units: nothing is divided by the number of rows. ``b`` is the noise. Run at a point
-    c that was released before, the ridge pulls towards c: ``(theta - c)' P (theta - c) / 2``.
+    theta = mixing @ gamma, in sum units: nothing is divided by the number of rows. Rows without weights have
+    1. ``b`` is the noise. Run at a point c that was released before, the ridge pulls towards c:
+    ``(theta - c)' P (theta - c) / 2``.
 
     Parameters
     ----------
@@ -112,8 +113,8 @@ class PerturbedMinimiser(PenalisedMinimiser):
         most ``1 / (2 scale**2)`` or ``max_leverage`` is None, and otherwise a `PerturbedEvent`. Families
         that are not logistic have None only, and a `BoundedSlopeEvent`.
     max_leverage : float or None
-        Public bound on x' P^-1 x; rows beyond it are read as zeros. Needed where ``ridge`` is an array; for a
-        number it is 1 / ridge, and saying so asks for the claim that composes.
+        Public bound on w x' P^-1 x; rows beyond it are read as zeros. Needed where ``ridge`` is an array; for
+        a number it is 1 / ridge, and saying so asks for the claim that composes.
     """
 
     residual_noise_scale: float
@@ -155,7 +156,7 @@ class PerturbedMinimiser(PenalisedMinimiser):
 
     @property
     def _max_leverage(self) -> float:
-        """x' P^-1 x at most, for rows within ``max_leverage`` and of norm at most 1."""
+        """w x' P^-1 x at most, for rows within ``max_leverage`` and with w |x|^2 at most 1."""
         return min(1.0 / self.least_ridge, math.inf if self.max_leverage is None else self.max_leverage)
 
     def sensitivity(self, relation: Relation) -> float:

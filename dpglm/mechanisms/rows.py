@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dpglm.glm.families import Family
-from dpglm.mechanisms.base import Rows
+from dpglm.mechanisms.base import Rows, release_error
 from dpglm.mechanisms.noise import NoiseLaw
-from dpglm.optim.rows import ArrayChunk, RowChunk
+from dpglm.optim.rows import ArrayChunk, RowChunk, rows_at
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Entries widened to float64 at a time: their working copy stays in cache.
 _ENTRIES = 2**18
 # No released point is longer than this in any coordinate, or so little of it is left as makes no difference.
 FARTHEST = 2.0**100
+# A public map makes no row longer than this.
+LONGEST = 1e6
+# What is left of a long row: far more than rounding, to float32 too, can make it longer.
+SHRINK = 1.0 - 2.0**-20
 
 
 def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
@@ -53,22 +59,39 @@ def finite(at: FloatVector) -> FloatVector:
     return np.asarray(np.clip(np.nan_to_num(at), -FARTHEST, FARTHEST), dtype=np.float64)
 
 
-def widened(chunk: RowChunk, at: FloatVector) -> Iterator[tuple[FloatMatrix, FloatVector, FloatVector]]:
-    """Rows in double precision, linear predictors at a released point, and responses, piece by piece."""
+class Piece(NamedTuple):
+    """Some rows in double precision, as columns."""
+
+    X: FloatMatrix
+    eta: FloatVector  # linear predictors at a released point
+    y: FloatVector
+    weight: FloatVector | float
+
+
+def widened(chunk: RowChunk, at: FloatVector) -> Iterator[Piece]:
+    """Rows in double precision with their linear predictors at a released point, piece by piece."""
     width = max(64, _ENTRIES // len(at))
     for first in range(0, len(chunk.y), width):
-        piece = slice(first, first + width)
-        wide = chunk.X[:, piece].astype(np.float64)
+        piece = rows_at(chunk, slice(first, first + width))
+        wide = piece.X.astype(np.float64)
         eta = predictor(at, wide)
-        if chunk.offset is not None:
-            eta += chunk.offset[piece]
-        yield wide, eta, chunk.y[piece]
+        if piece.offset is not None:
+            eta += piece.offset
+        yield Piece(wide, eta, piece.y, 1.0 if piece.weight is None else piece.weight)
 
 
 def chosen_rows(chunk: RowChunk, chosen: BoolVector) -> ArrayChunk:
     """The rows of a chunk that a mask chooses, shape (k,)."""
-    offset = None if chunk.offset is None else chunk.offset[chosen]
-    return ArrayChunk(np.ascontiguousarray(chunk.X[:, chosen]), chunk.y[chosen], offset)
+    held = rows_at(chunk, chosen)
+    return replace(held, X=np.ascontiguousarray(held.X))
+
+
+def unweighted(rows: Rows) -> Iterator[RowChunk]:
+    """The rows of a table without weights, for releases whose proofs speak of rows of norm at most 1 only."""
+    for chunk in rows.chunks():
+        if chunk.weight is not None:
+            raise AssertionError("rows with weights in a release whose proof has none")
+        yield chunk
 
 
 class RowView:
@@ -86,7 +109,7 @@ class RowView:
 
 
 class WithinLeverage(RowView):
-    """The same rows, but for those with ``x' P^-1 x`` above ``max_leverage``: these are read as zeros.
+    """The same rows, but for those with ``w x' P^-1 x`` above ``max_leverage``: these are read as zeros.
 
     The coding keeps every row within the bounds of its terms. The price of a release leans on that, so every
     row is looked at, once, when it is first read. ``ridge`` is the diagonal of P, shape (p,).
@@ -100,20 +123,66 @@ class WithinLeverage(RowView):
     def chunks(self) -> Iterator[RowChunk]:
         for index, chunk in enumerate(self._rows.chunks()):
             if index == len(self._outside):
-                self._outside.append(np.flatnonzero(~_within(chunk.X, self._weights)))
+                self._outside.append(np.flatnonzero(~_within(chunk, self._weights)))
             outside = self._outside[index]
             if outside.size:
                 X = chunk.X.copy()
                 X[:, outside] = 0.0
-                yield ArrayChunk(X, chunk.y, chunk.offset)
+                yield ArrayChunk(X, chunk.y, chunk.offset, chunk.weight)
             else:
                 yield chunk
 
 
-def _within(X: FloatBlock, weights: FloatVector) -> BoolVector:
-    """Which columns have a weighted sum of squares of at most 1; NaN has not."""
-    within: BoolVector = squares(weights, X) <= 1.0 - len(X) * 2.0**-50
+def _within(chunk: RowChunk, weights: FloatVector) -> BoolVector:
+    """Which rows have a weighted sum of squares, times their own weight, of at most 1; NaN has not."""
+    total = squares(weights, chunk.X)
+    if chunk.weight is not None:
+        total *= chunk.weight
+    within: BoolVector = total <= 1.0 - len(chunk.X) * 2.0**-50
     return within
+
+
+class DownWeightedRows(RowView):
+    """Rows through a public linear map, with weights min(1, 1 / |x|^2) where that makes them long.
+
+    A row and its weight depend on the row and on ``scales`` alone, not on its neighbours or its place in a
+    chunk. A row that fails its check, or is no number, is read as zeros of full weight.
+
+    Parameters
+    ----------
+    scales : ndarray, shape (q, p)
+        Public; coded rows times it, rounded to float32, are the rows that are read. No row of norm 1 becomes
+        longer than `LONGEST`.
+    """
+
+    def __init__(self, rows: Rows, scales: FloatMatrix) -> None:
+        super().__init__(rows)
+        fitting = scales.ndim == 2 and scales.shape[1] == rows.size and bool(np.isfinite(scales).all())
+        if not fitting or np.linalg.norm(scales, 2) > LONGEST:
+            raise release_error("a map of rows", f"a matrix of their columns, of norm at most {LONGEST:g}")
+        self._scales = scales
+
+    @property
+    def size(self) -> int:
+        return len(self._scales)
+
+    def chunks(self) -> Iterator[RowChunk]:
+        for chunk in unweighted(self._rows):
+            with np.errstate(all="ignore"):
+                X = self._mapped(chunk.X)
+                norms = squares(np.ones(len(X)), X)
+                weight = np.minimum(1.0, SHRINK / norms)
+                bounded = weight * norms <= 1.0 - len(X) * 2.0**-50
+            outside = np.flatnonzero(~bounded)
+            X[:, outside] = 0.0  # not a weight of 0, which times infinity is no number
+            weight[outside] = 1.0
+            yield ArrayChunk(X, chunk.y, chunk.offset, weight)
+
+    def _mapped(self, X: FloatBlock) -> FloatBlock:
+        wide = X.astype(np.float64)
+        # Zeros of the map are left out, for speed; they are public.
+        rows = [predictor(row[row != 0.0], wide[row != 0.0]) for row in self._scales]
+        return np.array(rows).astype(np.float32)
 
 
 class FirstRows(RowView):
@@ -128,9 +197,9 @@ class FirstRows(RowView):
 
     def chunks(self) -> Iterator[RowChunk]:
         left = self._most
-        for chunk in self._rows.chunks():
+        for chunk in unweighted(self._rows):
             count = min(left, len(chunk.y))
-            yield ArrayChunk(chunk.X[:, :count], chunk.y[:count], None)
+            yield replace(rows_at(chunk, slice(count)), offset=None)
             left -= count
 
 
@@ -181,7 +250,7 @@ def _perturbation_and_jacobian(
     factor: FloatVector | None,
 ) -> tuple[FloatMatrix, FloatVector]:
     """-b at each theta, shape (k, p), and the log of its Jacobian, (k,); rows times factor, clipped to 1."""
-    X, y, offset = one_piece(rows)
+    X, y, offset, weight = one_piece(rows)
     eta = theta @ X
     clipped: FloatMatrix | float = 1.0
     if factor is not None:
@@ -189,10 +258,10 @@ def _perturbation_and_jacobian(
             clipped = np.minimum(factor[:, None], 1.0 / np.linalg.norm(X, axis=0)[None, :])
         eta = eta * clipped
     eta = eta + offset
-    score = (family.slope(eta, y) * clipped) @ X.T + ridge * theta
+    score = (family.slope(eta, y) * clipped * weight) @ X.T + ridge * theta
     if len(ridge) > MOST_JACOBIAN:
         return score, np.zeros(len(theta))
-    hessians = (family.curvature(eta, y) * clipped**2) @ outer_products(X).T
+    hessians = (family.curvature(eta, y) * clipped**2 * weight) @ outer_products(X).T
     return score, np.linalg.slogdet(hessians.reshape(-1, len(X), len(X)) + np.diag(ridge))[1]
 
 
@@ -201,9 +270,11 @@ def outer_products(X: FloatMatrix) -> FloatMatrix:
     return np.asarray((X[:, None, :] * X[None, :, :]).reshape(len(X) ** 2, -1 if X.size else 0))
 
 
-def one_piece(table: Rows) -> tuple[FloatMatrix, FloatVector, FloatVector]:
-    """All rows of a small table in double precision, as columns, their responses and offsets."""
+def one_piece(table: Rows) -> tuple[FloatMatrix, FloatVector, FloatVector, FloatVector]:
+    """All rows of a small table in double precision, as columns, their responses, offsets and weights."""
     chunks = list(table.chunks())
     offsets = [np.zeros(len(chunk.y)) if chunk.offset is None else chunk.offset for chunk in chunks]
+    weights = [np.ones(len(chunk.y)) if chunk.weight is None else chunk.weight for chunk in chunks]
     X = np.concatenate([chunk.X for chunk in chunks], axis=1).astype(np.float64)
-    return X, np.concatenate([chunk.y for chunk in chunks]), np.concatenate(offsets)
+    y = np.concatenate([chunk.y for chunk in chunks])
+    return X, y, np.concatenate(offsets), np.concatenate(weights)

@@ -11,12 +11,12 @@ import numpy as np
 
 from dpglm.glm.families.base import Family
 from dpglm.optim.quadratic_solvers import Shape
-from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Bytes of the float64 working copy of a piece of rows: close to a level-2 cache, measured.
 _CACHE = 2**21
 _WIDEST, _NARROWEST = 2048, 128
-# Below this a row's weight is nothing beside the others, and its products would be slow denormal numbers.
+# Below this a row's curvature is nothing beside the others', and its products would be slow denormal numbers.
 _SMALLEST_ROOT = np.float32(1e-15)
 
 
@@ -35,6 +35,10 @@ class RowChunk(Protocol):
     def offset(self) -> FloatVector | None:
         """Known part of the linear predictor, shape (k,), finite, or None."""
 
+    @property
+    def weight(self) -> FloatVector | None:
+        """What each row's loss is multiplied by, shape (k,), in [0, 1]; None is 1 for all."""
+
 
 @dataclass(frozen=True)
 class ArrayChunk:
@@ -43,11 +47,21 @@ class ArrayChunk:
     X: FloatBlock
     y: FloatVector
     offset: FloatVector | None
+    weight: FloatVector | None = None
+
+
+def rows_at(chunk: RowChunk, places: slice | BoolVector | IntVector) -> ArrayChunk:
+    """Some rows of a chunk: a view for a slice, else a copy."""
+    offset = None if chunk.offset is None else chunk.offset[places]
+    weight = None if chunk.weight is None else chunk.weight[places]
+    return ArrayChunk(chunk.X[:, places], chunk.y[places], offset, weight)
 
 
 @dataclass(frozen=True)
 class ChunkLoss:
     """Loss summed over chunks of rows, as a function of the coefficients ``theta`` of the coded rows.
+
+    A row's loss counts by the weight of the row.
 
     Every sum is taken in float64 of products made in float64; only the Hessian, when not asked to be
     ``precise``, is computed in float32, and serves to precondition. Chunks are always read in the same
@@ -65,7 +79,7 @@ class ChunkLoss:
     family: Family  # says loss, slope and curvature of a row
     size: int  # number of coefficients p
     row_count: int = -1  # if negative they are counted, in one read
-    weight: float = 1.0  # factor of the sum
+    factor: float = 1.0  # of the sum
     _buffer: FloatMatrix = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +95,7 @@ class ChunkLoss:
         lost = np.zeros(self.size)
         for piece in self._pieces():
             X = self._widened(piece)
-            part = X @ self.family.slope(_predictor(theta, X, piece), piece.y)
+            part = X @ _weighted(self.family.slope(_predictor(theta, X, piece), piece.y), piece)
             if compensated:
                 # Knuth's two-sum: what rounding takes from the total is kept aside.
                 sum_ = total + part
@@ -90,7 +104,7 @@ class ChunkLoss:
                 total = sum_
             else:
                 total += part
-        return self.weight * (total + lost)
+        return self.factor * (total + lost)
 
     def hessian(
         self, theta: FloatVector, *, variables: IntVector | None = None, precise: bool = False
@@ -112,27 +126,26 @@ class ChunkLoss:
         for piece in self._pieces():
             X = self._widened(piece)
             eta = _predictor(theta, X, piece)
-            total += X @ self.family.slope(eta, piece.y)
+            total += X @ _weighted(self.family.slope(eta, piece.y), piece)
             root = np.sqrt(self.family.curvature(eta, piece.y))
+            scale = root if piece.weight is None else root * np.sqrt(piece.weight)
             if precise:
-                scaled = (X if variables is None else X[variables]) * root
+                scaled = (X if variables is None else X[variables]) * scale
                 hessian += scaled @ scaled.T
             else:
-                narrow = root.astype(np.float32)
-                narrow[narrow < _SMALLEST_ROOT] = 0.0
+                narrow = scale.astype(np.float32)
+                narrow[root < _SMALLEST_ROOT] = 0.0
                 chosen = piece.X if variables is None else piece.X[variables]
                 light = np.multiply(chosen, narrow, out=scaled32[:, : narrow.size])
                 hessian += light @ light.T
-        return self.weight * total, self.weight * hessian
+        return self.factor * total, self.factor * hessian
 
     def thinned(self, step: int) -> ChunkLoss:
         """Every ``step``-th row, copied, and weighted by ``step``: a cheap likeness of the whole."""
         thinned: list[RowChunk] = []
         first = 0
         for chunk in self.chunks():
-            offset = None if chunk.offset is None else chunk.offset[first::step].copy()
-            rows = np.ascontiguousarray(chunk.X[:, first::step])
-            thinned.append(ArrayChunk(rows, chunk.y[first::step].copy(), offset))
+            thinned.append(rows_at(chunk, np.arange(first, len(chunk.y), step)))
             first = (first - chunk.y.shape[0]) % step
         joined = _join(thinned)
         return ChunkLoss(
@@ -140,7 +153,7 @@ class ChunkLoss:
             self.family,
             self.size,
             row_count=sum(chunk.y.shape[0] for chunk in joined),
-            weight=self.weight * step,
+            factor=self.factor * step,
         )
 
     def _pieces(self) -> Iterator[ArrayChunk]:
@@ -148,8 +161,7 @@ class ChunkLoss:
         for chunk in self.chunks():
             for first in range(0, chunk.y.shape[0], width):
                 part = slice(first, first + width)
-                offset = None if chunk.offset is None else chunk.offset[part]
-                yield ArrayChunk(chunk.X[:, part], chunk.y[part], offset)
+                yield rows_at(chunk, part)
 
     def _widened(self, piece: ArrayChunk) -> FloatMatrix:
         wide = self._buffer[:, : piece.y.shape[0]]
@@ -164,6 +176,10 @@ def _predictor(theta: FloatVector, X: FloatMatrix, piece: ArrayChunk) -> FloatVe
     return eta
 
 
+def _weighted(values: FloatVector, piece: ArrayChunk) -> FloatVector:
+    return values if piece.weight is None else values * piece.weight
+
+
 def _join(chunks: list[RowChunk]) -> list[RowChunk]:
     """The same rows in fewer chunks: thinning leaves chunks too short to be worth a call each."""
     joined: list[RowChunk] = []
@@ -173,13 +189,15 @@ def _join(chunks: list[RowChunk]) -> list[RowChunk]:
         pending.append(chunk)
         waiting += chunk.y.shape[0]
         if waiting >= _WIDEST or index == len(chunks) - 1:
-            # Chunks of one table all have an offset or none.
+            # Chunks of one table all have an offset or none, and weights or none.
             offsets = [each.offset for each in pending if each.offset is not None]
+            weights = [each.weight for each in pending if each.weight is not None]
             joined.append(
                 ArrayChunk(
                     np.ascontiguousarray(np.concatenate([each.X for each in pending], axis=1)),
                     np.concatenate([each.y for each in pending]),
                     np.concatenate(offsets) if offsets else None,
+                    np.concatenate(weights) if weights else None,
                 )
             )
             pending, waiting = [], 0

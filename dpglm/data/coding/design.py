@@ -162,6 +162,10 @@ class RowChunk:
                 array.flags.writeable = False
 
     @property
+    def weight(self) -> None:
+        """Every row counts in full."""
+
+    @property
     def nbytes(self) -> int:
         """Bytes in memory."""
         return self.X.nbytes + self.y.nbytes + (0 if self.offset is None else self.offset.nbytes)

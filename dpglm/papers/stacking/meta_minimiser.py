@@ -14,7 +14,7 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.rows import finite, predictor
+from dpglm.mechanisms.rows import finite, predictor, unweighted
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
@@ -40,7 +40,7 @@ class _Answers:
 
     def chunks(self) -> Iterator[RowChunk]:
         count = len(self._coefficients)
-        for block in self._rows.chunks():
+        for block in unweighted(self._rows):
             wide = block.X.astype(np.float64)
             # Row by row: neighbours differ in the answers to one row and in no other.
             log_odds = np.array([predictor(coefficients, wide) for coefficients in self._coefficients])

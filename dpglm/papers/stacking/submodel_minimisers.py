@@ -16,7 +16,7 @@ from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_mi
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, worst_case_rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.rows import squares
+from dpglm.mechanisms.rows import squares, unweighted
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription
@@ -52,7 +52,7 @@ class _Group:
         return self._rows.row_count()
 
     def chunks(self) -> Iterator[RowChunk]:
-        for block in self._rows.chunks():
+        for block in unweighted(self._rows):
             square = squares(self._total, block.X)
             factor = np.sqrt(_LONGEST / np.maximum(square, _LONGEST))  # proof: cut
             wide = block.X[self._columns].astype(np.float64) * self._loadings[:, None] * factor

@@ -1,5 +1,7 @@
 """The sum over blocks equals the sum over rows, however the rows are cut."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -105,3 +107,40 @@ def test_same_blocks_give_the_same_bits():
     first = ChunkLoss(lambda: cut(X, y, o, 2048), FAMILY, 7).gradient(theta)
     second = ChunkLoss(lambda: cut(X, y, o, 2048), FAMILY, 7).gradient(theta)
     assert first.tobytes() == second.tobytes()
+
+
+@pytest.mark.parametrize(("n", "size"), [(30, 30), (31, 7), (5000, 2048)])
+def test_weights_multiply_the_loss_of_each_row(n, size):
+    X, y, o = table(9, n, 3)
+    weights = np.random.default_rng(9).random(n)
+    theta = np.array([0.3, -1.0, 0.5])
+    chunks = cut(X, y, o, size)
+    firsts = np.cumsum([0, *(len(chunk.y) for chunk in chunks)])
+    own = [
+        replace(chunk, weight=weights[a:][: len(chunk.y)]) for chunk, a in zip(chunks, firsts, strict=False)
+    ]
+    loss, wide = ChunkLoss(lambda: own, FAMILY, 3), X.astype(float)
+    eta = wide @ theta + o
+    gradient = wide.T @ (weights * FAMILY.slope(eta, y))
+    hessian = (wide.T * (weights * FAMILY.curvature(eta, y))) @ wide
+    np.testing.assert_allclose(loss.gradient(theta), gradient, atol=1e-10)
+    np.testing.assert_allclose(loss.gradient(theta, compensated=True), gradient, atol=1e-10)
+    np.testing.assert_allclose(loss.gradient_and_hessian(theta)[0], gradient, atol=1e-10)
+    np.testing.assert_allclose(loss.hessian(theta, precise=True), hessian, atol=1e-10)
+    np.testing.assert_allclose(loss.hessian(theta), hessian, rtol=1e-4)
+    some = np.array([2, 0])
+    part = loss.hessian(theta, variables=some, precise=True)
+    np.testing.assert_allclose(part, hessian[np.ix_(some, some)], atol=1e-10)
+    thin = 4.0 * wide[::4].T @ (weights[::4] * FAMILY.slope(eta[::4], y[::4]))
+    np.testing.assert_allclose(loss.thinned(4).gradient(theta), thin, atol=1e-10)
+    assert loss.row_count == n
+    assert loss.thinned(4).row_count == len(y[::4])
+
+
+def test_light_long_rows_precondition_in_float32():
+    """A long row counts by its curvature, not by its weight: x x' / |x|^2 is of size 1."""
+    lengths = np.array([1e3, 1e6, 1e15])
+    X = lengths.astype(np.float32)[None, :]
+    chunk = ArrayChunk(X, np.zeros(3), None, lengths**-2.0)
+    loss = ChunkLoss(lambda: [chunk], FAMILY, 1)
+    np.testing.assert_allclose(loss.hessian(np.zeros(1)), [[0.75]], rtol=1e-5)
