@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dpglm.results.compare import SiteFits as SiteFits
     from dpglm.results.compare import compare as compare
     from dpglm.results.fit_result import FitResult as FitResult
+    from dpglm.results.profile import Profile as Profile
+    from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
 
@@ -51,11 +53,13 @@ _HOMES = {
     "Numeric": "dpglm.data.schema.variables",
     "Plan": "dpglm.spec.plan",
     "Privacy": "dpglm.privacy.budget",
+    "Profile": "dpglm.results.profile",
     "Schema": "dpglm.data.schema.schema",
     "SiteFits": "dpglm.results.compare",
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
     "declare": "dpglm.data.tables.sources",
+    "describe": "dpglm.spec.describe",
     "errors": "dpglm.errors",
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",

@@ -17,7 +17,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Method
 from dpglm.planning.advice import advised
-from dpglm.postprocessing.record import Goal
+from dpglm.postprocessing.record import FitRecord, Goal
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.compare import SiteFits
@@ -325,7 +325,7 @@ def load(path: str | PathLike[str]) -> FitResult:
     SchemaError, FormulaError, MethodError
         The specification was tampered with.
     """
-    record = read(path)
+    record: FitRecord = read(path)
     model = ModelSpec.of_document(record.specification).coded_model
     if model.coding.names != record.names:
         raise StoreError(

@@ -1,7 +1,8 @@
 """Saved results: JSON text, written whole or not at all, read with suspicion.
 
 Exact floats, no code, a line per field, the same bytes for the same result. The format is that of the typed
-fields of :class:`~dpglm.postprocessing.record.FitRecord`; a change of these is another format version.
+fields of :class:`~dpglm.postprocessing.record.FitRecord`, or of a profile; a change of these is another
+format version.
 """
 
 from __future__ import annotations
@@ -11,22 +12,29 @@ import json
 import math
 import os
 import secrets
+from collections.abc import Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 from dpglm.errors import StoreError
 from dpglm.postprocessing.codec import MAX_COEFFICIENTS, decode, encode, store_error
 from dpglm.postprocessing.consistency import check_consistency
+from dpglm.postprocessing.profile import ProfileRecord
 from dpglm.postprocessing.record import FitRecord
 
 FORMAT, FORMAT_VERSION = "dpglm-fit", 3
+Saved = TypeVar("Saved", bound=FitRecord | ProfileRecord)
+_FORMATS: Final[Mapping[type, tuple[str, int]]] = {
+    FitRecord: (FORMAT, FORMAT_VERSION),
+    ProfileRecord: ("dpglm-profile", 1),
+}
 MAX_BYTES = 64 * 2**20
 MOST_BRACKETS = 2**20  # names of coefficients hold some too
 
 
-def to_json(record: FitRecord, *, packed: bool = False) -> str:
+def to_json(record: FitRecord | ProfileRecord, *, packed: bool = False) -> str:
     """``record`` as ASCII text, a line per field, without its row map; exact, and packed half as long."""
     gaps = (",", ":") if packed else (", ", ": ")
     dumps = partial(json.dumps, separators=gaps, allow_nan=False)
@@ -43,21 +51,22 @@ def to_json(record: FitRecord, *, packed: bool = False) -> str:
     return text
 
 
-def fingerprint(record: FitRecord) -> str:
+def fingerprint(record: FitRecord | ProfileRecord) -> str:
     """SHA-256 of the record as JSON with sorted keys and no spaces: equal for a copy read from a file."""
     canonical = json.dumps(_document(record), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-def _document(record: FitRecord, *, packed: bool = False) -> dict[str, Any]:
-    mark = {"format": FORMAT, "format_version": FORMAT_VERSION, "notice": record.alarm or "private"}
+def _document(record: FitRecord | ProfileRecord, *, packed: bool = False) -> dict[str, Any]:
+    name, version = _FORMATS[type(record)]
+    mark = {"format": name, "format_version": version, "notice": record.alarm or "private"}
     return {**mark, **encode(record, packed=packed)}
 
 
-def save(record: FitRecord, path: str | PathLike[str]) -> Path:
+def save(record: FitRecord | ProfileRecord, path: str | PathLike[str]) -> Path:
     """Write ``record`` to ``path`` as JSON, unless :func:`from_json` would refuse the text."""
     text = to_json(record)
-    from_json(text)
+    from_json(text, type(record))
     return write_atomically(path, text)
 
 
@@ -97,8 +106,8 @@ def writable(path: str | PathLike[str]) -> Path:
     return target
 
 
-def read(path: str | PathLike[str]) -> FitRecord:
-    """Read a record written by :func:`save`; its row map stays behind."""
+def read(path: str | PathLike[str], kind: type[Saved] = FitRecord) -> Saved:  # type: ignore[assignment]
+    """Read a record of this kind written by :func:`save`; a row map stays behind."""
     source = _as_path(path)
     try:
         with open(source, "rb") as file:
@@ -113,23 +122,25 @@ def read(path: str | PathLike[str]) -> FitRecord:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         raise store_error("bytes that are not text", "UTF-8 text") from None
-    return from_json(text)
+    return from_json(text, kind)
 
 
-def from_json(text: str) -> FitRecord:
+def from_json(text: str, kind: type[Saved] = FitRecord) -> Saved:  # type: ignore[assignment]
     """The record whose text :func:`to_json` wrote, without its row map.
 
     Nothing of the text is run or imported; sizes, types and lengths are checked before they are used.
     """
     document = _parsed(text)
-    if document.pop("format", None) != FORMAT:
-        raise store_error("no format mark, or another one", f'"format": "{FORMAT}"')
+    name, expected = _FORMATS[kind]
+    if document.pop("format", None) != name:
+        raise store_error("no format mark, or another one", f'"format": "{name}"')
     version = document.pop("format_version", None)
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise _version_error(version)
+    if type(version) is not int or version != expected:
+        raise _version_error(version, expected)
     notice = document.pop("notice", None)
-    record = decode(FitRecord, document)
-    check_consistency(record)
+    record = decode(kind, document)
+    if isinstance(record, FitRecord):
+        check_consistency(record)
     if notice != (record.alarm or "private"):
         raise store_error(
             "a notice that does not fit the guarantee", 'the notice "private" or "NOT PRIVATE: ..."'
@@ -159,17 +170,17 @@ def _parsed(text: object) -> dict[str, Any]:
     return document
 
 
-def _version_error(version: object) -> StoreError:
+def _version_error(version: object, expected: int) -> StoreError:
     """Formats 1 and 2, of development versions, kept no specification: reading them would mean guessing."""
     number = version if type(version) is int else None
     remedy = "Read the file with the version of dpglm that wrote it, or a later one."
-    if number in (1, 2):
+    if number in (1, 2) and expected == FORMAT_VERSION:
         remedy = (
             "Only development versions before dpglm 0.1.0 read it: use the one that wrote it, or fit again."
         )
     return StoreError(
         "no format_version" if number is None else f"format_version {number}",
-        expected=f"format_version {FORMAT_VERSION}",
+        expected=f"format_version {expected}",
         remedy=remedy,
     )
 

@@ -1,0 +1,104 @@
+"""Columns of a table as numbers in [-1, 1] and codes of levels, in chunks: what sums over columns read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpglm.data.coding.design import RowChunk
+from dpglm.data.schema.schema import Schema, require_columns
+from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.tables.sources import Source
+from dpglm.typing import FloatVector
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTable:
+    """The numbers and factors of a table, unread. Only the curator may hold one.
+
+    Parameters
+    ----------
+    source : Source
+    schema : Schema
+    numbers, factors : tuple of str
+        Columns declared with bounds, and with levels.
+    by : str or None
+        The factor whose levels are groups; None for one group.
+
+    Raises
+    ------
+    SchemaError
+        If a column is not declared, or declared but absent from the source; before any row is read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpglm.data.tables.sources import open_source
+    >>> schema = Schema.of({"age": (20, 80), "ill": ["no", "yes"]})
+    >>> frame = pd.DataFrame({"age": [20, 50, None], "ill": ["no", "yes", "yes"]})
+    >>> table = ColumnTable(open_source(frame), schema, ("age",), ("ill",), None)
+    >>> next(table.chunks()).X  # group, age, ill
+    array([[ 0.,  0.,  0.],
+           [-1.,  0., nan],
+           [ 0.,  1.,  1.]], dtype=float32)
+    """
+
+    source: Source
+    schema: Schema
+    numbers: tuple[str, ...]
+    factors: tuple[str, ...]
+    by: str | None
+    _rows: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.schema.require(self._columns)
+        require_columns(self._columns, self.source.column_names)
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        grouping = () if self.by is None else (self.by,)
+        return tuple(dict.fromkeys((*grouping, *self.numbers, *self.factors)))
+
+    @property
+    def size(self) -> int:
+        """Number of columns of a chunk's rows: the group, numbers and factors."""
+        return 1 + len(self.numbers) + len(self.factors)
+
+    def row_count(self) -> int:
+        """Number of rows. **Private under add-remove**, public under replace-one."""
+        if self._rows is None:
+            for _ in self.chunks():
+                pass
+        assert self._rows is not None
+        return self._rows
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """All rows in order: the group's code, numbers in [-1, 1] or NaN, and codes of levels or -1."""
+        total = 0
+        for frame in self.source.chunks(self._columns, numeric=set(self.numbers)):
+            columns = self.schema.clean(frame, self._columns)
+            count = len(frame)
+            group = np.zeros(count) if self.by is None else columns[self.by]
+            numbers = [self._on_unit(name, columns[name]) for name in self.numbers]
+            rows = [group, *numbers, *(columns[name] for name in self.factors)]
+            with np.errstate(all="ignore"):
+                X = np.array(rows, dtype=np.float32).reshape(self.size, count)
+            total += count
+            yield RowChunk(X, np.zeros(count), None)
+        object.__setattr__(self, "_rows", total)  # only a pass that ran to its end knows
+
+    def _on_unit(self, name: str, values: FloatVector) -> FloatVector:
+        """Values between the bounds on [-1, 1]; halved first, since bounds may be as large as numbers get."""
+        variable = self.schema.variables[name]
+        assert isinstance(variable, Numeric)
+        middle = 0.5 * variable.low + 0.5 * variable.high
+        half = max(0.5 * variable.high - 0.5 * variable.low, float(np.finfo(np.float64).tiny))
+        with np.errstate(all="ignore"):
+            return np.asarray((values - middle) / half)
+
+
+def may_be_missing(variable: Numeric | Categorical) -> bool:
+    """Whether a row may have no value of this column after what the schema says of missing ones."""
+    return isinstance(variable.missing, str) and variable.missing == "omit"

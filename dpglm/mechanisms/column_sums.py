@@ -1,0 +1,251 @@
+"""Sums over columns: how many rows, how many at each level, and first and second powers of numbers, by group.
+
+They are what a table of sample characteristics ("Table 1") is made of, and the scale of every column.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpglm.mechanisms.base import CHOSEN, WHY_SUM, Release, Rows, WorstCase, release_error, require_positive
+from dpglm.mechanisms.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
+from dpglm.optim.rows import ArrayChunk, RowChunk
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.events import Event, Fact, GaussianEvent, PureEvent, ReleaseDescription
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+
+# Numbers are rounded to this grid in [-1, 1], so that sums of them and of their squares are exact.
+GRID = 2**16
+# What a row, a value that is there, a number, its square less 1/2, and a level count for in the sensitivity.
+ROW, PRESENT, FIRST, SECOND, LEVEL = 0.5, 0.25, 0.5, 1.0, 0.75
+# How far (FIRST z, SECOND z^2) move when z is exchanged: squared length, from 1 to the place _APART, and sum
+# of absolute values, from 1 to -1/4.
+_APART = -0.5 + math.sqrt(0.125)
+_EXCHANGED = (1.0 - _APART) ** 2 * (FIRST**2 + (1.0 + _APART) ** 2)
+_EXCHANGED_ABSOLUTE = 25.0 / 16.0
+FEWER = "a table has fewer than a thousand million rows"
+
+
+@dataclass(frozen=True)
+class ColumnSums(Release):
+    r"""Numbers of rows and levels, sums of numbers and of their squares, in each group, with noise.
+
+    A row holds its group, numbers z in [-1, 1], and codes of levels; a number or a code may be missing. It
+    adds to the sums of its group
+
+        (1/2;  1/4 where z is there, z/2, z^2 - 1/2  for each number;  3/4 at its level  for each factor),
+
+    and nothing for what is missing. Noise of one scale is added to all of them, and the weights are divided
+    out again.
+
+    Parameters
+    ----------
+    missing : tuple of bool
+        For each number, whether it may be missing; where it cannot, its count is that of the rows.
+    levels : tuple of int
+        Number of levels of each factor.
+    groups : int
+        Number of groups, >= 1.
+    count_rows : bool
+        Whether the number of rows of a group is released; it must be where it is private.
+    law : {"gaussian", "laplace"}
+    scale : float
+        Standard deviation of Gaussian noise, or the scale of Laplace noise, on each sum.
+
+    Examples
+    --------
+    >>> sums = ColumnSums((False,), (2,), 1, True, "gaussian", 1.0)
+    >>> round(sums.sensitivity("add-remove") ** 2, 4)  # 1/4 + 1/2 + 9/16
+    1.3125
+    >>> sums.width
+    5
+    """
+
+    missing: tuple[bool, ...]
+    levels: tuple[int, ...]
+    groups: int
+    count_rows: bool
+    law: Literal["gaussian", "laplace"]
+    scale: float
+
+    name: ClassVar[str] = "column sums"
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, FEWER)
+
+    def __post_init__(self) -> None:
+        require_positive(self, "scale")
+        if self.groups < 1 or any(count < 2 for count in self.levels) or self.width == 0:
+            raise release_error("no columns, no group, or a factor of one level", "columns of a schema")
+        if self.law == "gaussian":
+            grid_step(self.scale, self._least_sensitivity, self.size)
+
+    @property
+    def width(self) -> int:
+        """Number of sums of one group."""
+        numbers = sum(2 + missing for missing in self.missing)
+        return int(self.count_rows) + numbers + sum(self.levels)
+
+    @property
+    def size(self) -> int:
+        """Number of sums in all."""
+        return self.groups * self.width
+
+    def sensitivity(self, relation: Relation) -> float:
+        """Largest change of the weighted sums: Euclidean norm; for Laplace noise, sum of absolute values."""
+        if self.law == "laplace":
+            each = ROW * self.count_rows + LEVEL * len(self.levels)
+            each += sum(PRESENT * missing + 1.0 for missing in self.missing)  # proof: absolute
+            if relation == "add-remove":
+                return each
+            same = _EXCHANGED_ABSOLUTE * len(self.missing) + 2.0 * LEVEL * len(self.levels)
+            return max(same, 2.0 * each if self._may_move else 0.0)  # proof: absolute-exchange
+        square = ROW**2 * self.count_rows + LEVEL**2 * len(self.levels)
+        square += sum(PRESENT**2 * missing + 0.5 for missing in self.missing)  # proof: add-remove
+        if relation == "add-remove":
+            return math.sqrt(square)
+        same = _EXCHANGED * len(self.missing) + 2.0 * LEVEL**2 * len(self.levels)  # proof: same-group
+        return math.sqrt(max(same, 2.0 * square if self._may_move else 0.0))  # proof: two-groups
+
+    @property
+    def _may_move(self) -> bool:
+        """Whether an exchanged row may leave one block of sums for another, or for none."""
+        return self.groups > 1 or self.count_rows
+
+    @property
+    def _least_sensitivity(self) -> float:
+        return min(self.sensitivity("add-remove"), self.sensitivity("replace-one"))
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        if relation == "add-remove" and not self.count_rows:
+            raise release_error(
+                "no number of rows under add-remove", "count_rows=True: the number is private"
+            )
+        moved = self.sensitivity(relation)
+        if self.law == "gaussian":
+            return ((self.name, GaussianEvent(moved / self.scale)),)  # proof: gaussian
+        return ((self.name, PureEvent(laplace_price(moved, self.scale, self.size))),)  # proof: laplace
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        gaussian = self.law == "gaussian"
+        return ReleaseDescription(
+            name=self.name,
+            released="weighted sums in each group, once: rows, levels, numbers and their squares",
+            sensitivity=self.sensitivity(relation),
+            noise="Gaussian, N(0, scale^2 I)" if gaussian else "independent Laplace noise",
+            scale=self.scale,
+            theorem=f"{'Gaussian' if gaussian else 'Laplace'} mechanism on sums (column_sums.md)",
+            facts=(
+                Fact("Groups", self.groups),
+                Fact("Sums released", self.size),
+                Fact(
+                    "Scale of the noise on a number of rows, and of rows with a value",
+                    (2.0 * self.scale, 4.0 * self.scale),
+                ),
+                Fact("On a number of rows at a level", 4.0 / 3.0 * self.scale),
+                Fact("On a sum of numbers in [-1, 1], and of their squares", (2.0 * self.scale, self.scale)),
+            ),
+        )
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return (WHY_SUM,)
+
+    @property
+    def deviations(self) -> FloatVector:
+        """Standard deviation of the noise on each sum of a group, weights divided out, shape (width,)."""
+        return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(2.0)) / self._weights
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        """Sum and perturb; shape (groups * width,), weights divided out.
+
+        The first row of a chunk's ``X`` holds the group, from 0 on; then come the numbers, and then the codes
+        of levels. Whatever is not a declared group, number or level counts as missing.
+        """
+        assert at is None, "sums are not evaluated at a point"
+        values = self._weighted_sums(rows)
+        if self.law == "gaussian":
+            noisy = add_normal(values, scale=self.scale, sensitivity=self._least_sensitivity, noise=noise)
+        else:
+            noisy = add_laplace(values, scale=self.scale, noise=noise)
+        return np.asarray((noisy.reshape(self.groups, self.width) / self._weights).ravel())
+
+    def log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
+    ) -> FloatVector:
+        drawn = (answers.reshape(len(answers), self.groups, self.width) * self._weights).reshape(
+            len(answers), -1
+        )
+        near, far = (np.abs(drawn - self._weighted_sums(rows)) for rows in (first, second))
+        if self.law == "gaussian":
+            return np.asarray((far**2 - near**2).sum(axis=1) / (2.0 * self.scale**2))
+        return np.asarray((far - near).sum(axis=1) / self.scale)
+
+    def _weighted_sums(self, rows: Rows) -> FloatVector:
+        whole = np.zeros((self.groups, len(self._kept)), dtype=np.int64)
+        for chunk in rows.chunks():
+            whole += self._whole_sums(chunk.X)
+        return np.asarray((self._sums(whole) * self._weights).ravel())
+
+    @property
+    def _weights(self) -> FloatVector:
+        numbers = [w for missing in self.missing for w in ([PRESENT] if missing else []) + [FIRST, SECOND]]
+        return np.array([ROW] * self.count_rows + numbers + [LEVEL] * sum(self.levels))
+
+    @property
+    def _kept(self) -> BoolVector:
+        """Which of the rows, the three sums of each number, and the levels are released."""
+        numbers = [kept for missing in self.missing for kept in (missing, True, True)]
+        return np.array([self.count_rows, *numbers, *[True] * sum(self.levels)])
+
+    def _whole_sums(self, X: FloatBlock) -> IntVector:
+        """Rows; values, steps of the grid and their squares for each number; levels: shape (groups, k)."""
+        group, member = _codes(X[0], self.groups)
+        columns = [self._count(group, member)]
+        for number in X[1 : 1 + len(self.missing)]:
+            there = member & np.isfinite(number)
+            steps = np.rint(np.clip(np.where(there, number, 0.0), -1.0, 1.0) * GRID)  # proof: clip
+            columns += [self._count(group, there, steps.astype(np.int64) ** power) for power in range(3)]
+        for codes, count in zip(X[1 + len(self.missing) :], self.levels, strict=True):
+            level, there = _codes(codes, count)
+            columns += [self._count(group, member & there & (level == code)) for code in range(count)]
+        return np.column_stack(columns)
+
+    def _count(self, group: IntVector, mask: BoolVector, whole: IntVector | None = None) -> IntVector:
+        """Sums of whole numbers, or of ones, over the rows of each group; exact, shape (groups,)."""
+        weights = None if whole is None else whole[mask]
+        return np.bincount(group[mask], weights, minlength=self.groups).astype(np.int64)  # proof: exact
+
+    def _sums(self, whole: IntVector) -> FloatMatrix:
+        """What is released but for noise and weights, shape (groups, width); squares less 1/2 a value."""
+        sums = whole.astype(np.float64)
+        for number in range(len(self.missing)):
+            count, steps, squares = range(1 + 3 * number, 4 + 3 * number)
+            sums[:, steps] /= GRID
+            sums[:, squares] = (
+                whole[:, squares] - whole[:, count] * (GRID**2 // 2)
+            ) / GRID**2  # proof: centred
+        return sums[:, self._kept]
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        """A row at an end of every range against none, or against the row that moves the sums most."""
+        first = self._row(0, 1.0, 0)
+        other: FloatBlock = first[:, :0]
+        if relation == "replace-one":
+            away = self._may_move and self.groups > 1
+            other = self._row(1, 1.0, 0) if away else self._row(0, _APART, 1)
+        tables: list[RowChunk] = [ArrayChunk(X, np.zeros(X.shape[1]), None) for X in (first, other)]
+        apart = self._sums(self._whole_sums(first) - self._whole_sums(other))
+        return WorstCase(tables[0], tables[1], (apart * self._weights**2).ravel())
+
+    def _row(self, group: int, number: float, level: int) -> FloatBlock:
+        values = [group, *[number] * len(self.missing), *[level] * len(self.levels)]
+        return np.array(values, dtype=np.float32)[:, None]
+
+
+def _codes(values: FloatBlock, count: int) -> tuple[IntVector, BoolVector]:
+    """Whole numbers from 0 to ``count - 1``, shape (k,), and which values are that; others become 0."""
+    with np.errstate(invalid="ignore"):
+        valid: BoolVector = (values >= 0) & (values < count) & (values == np.floor(values))
+    return np.where(valid, values, 0.0).astype(np.intp), valid
