@@ -15,9 +15,8 @@ from dpglm.errors import PermitError, PrivacyError
 from dpglm.mechanisms.base import WHY_AFTERWARDS, Release, Rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.accountant import basic_composition, composed_profile
-from dpglm.privacy.budget import Privacy, Relation
+from dpglm.privacy.budget import Privacy, Relation, pure_curve
 from dpglm.privacy.events import Event, PureEvent, ReleaseDescription, SampledGaussianEvent, gaussian_mu
-from dpglm.privacy.gdp import pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 

@@ -21,9 +21,8 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release, require_public_rows
 from dpglm.postprocessing.parts import ExactPath, ResultPart
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import Privacy, pure_curve
 from dpglm.privacy.events import MethodDescription
-from dpglm.privacy.gdp import pure_curve
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector

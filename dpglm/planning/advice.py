@@ -32,6 +32,8 @@ ROWS: Final = 6000
 # Declared bounds are wide from this many declared standard deviations on; a factor is large from this many
 # levels on; and a budget is much less noisy from this factor on.
 WIDE, LARGE, WORTH = 10.0, 8, 1.2
+# Rows this many times above the noise need no closer look: of 380 random plans, those with advice reached 17.
+CLEAR: Final = 60.0
 IF_USUAL: Final = ", if levels and numbers are spread as usual"
 DECLARE: Final = "declare shares= of levels, mean= and sd= of numbers, for a plan that tells what costs most"
 
@@ -48,6 +50,8 @@ def advice(plan: Plan) -> tuple[str, ...]:
     asked = spec.goal == "explain" and by_default
     if spec.privacy is None or not asked or not problem.family.likelihood or problem.penalty.selects:
         return ()
+    if _clear(plan):
+        return ()
     try:
         sentences = _sentences(plan, spec.privacy)
     except DpglmError:  # numbers out of all proportion; the fit itself says so, or copes
@@ -60,6 +64,26 @@ def advised(plan: Plan) -> Plan:
     if plan.advice:
         warnings.warn(" ".join(plan.advice), PlanningAdvice, stacklevel=3)
     return plan
+
+
+def _clear(plan: Plan) -> bool:
+    """Whether rows stand so far above the noise of the estimate that nearly every coefficient is told."""
+    minimiser, *more = plan.releases.releases
+    deviation = getattr(minimiser, "deviation", math.inf)
+    model = plan.specification.coded_model
+    spreads = [_spread(model.schema.variables[name]) for name in model.coding.columns]
+    order = max(len(name.split(":")) for name, _ in model.coding.terms)
+    rows = (ROWS if plan.n is None else plan.n) * min(spreads, default=1.0) ** order
+    return bool(more) and rows > CLEAR * deviation * len(plan.names)
+
+
+def _spread(variable: Numeric | Categorical) -> float:
+    """Variance on the declared range, in units of a uniform one; twice the share of the rarest level."""
+    if isinstance(variable, Categorical):
+        return 2.0 * min(variable.shares or (1.0 / len(variable.levels),))
+    if variable.sd is None:
+        return 1.0 / 3.0
+    return 12.0 * (variable.sd / (variable.high - variable.low)) ** 2
 
 
 def _sentences(plan: Plan, privacy: Privacy) -> tuple[str, ...]:

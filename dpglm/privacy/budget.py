@@ -13,9 +13,11 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, Inexact
 from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.privacy.gdp import gdp_epsilon, mu_from_rho, rho_from_mu
+from dpglm.typing import FloatVector
 
 Relation: TypeAlias = Literal["replace-one", "add-remove"]
 Definition: TypeAlias = Literal["pure", "approximate", "gdp", "zcdp"]
@@ -235,3 +237,18 @@ def rounded_text(value: float | None) -> str:
     rounded = number.quantize(Decimal(1).scaleb(last), rounding=ROUND_CEILING)
     mantissa, _, power = f"{float(rounded):.4g}".partition("e")
     return f"{mantissa}e{int(power)}" if power else mantissa
+
+
+def pure_curve(epsilons: ArrayLike, pure_epsilon: float) -> FloatVector:
+    """The delta at epsilons >= 0 of any ``pure_epsilon``-DP release: its whole privacy profile.
+
+    ``(e^pure - e^epsilon) / (1 + e^pure)`` below the pure epsilon (randomised response attains it), else 0.
+
+    Examples
+    --------
+    >>> pure_curve([0.0, 0.5, 1.0], 1.0).round(4)
+    array([0.4621, 0.2876, 0.    ])
+    """
+    below = -np.expm1(np.asarray(epsilons, dtype=np.float64) - pure_epsilon)
+    curve: FloatVector = np.maximum(below, 0.0) / (1.0 + math.exp(-pure_epsilon))
+    return curve

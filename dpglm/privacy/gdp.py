@@ -168,21 +168,6 @@ def mu_from_pure(epsilon: float) -> float:
     return -2.0 * float(ndtri_exp(log_expit(-_check(epsilon, "epsilon")))) * (1.0 + SAFETY)
 
 
-def pure_curve(epsilons: ArrayLike, pure_epsilon: float) -> FloatVector:
-    """The delta at epsilons >= 0 of any ``pure_epsilon``-DP release: its whole privacy profile.
-
-    ``(e^pure - e^epsilon) / (1 + e^pure)`` below the pure epsilon (randomised response attains it), else 0.
-
-    Examples
-    --------
-    >>> pure_curve([0.0, 0.5, 1.0], 1.0).round(4)
-    array([0.4621, 0.2876, 0.    ])
-    """
-    below = -np.expm1(np.asarray(epsilons, dtype=np.float64) - pure_epsilon)
-    curve: FloatVector = np.maximum(below, 0.0) / (1.0 + math.exp(-pure_epsilon))
-    return curve
-
-
 def conservative_root(
     excess: Callable[[float], float], allowed: float, exceeding: float, *, close: float = FINEST
 ) -> float:

@@ -10,8 +10,8 @@ from typing import Any, Self, get_args
 from scipy.special import ndtr, ndtri
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.budget import Definition, Relation, exact_sum, rounded_text, rounded_up
-from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_curve, rho_from_mu
+from dpglm.privacy.budget import Definition, Relation, exact_sum, pure_curve, rounded_text, rounded_up
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, rho_from_mu
 
 _NEIGHBOURS: dict[Relation, str] = {
     "replace-one": "replaced by any other (the number of rows is public)",

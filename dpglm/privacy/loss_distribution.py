@@ -17,8 +17,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.linalg import norm
 
+from dpglm.privacy.budget import pure_curve
 from dpglm.privacy.events import Event, GaussianEvent, PointEvent, SampledGaussianEvent
-from dpglm.privacy.gdp import conservative_root, gdp_profile, log_ratio, mills_drop, pure_curve
+from dpglm.privacy.gdp import conservative_root, gdp_profile, log_ratio, mills_drop
 from dpglm.typing import FloatVector
 
 Profile: TypeAlias = Callable[[FloatVector], FloatVector]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dpglm.errors import MethodError
 from dpglm.privacy.accountant import basic_composition, compose
+from dpglm.privacy.budget import pure_curve
 from dpglm.privacy.calibration import Calibration
 from dpglm.privacy.events import (
     ApproximateEvent,
@@ -23,7 +24,7 @@ from dpglm.privacy.events import (
     mu_perturbed,
     perturbed_profile,
 )
-from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile, pure_curve
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile
 from dpglm.privacy.guarantee import Guarantee
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 

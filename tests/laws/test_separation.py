@@ -12,7 +12,7 @@ from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.linear_model import LinearModel, interval_model, with_own_scales
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.inference.separation import FAR, SEPARATED, UNEVEN, Separation
+from dpglm.postprocessing.intervals import FAR, SEPARATED, UNEVEN, Separation
 
 LEVELS = (0.5, 0.8, 0.95, 0.99, 0.999)
 

@@ -12,7 +12,7 @@ from dpglm.curator.curator import Permit, PricedReleases, releases_profile
 from dpglm.errors import PermitError, PrivacyError
 from dpglm.mechanisms.base import Release, Rows, WorstCase
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import Privacy, pure_curve
 from dpglm.privacy.events import (
     ApproximateEvent,
     Event,
@@ -21,7 +21,7 @@ from dpglm.privacy.events import (
     ReleaseDescription,
     SampledGaussianEvent,
 )
-from dpglm.privacy.gdp import gdp_delta, pure_curve
+from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatVector
 

@@ -21,8 +21,8 @@ from dpglm.ledger import log, records
 from dpglm.ledger.ledger import Ledger
 from dpglm.ledger.log import TABLES, TRIGGERS
 from dpglm.ledger.odometer import Balance, PrivacyFilter
-from dpglm.privacy.budget import Privacy
-from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, pure_curve
+from dpglm.privacy.budget import Privacy, pure_curve
+from dpglm.privacy.gdp import gdp_delta, gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
 
 law = settings(derandomize=True, deadline=None, max_examples=200)

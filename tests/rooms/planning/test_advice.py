@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dpglm
 from dpglm.errors import PlanningAdvice
+from dpglm.planning.advice import _clear, _sentences
 
 MANY = {"y": ["no", "yes"], **{f"x{j}": (0, 1) for j in range(24)}}
 WIDE = " + ".join(list(MANY)[1:])
@@ -147,3 +150,27 @@ def test_with_declarations_a_plan_says_yes_or_no() -> None:
     table = dpglm.plan("y ~ age + job", schema, n=4000, privacy=APPROXIMATE).summary()
     assert "Intervals" not in dict(table.wide)
     assert {row[-1] for row in table.rows} == {"yes", "no"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    widths=st.lists(st.sampled_from([None, 0.25, 0.1, 0.03]), min_size=1, max_size=5),
+    levels=st.lists(st.sampled_from([2, 3, 12]), max_size=2),
+    epsilon=st.sampled_from([0.1, 0.5, 1.0, 4.0]),
+    delta=st.sampled_from([0.0, 1e-6]),
+    rows=st.sampled_from([None, 800, 5_000, 40_000]),
+)
+def test_what_is_clear_without_a_closer_look_has_no_advice(
+    widths: list[float | None], levels: list[int], epsilon: float, delta: float, rows: int | None
+) -> None:
+    numbers = {
+        f"x{j}": {"bounds": (0, 100)} | ({} if width is None else {"mean": 50, "sd": 100 * width})
+        for j, width in enumerate(widths)
+    }
+    factors = {f"f{j}": [f"{level}" for level in range(count)] for j, count in enumerate(levels)}
+    schema = dpglm.Schema.of({"y": ["no", "yes"], **numbers, **factors}, rows=rows)
+    plan = dpglm.plan(
+        " + ".join(["y ~ 1", *numbers, *factors]), schema, n=rows, privacy=(epsilon, delta) if delta else epsilon
+    )
+    if _clear(plan):
+        assert not _sentences(plan, plan.specification.privacy)

@@ -10,6 +10,7 @@ import pytest
 
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.privacy.accountant import basic_composition, compose
+from dpglm.privacy.budget import pure_curve
 from dpglm.privacy.events import (
     ApproximateEvent,
     GaussianEvent,
@@ -25,7 +26,6 @@ from dpglm.privacy.gdp import (
     gdp_profile,
     mu_from_pure,
     mu_from_rho,
-    pure_curve,
     rho_from_mu,
 )
 from dpglm.privacy.joint_profile import is_gaussian_at

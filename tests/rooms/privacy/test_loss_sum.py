@@ -9,9 +9,10 @@ import pytest
 
 from dpglm.errors import PrivacyError
 from dpglm.privacy.accountant import composed_profile
+from dpglm.privacy.budget import pure_curve
 from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PureEvent
 from dpglm.privacy.events import SampledGaussianEvent as Sampled
-from dpglm.privacy.gdp import gdp_delta, pure_curve
+from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.joint_profile import is_gaussian_at, joint_delta
 from dpglm.privacy.loss_distribution import LossSum, privacy_loss
 
