@@ -249,6 +249,6 @@ def pure_curve(epsilons: ArrayLike, pure_epsilon: float) -> FloatVector:
     >>> pure_curve([0.0, 0.5, 1.0], 1.0).round(4)
     array([0.4621, 0.2876, 0.    ])
     """
-    below = -np.expm1(np.asarray(epsilons, dtype=np.float64) - pure_epsilon)
-    curve: FloatVector = np.maximum(below, 0.0) / (1.0 + math.exp(-pure_epsilon))
+    left = np.minimum(np.asarray(epsilons, dtype=np.float64) - pure_epsilon, 0.0)
+    curve: FloatVector = -np.expm1(left) / (1.0 + math.exp(-pure_epsilon))
     return curve

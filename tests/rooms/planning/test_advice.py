@@ -170,7 +170,10 @@ def test_what_is_clear_without_a_closer_look_has_no_advice(
     factors = {f"f{j}": [f"{level}" for level in range(count)] for j, count in enumerate(levels)}
     schema = dpglm.Schema.of({"y": ["no", "yes"], **numbers, **factors}, rows=rows)
     plan = dpglm.plan(
-        " + ".join(["y ~ 1", *numbers, *factors]), schema, n=rows, privacy=(epsilon, delta) if delta else epsilon
+        " + ".join(["y ~ 1", *numbers, *factors]),
+        schema,
+        n=rows,
+        privacy=(epsilon, delta) if delta else epsilon,
     )
     if _clear(plan):
         assert not _sentences(plan, plan.specification.privacy)
