@@ -250,5 +250,5 @@ def pure_curve(epsilons: ArrayLike, pure_epsilon: float) -> FloatVector:
     array([0.4621, 0.2876, 0.    ])
     """
     left = np.minimum(np.asarray(epsilons, dtype=np.float64) - pure_epsilon, 0.0)
-    curve: FloatVector = -np.expm1(left) / (1.0 + math.exp(-pure_epsilon))
+    curve: FloatVector = (0.0 - np.expm1(left)) / (1.0 + math.exp(-pure_epsilon))
     return curve

@@ -222,7 +222,7 @@ def joint_delta(epsilon: float, mu: float, max_leverage: float, steps: int, besi
     Examples
     --------
     >>> round(joint_delta(1.0, 0.2, 0.4, 1, 0.2), 9), round(gdp_delta(1.0, math.hypot(0.2, 0.2)), 9)
-    (2.396e-05, 2.3453e-05)
+    (2.3911e-05, 2.3453e-05)
     """
     total, k = math.hypot(steps * mu, beside), mu * mu / 2.0
     if max_leverage <= k:

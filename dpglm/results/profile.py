@@ -29,10 +29,10 @@ class Profile:
     --------
     >>> import dpglm
     >>> women = dpglm.load_data("fair")
-    >>> profile = dpglm.describe(women, columns=["age", "religious"], privacy=1.0, seed=1)
+    >>> profile = dpglm.describe(women, columns=["age", "occupation"], privacy=1.0, seed=1)
     >>> profile.means.round(1).to_dict()
     {'age': 29.1}
-    >>> float(profile.shares["religious"].sum().round(9))
+    >>> float(profile.shares["occupation"].sum().round(9))
     1.0
     """
 
