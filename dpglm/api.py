@@ -333,6 +333,8 @@ def load(path: str | PathLike[str]) -> FitResult:
             expected="a file as written by save()",
             remedy="Save the result again from the fit itself.",
         )
+    if record.scales is not None:
+        model = model.standardised(record.scales.moments, record.scales.longer)
     return FitResult(replace(record, row_map=model))
 
 

@@ -21,7 +21,7 @@ from dpglm.data.tables.sources import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families.base import families
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.linear_model import interval_model
+from dpglm.inference.scales import interval_model
 from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_moments, expected_quantiles

@@ -115,8 +115,8 @@ class PricedReleases:
         )
 
     def of_kind(self, kind: type[Kind]) -> tuple[Kind, ...]:
-        """The releases of one class, in order, for the method that planned them."""
-        return tuple(release for release in self.releases if isinstance(release, kind))
+        """The releases of one class, in order, on mapped rows or not, for the method that planned them."""
+        return tuple(each.inside for each in self.releases if isinstance(each.inside, kind))
 
     @property
     def _relation(self) -> Relation:

@@ -7,9 +7,9 @@ numbers, and the information matrix is used as a design matrix: it is never inve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, assert_never
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,14 +21,6 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 # Rounds in which the mean of (t - theta)(t - theta)' and the covariance of the error settle.
 ROUNDS = 5
-# Powers of 2 between which declared scales are multiplied; the steps of the search, and rounds at each step.
-_LEAST_POWER, _MOST_POWER = -8.0, 2.0
-_SEARCH_STEPS, _SEARCH_ROUNDS = (2.0, 1.0, 0.5), 2
-# A term estimated at more than so many prior scales gets so many times its estimate as its scale.
-OWN_SCALE: Final = 1.5
-# Keeps a covariance whose parts differ by more than 16 digits positive.
-_JITTER = 1e-13
-_KINDS = ("slope", "levels", "other")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +41,12 @@ class LinearModel:
     released: ScoreAndInformation
     # (p, p), mean of (t - theta)(t - theta)', where it is known; None finds it under the declared prior.
     gap: FloatMatrix | None = None
+
+    def with_design(self, design: FloatMatrix) -> LinearModel:
+        """The same releases with another design, shape (p, p); the variances of its cells stay."""
+        other = LinearModel(self.released, self.gap)
+        other.__dict__.update(cells=self.cells, _shrunk=(design, self.cell_variances))
+        return other
 
     def like(
         self, released: ScoreAndInformation, gap: FloatMatrix | None = None, **known: FloatMatrix
@@ -207,115 +205,3 @@ def positive_inverse(matrix: FloatMatrix) -> FloatMatrix:
         values, vectors = eigh(symmetric)
         positive = values > np.finfo(np.float64).eps * len(values) * max(float(values[-1]), 0.0)
         return np.asarray((vectors[:, positive] / values[positive]) @ vectors[:, positive].T)
-
-
-def fitted_scales(model: LinearModel) -> ScoreAndInformation:
-    r"""The released numbers with prior scales multiplied, kind by kind, to fit them best.
-
-    One factor for all slopes, one for all levels, one for other terms; the intercept keeps its scale. They
-    maximise the marginal likelihood of z under
-
-    .. math:: z \sim N(0, H T H + \Omega(T)),
-
-    with the noise of the information matrix in Omega taken at theta ~ N(0, T). The model has the declared
-    scales. Post-processing of released and declared numbers: it costs no privacy.
-    """
-    released = model.released
-    factors = _factors(model)
-    scaled = (replace(term, prior=term.prior * factors.get(term.kind, 1.0)) for term in released.term_columns)
-    return replace(released, term_columns=tuple(scaled))
-
-
-def with_own_scales(model: LinearModel) -> ScoreAndInformation:
-    """The released numbers with larger prior scales of terms that are estimated far beyond theirs.
-
-    Such an effect would count as hardly possible, and bias its neighbours. A term's size is the root mean
-    square of its estimates in prior scales, what noise alone adds taken off. A size above `OWN_SCALE` makes
-    the scale that many times the estimate; columns of a term grow together. The intercept keeps its scale,
-    and so do normal equations, which have no estimate. Post-processing: it costs no privacy.
-    """
-    released = model.released
-    if not released.centre.any():
-        return released
-    ridge = released.score_scale / np.sqrt(released.initial_variance)
-    inverse = positive_inverse(model.positive_design + np.diag(ridge))
-    squares = released.centre**2 - released.score_scale**2 * (inverse**2).sum(axis=0)
-
-    def grown(term: TermColumns) -> TermColumns:
-        size = np.sqrt(max(float(np.mean(squares[term.columns] / term.prior**2)), 0.0))
-        if term.kind == "intercept" or not size > OWN_SCALE:
-            return term
-        return replace(term, prior=term.prior * OWN_SCALE * size)
-
-    return replace(released, term_columns=tuple(map(grown, released.term_columns)))
-
-
-def interval_model(released: ScoreAndInformation) -> LinearModel:
-    """The linear model that intervals rest on, with prior scales of `with_own_scales`.
-
-    The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared
-    scales alone it errs upwards where most effects are small, and makes intervals wider, by 6 % on two
-    tables; with learned scales alone one large effect in a rare level was
-    covered .78 in 100 replications (``reports/coverage.md`` has the figures of the middle).
-    """
-    own = with_own_scales(LinearModel(released))
-    declared = LinearModel(own)
-    learned = declared.like(fitted_scales(declared))
-    return declared.like(own, 0.5 * (declared.products + learned.products))
-
-
-def _factors(model: LinearModel) -> dict[str, float]:
-    """Best factor of each kind, by a search along one kind after the other."""
-    released = model.released
-    kinds = [kind for kind in _KINDS if any(term.kind == kind for term in released.term_columns)]
-    fixed, parts = _parts(model, kinds)
-    powers = dict.fromkeys(kinds, 0.0)
-
-    def log_likelihood(trial: dict[str, float]) -> float:
-        total = fixed + sum(4.0**power * parts[kind] for kind, power in trial.items())
-        return _log_likelihood(total, model)
-
-    best = log_likelihood(powers)
-    for step in _SEARCH_STEPS:
-        for _ in range(_SEARCH_ROUNDS):
-            for kind in kinds:
-                for direction in (-step, step):
-                    while True:
-                        trial = powers | {kind: powers[kind] + direction}
-                        if not _LEAST_POWER <= trial[kind] <= _MOST_POWER:
-                            break
-                        value = log_likelihood(trial)
-                        if not value > best:
-                            break
-                        best, powers = value, trial
-    return {kind: 2.0**power for kind, power in powers.items()}
-
-
-def _parts(model: LinearModel, kinds: list[str]) -> tuple[FloatMatrix, dict[str, FloatMatrix]]:
-    """Covariance of z that does not depend on the factors, and what each kind adds per squared factor."""
-    released = model.released
-    centre = np.outer(released.centre, released.centre)
-    fixed = model.sampling + released.score_scale**2 * np.eye(released.size) + model.information_noise(centre)
-    parts = {}
-    for kind in (*kinds, "intercept"):
-        prior = np.concatenate(
-            [term.prior**2 if term.kind == kind else 0.0 * term.prior for term in released.term_columns]
-        )
-        part = (model.design * prior) @ model.design + model.information_noise(np.diag(prior))
-        if kind == "intercept":
-            fixed = fixed + part
-        else:
-            parts[kind] = part
-    return fixed, parts
-
-
-def _log_likelihood(total: FloatMatrix, model: LinearModel) -> float:
-    """Log density of z, up to a constant; minus infinity where rounding leaves no covariance."""
-    total = 0.5 * (total + total.T)
-    total[np.diag_indices_from(total)] *= 1.0 + _JITTER
-    try:
-        factor = cho_factor(total, lower=True)
-    except LinAlgError:
-        return -np.inf
-    z = model.response
-    return float(-np.log(np.diag(factor[0])).sum() - 0.5 * (z @ cho_solve(factor, z)))

@@ -49,6 +49,9 @@ class ScoreAndInformation:
     # Largest relative change of a row's weight in H per unit of its linear predictor, >= 0: 1 for binomial
     # and Poisson, 0 for gaussian.
     third_derivative_bound: float
+    # Whether rows weigh a(1 - a) at predictors of which all is known but their rows: a logistic model without
+    # offsets.
+    logistic: bool = False
     # (p,), known part of the coefficients, which theta leaves out: the middle of a response's bounds, taken
     # up by the intercept. None is zeros.
     origin: FloatVector | None = None

@@ -102,6 +102,11 @@ class Release(ABC):
         return self.premises
 
     @property
+    def inside(self) -> Release:
+        """The release itself, or the one that is run on mapped rows."""
+        return self
+
+    @property
     def reads(self) -> tuple[tuple[float, ...], int] | None:
         """Which part of the rows, dealt by place (edges of shares, index); None reads all of them."""
         return None

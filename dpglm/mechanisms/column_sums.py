@@ -6,16 +6,26 @@ They are what a table of sample characteristics ("Table 1") is made of, and the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from dpglm.errors import PrivacyError
 from dpglm.mechanisms.base import CHOSEN, WHY_SUM, Release, Rows, WorstCase, release_error, require_positive
-from dpglm.mechanisms.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
+from dpglm.mechanisms.noise import (
+    SLACK,
+    STEPS,
+    NoiseSource,
+    add_laplace,
+    add_normal,
+    grid_step,
+    laplace_price,
+)
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, PureEvent, ReleaseDescription
+from dpglm.privacy.gdp import SAFETY
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Numbers are rounded to this grid in [-1, 1], so that sums of them and of their squares are exact.
@@ -117,6 +127,20 @@ class ColumnSums(Release):
     @property
     def _least_sensitivity(self) -> float:
         return min(self.sensitivity("add-remove"), self.sensitivity("replace-one"))
+
+    def at_price(self, price: float, relation: Relation) -> Self:
+        """The same sums with the least noise that costs no more than ``price``: a mu, or a pure epsilon."""
+        moved = self.sensitivity(relation)
+        if self.law == "gaussian":
+            return replace(self, scale=moved / price * (1.0 + SAFETY))
+        left = price - self.size / STEPS
+        if not left > 0.0:
+            raise PrivacyError(
+                f"a pure epsilon of {price:g} for {self.size} sums",
+                expected=f"more than {self.size / STEPS:.1g}, which rounding to a grid costs",
+                remedy="Spend a larger epsilon.",
+            )
+        return replace(self, scale=moved * (1.0 + SLACK) / left * (1.0 + SAFETY))
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         if relation == "add-remove" and not self.count_rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -16,11 +16,11 @@ from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.coefficients import Geometry as ScaledGeometry
+from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
-from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release, require_public_rows
-from dpglm.postprocessing.parts import ExactPath, ResultPart
+from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart
 from dpglm.privacy.budget import Privacy, pure_curve
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
@@ -42,6 +42,16 @@ class Geometry(ScaledGeometry, Protocol):
     @property
     def term_columns(self) -> tuple[TermColumns, ...]:
         """The coded columns as tables of cells."""
+
+    @property
+    def standardisable(self) -> tuple[str, ...]:
+        """Labels of the numbers that can be standardised."""
+
+    def moments_at(self, places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+        """Means and standard deviations from shares of the declared ranges around their middles."""
+
+    def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> Geometry:
+        """The coding in these means and standard deviations, rows divided by ``longer`` typical lengths."""
 
 
 class Ask(Protocol):
@@ -115,7 +125,8 @@ class Estimate:
     ``strength`` is the penalty's per row, ``strength_sum`` in sum units; ``norm_factor`` what rows were
     scaled by, where that was released; ``residual`` what a solver without noise left over. ``released`` is
     what intervals are made of, where there is an information matrix; ``exact_path`` what a fit without
-    privacy found at other strengths. ``part`` is what a paper adds.
+    privacy found at other strengths. ``part`` is what a paper adds. ``scales``
+    are those of the coded coefficients where rows were standardised.
     """
 
     coded: FloatVector
@@ -128,6 +139,7 @@ class Estimate:
     released: ScoreAndInformation | None = None
     exact_path: ExactPath | None = None
     part: ResultPart | None = None
+    scales: MeasuredScales | None = None
 
 
 def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, shift: float) -> Estimate:
@@ -209,11 +221,11 @@ class Method(ABC):
 
     def expected(
         self, problem: Problem, plan: PricedReleases, rows: ExpectedRows
-    ) -> LinearModel | EstimateNoise | None:
+    ) -> Contrasts | EstimateNoise | None:
         """What the releases are expected to tell of the coefficients, before any row is read.
 
-        The linear model that they make on average, where standard errors follow; the noise of the estimate
-        otherwise; None where neither is known.
+        The user's coefficients in the linear model that they make on average, where standard errors follow;
+        the noise of the estimate otherwise; None where neither is known.
         """
         return None
 

@@ -14,7 +14,8 @@ from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.expectation import ExpectedRows, expected_model
-from dpglm.inference.linear_model import LinearModel, fitted_scales, interval_model
+from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.scales import fitted_scales, interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span
@@ -107,7 +108,7 @@ class Moments(Method):
             strength = fit.strength * released.dispersion / _rows(sums, release)
         return Estimate(fit.coded, fit.estimates, fit.selected, strength, released=released)
 
-    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> LinearModel:
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> Contrasts:
         """No estimate is released: all of theta multiplies the noise of X'X."""
         (release,) = plan.of_kind(SecondMoments)
         scale, mean = math.sqrt(rows.response_variance) / LATENT, rows.response_mean
@@ -115,7 +116,7 @@ class Moments(Method):
         size = [
             np.full(1, mean / term.table[0, 0]) if term.kind == "intercept" else term.prior for term in terms
         ]
-        return expected_model(
+        model = expected_model(
             terms,
             rows.information,
             products=np.diag(np.concatenate(size) ** 2),
@@ -124,6 +125,7 @@ class Moments(Method):
             dispersion=rows.dispersion,
             third_derivative_bound=problem.family.third_derivative_bound,
         )
+        return Contrasts(model, problem.geometry.user_from_coded)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         prior = "fitted to the release" if self.learn_scale else "declared"

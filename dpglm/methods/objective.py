@@ -20,8 +20,9 @@ from dpglm.inference.expectation import (
     noise_of_minimiser,
     products_of_minimiser,
 )
-from dpglm.inference.linear_model import LinearModel, interval_model
+from dpglm.inference.scales import interval_model
 from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -35,6 +36,13 @@ from dpglm.methods.perturbed_objective import (
     releases_information,
     scales_norms,
     uniform_ridge,
+)
+from dpglm.methods.standardised import (
+    expected_geometry,
+    map_of,
+    measured_scales,
+    standardised_releases,
+    standardises,
 )
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Target
@@ -73,6 +81,7 @@ class Objective(Method):
 
     ridge: float | None = None
     coding: Literal["centred", "reference"] = "centred"
+    scales: Literal["measured", "declared"] = "measured"
 
     name: ClassVar[str] = "objective"
 
@@ -82,7 +91,9 @@ class Objective(Method):
         by_default = self.ridge is None and self.coding == "centred"
         releases: tuple[Release, ...]
         inside = problem.penalty if problem.penalty.convex else L1()
-        if by_default and releases_information(problem, privacy):
+        if by_default and self.scales == "measured" and standardises(problem, privacy):
+            releases = standardised_releases(problem, privacy)
+        elif by_default and releases_information(problem, privacy):
             smooth = replace(problem, strength=None)
             ridge, scales = calibrated_ridge(problem, privacy, information=True)
             estimate = perturbed_objective(
@@ -107,16 +118,28 @@ class Objective(Method):
         return budgeted_plan(releases, privacy, mu=privacy.mu, curve=True)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        scaling = Scaling.of(problem.geometry)
-        if len(plan.releases) == 2:
-            released = released_by(problem, plan, ask)
+        if plan.of_kind(Information):
+            scales, before = None, None
+            if plan.of_kind(ColumnSums):
+                scales = measured_scales(problem, plan, ask)
+                geometry = problem.geometry.standardised(scales.moments, scales.longer)
+                before = map_of(problem.geometry, geometry).ravel()
+                problem = replace(problem, geometry=geometry)
+            released = released_by(problem, plan, ask, before)
             contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
+            scaling = Scaling.of(problem.geometry)
             fit = coefficients(
                 contrasts, scaling, problem.penalty, problem.total_strength(), size=problem.public_size()
             )
             return Estimate(
-                fit.coded, fit.estimates, fit.selected, strength_sum=fit.strength, released=released
+                fit.coded,
+                fit.estimates,
+                fit.selected,
+                strength_sum=fit.strength,
+                released=released,
+                scales=scales,
             )
+        scaling = Scaling.of(problem.geometry)
         clipped = plan.of_kind(NormClippedMinimiser)
         minimiser = clipped[0].minimiser if clipped else plan.of_kind(PerturbedMinimiser)[0]
         answer = ask(plan.releases[0])
@@ -141,7 +164,7 @@ class Objective(Method):
 
     def expected(
         self, problem: Problem, plan: PricedReleases, rows: ExpectedRows
-    ) -> LinearModel | EstimateNoise:
+    ) -> Contrasts | EstimateNoise:
         clipped = plan.of_kind(NormClippedMinimiser)
         if clipped:
             release, minimiser = clipped[0], clipped[0].minimiser
@@ -154,23 +177,28 @@ class Objective(Method):
             return noise_of_minimiser(
                 rows.information, minimiser.ridges, minimiser.deviation, rows.dispersion
             )
-        terms, deviation = problem.geometry.term_columns, minimiser.deviation
-        return expected_model(
+        geometry, found = problem.geometry, rows.information
+        if plan.of_kind(ColumnSums):
+            geometry = expected_geometry(problem, rows)
+            matrix = map_of(problem.geometry, geometry)
+            found = matrix @ found @ matrix.T
+        terms, deviation = geometry.term_columns, minimiser.deviation
+        model = expected_model(
             terms,
-            rows.information,
-            products=products_of_minimiser(
-                terms, rows.information, minimiser.ridges, deviation, rows.dispersion
-            ),
+            found,
+            products=products_of_minimiser(terms, found, minimiser.ridges, deviation, rows.dispersion),
             score_scale=deviation,
             information_scale=information[0].deviation,
             dispersion=rows.dispersion,
             third_derivative_bound=problem.family.third_derivative_bound,
         )
+        return Contrasts(model, geometry.user_from_coded)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
-        if len(plan.releases) == 2:
+        if plan.of_kind(Information):
+            first = "means and standard deviations, then " if plan.of_kind(ColumnSums) else ""
             return MethodDescription(
-                "objective perturbation and the information matrix at its result",
+                f"{first}objective perturbation and the information matrix at its result",
                 plan.describe(),
                 "afterwards, to the released linear model",
                 plan.why(),

@@ -37,6 +37,8 @@ NOISE_SHARE = 1e-6
 NOISE_WORTH = 1.03
 # Least ridge, in units of rows moved per epsilon: the intercept's may be small, its share of the norm is.
 RIDGE_INTERCEPT, RIDGE = 0.5, 2.0
+# The same for rows with weights, of whose constant less is known.
+WEIGHTED_RIDGE_INTERCEPT = 1.0
 # For losses with bounded slopes, such as those of counts and hinges. The price of the Jacobian is about the
 # inverse of this, as a share of epsilon, or half of it; shrinking the intercept moves all fitted means.
 BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE = 4.0, 10.0
@@ -254,11 +256,14 @@ def calibrated_ridge(
     information: bool,
     ridge: float | None = None,
     uniform: bool = False,
+    measured_share: float = 0.0,
 ) -> tuple[FloatVector, Calibration]:
     """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget.
 
     Half of the budget goes to the information matrix where that is released. ``ridge`` is one number for all
-    coordinates instead of the default; ``uniform`` makes the default one number. Too small a ridge is a
+    coordinates instead of the default; ``uniform`` makes the default one number. ``measured_share`` is the
+    part of the budget that measures the scales of rows first: these then have weights, and only their norm
+    and their constant are bounded. Too small a ridge is a
     MethodError, and so is a budget in Gaussian differential privacy for a loss that is not logistic.
     """
     logistic, curvature = problem.family.logistic, problem.family.curvature_max
@@ -272,6 +277,8 @@ def calibrated_ridge(
     term_columns, rows = problem.geometry.term_columns, STEPS[privacy.relation]
     intercept, other = (RIDGE_INTERCEPT, RIDGE) if logistic else (BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE)
     starts = [intercept if columns.kind == "intercept" and not uniform else other for columns in term_columns]
+    if measured_share and logistic:
+        starts = [max(start, WEIGHTED_RIDGE_INTERCEPT) for start in starts]
     least = np.array(starts) * rows / privacy.epsilon
     prior = np.array([PRIOR_SHARE / float((columns.prior**2).min()) for columns in term_columns])
     bounds = np.array([columns.bound for columns in term_columns])
@@ -283,12 +290,18 @@ def calibrated_ridge(
         return np.maximum(np.maximum(least, prior * scale**2), LEAST_RIDGE) if information else least
 
     def max_leverage_of(by_term: FloatVector) -> float:
+        if measured_share:
+            constant = np.array([columns.kind == "intercept" for columns in term_columns])
+            first, rest = float(by_term[constant][0]), float(np.min(by_term[~constant]))
+            share = float(bounds[constant][0])  # of a row whose weight times squared norm is 1, at most
+            return max(1.0 / rest, share / first + (1.0 - share) / rest)
         return 1.0 / float(by_term.min()) if ridge is not None or uniform else float((bounds / by_term).sum())
 
     minimiser = Minimisers(
         lambda scale: max_leverage_of(ridges(scale)),
         information_sensitivity(curvature, privacy.relation) if information else 0.0,
         residual_share=RESIDUAL_SHARE,
+        measured_share=measured_share,
         losses="logistic" if logistic else "bounded",
         ridge_grows=logistic,
     )
@@ -308,19 +321,24 @@ def information_release(problem: Problem, scales: Calibration) -> Information:
     )
 
 
-def released_by(problem: Problem, plan: PricedReleases, ask: Ask) -> ScoreAndInformation:
-    """Ask for both releases."""
+def released_by(
+    problem: Problem, plan: PricedReleases, ask: Ask, before: FloatVector | None = None
+) -> ScoreAndInformation:
+    """Ask for both releases, the last ones of the plan; ``before`` stands before the points they are at."""
     (minimiser,), (information,) = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
-    centre = ask(minimiser)
+    first, second = plan.releases[-2:]
+    centre = ask(first, before)
+    at = centre if before is None else np.concatenate([before, centre])
     size, ridge = len(centre), minimiser.ridges
     return ScoreAndInformation(
         term_columns=problem.geometry.term_columns,
         centre=centre,
         score=ridge * centre,
-        information=ask(information, centre).reshape(size, size),
+        information=ask(second, at).reshape(size, size),
         score_scale=minimiser.deviation,
         information_scale=information.deviation,
         dispersion=problem.family.dispersion,
         initial_variance=minimiser.deviation**2 / ridge**2,
         third_derivative_bound=problem.family.third_derivative_bound,
+        logistic=problem.family.logistic and not problem.offset,
     )

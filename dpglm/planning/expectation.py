@@ -15,7 +15,6 @@ from dpglm.data.coding.design import CodedModel
 from dpglm.errors import DpglmError, MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, classical_deviations
-from dpglm.inference.linear_model import LinearModel
 from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.planning.merging import Merger, proposals, without_shares
 from dpglm.planning.tables import Over, curve, plot_curve, summary
@@ -97,8 +96,8 @@ class Expectation:
         return expected_rows(self.model, self.n, self.rate, self.moments)
 
     @cached_property
-    def found(self) -> LinearModel | EstimateNoise | None:
-        """The linear model that the releases make on average, or the noise of the estimate, if known."""
+    def found(self) -> Contrasts | EstimateNoise | None:
+        """The coefficients in the model that the releases make on average, or their noise, if known."""
         spec = self.plan.specification
         with self._computing():
             return spec.method.expected(self.plan.problem, self.plan.releases, self.rows)
@@ -117,13 +116,11 @@ class Expectation:
     @property
     def has_intervals(self) -> bool:
         """Whether the fit pays for standard errors and intervals at all."""
-        return isinstance(self.found, LinearModel)
+        return isinstance(self.found, Contrasts)
 
     @cached_property
     def _contrasts(self) -> Contrasts | None:
-        if not isinstance(self.found, LinearModel):
-            return None
-        return Contrasts(self.found, self.model.coding.user_from_coded)
+        return self.found if isinstance(self.found, Contrasts) else None
 
     @cached_property
     def parts(self) -> FloatMatrix:

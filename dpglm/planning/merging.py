@@ -13,7 +13,6 @@ from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.cells import label_of
 from dpglm.errors import DpglmError
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.inference.linear_model import LinearModel
 from dpglm.planning.expected_rows import expected_shares
 from dpglm.tables.table import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -121,15 +120,16 @@ def _main_effects(expected: Expectation) -> dict[str, FloatMatrix]:
         alone = sum(bool(used & others) for others in uses) == 1
         if isinstance(factor, LevelFactor) and factor.expression.op == "column" and alone:
             against = usages[0].table - usages[0].table[0]
-            users = expected.model.coding.user_from_coded[term.start : term.stop]
+            assert isinstance(expected.found, Contrasts)
+            users = expected.found.rows[term.start : term.stop]
             effects[factor.expression.name] = against @ users
     return effects
 
 
 def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:
     """Standard errors of linear functions, and whether they will probably have an interval."""
-    assert isinstance(expected.found, LinearModel)
-    contrasts = Contrasts(expected.found, rows)
+    assert isinstance(expected.found, Contrasts)
+    contrasts = replace(expected.found, rows=rows)
     printed = np.array([decision.reported for decision in interval_decisions(contrasts)], dtype=np.bool_)
     return expected.model.response.unit * contrasts.deviations, printed
 

@@ -31,6 +31,28 @@ class ExactPath:
     errors: FloatVector  # their standard errors
 
 
+@dataclass(frozen=True, eq=False)
+class MeasuredScales:
+    """Released means and standard deviations of numbers, in which rows were read.
+
+    ``longer`` is how many times the root mean square of a row a row may measure before it counts less, and
+    ``weight_lost`` the share of all weight that rows lose by that, as the released classes of length tell.
+    """
+
+    names: tuple[str, ...]
+    means: FloatVector  # (k,)
+    deviations: FloatVector  # (k,), > 0
+    longer: float
+    weight_lost: float
+
+    @property
+    def moments(self) -> dict[str, tuple[float, float]]:
+        """Mean and standard deviation by name."""
+        return dict(
+            zip(self.names, zip(self.means.tolist(), self.deviations.tolist(), strict=True), strict=True)
+        )
+
+
 class ResultPart(SelfCoded):
     """What a paper's method adds, such as a stack of submodels; a frozen dataclass registered in `parts`.
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
-from dpglm.inference.linear_model import interval_model
+from dpglm.inference.scales import interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
-from dpglm.postprocessing.parts import ExactPath, ResultPart
+from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import Event, GaussianEvent, MethodDescription, PointEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
@@ -162,6 +162,7 @@ class FitRecord:
     plan_fingerprint: str = ""
     released: ScoreAndInformation | None = None  # what intervals and free refits are made of
     exact_path: ExactPath | None = None  # of a fit that was asked for without privacy, and of no other
+    scales: MeasuredScales | None = None  # in which rows were read, where these were released
     part: ResultPart | None = None  # what the method's paper adds
     row_map: RowMap | None = field(default=None, compare=False, repr=False)
 

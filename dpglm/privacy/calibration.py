@@ -72,6 +72,7 @@ class Calibration:
     score_scale: float
     law: Literal["gaussian", "gamma"] = "gaussian"
     information_scale: float = math.inf  # the same of the information's diagonal; infinite without one
+    measured_price: float = 0.0  # of what is measured first: mu, or epsilon of a pure target
     residual_price: float = 0.0  # hides the solver's residual: mu, or epsilon of a law or claim in epsilon
     max_leverage: float = 0.0  # x' P^-1 x at most, before `ridge_factor`; no ridge may have a larger one
     ridge_factor: float = 1.0  # at least 1; every ridge is to be multiplied by it (Theorem A1)
@@ -149,12 +150,14 @@ class Minimisers(Mechanism):
     information_sensitivity: float = 0.0  # as `Information.sensitivity`; 0 for minimisers alone
     share: float = 0.5  # part of mu squared (of a pure epsilon), less the residual's, for the information
     residual_share: float = 0.01  # part of mu squared (of epsilon) for the solver's residual
+    measured_share: float = 0.0  # part of what the residual leaves for what is measured first
     losses: Literal["logistic", "bounded"] = "logistic"  # Theorems A1, A2 and B hold, or Theorem C alone
     ridge_grows: bool = False  # whether a pure epsilon may multiply the ridge, to spare the Jacobian
     times: int = 1  # minimisers, which share the target alike; scales and prices are of one of them
 
     def __post_init__(self) -> None:
         shared = 0.0 < self.share < 1.0 or self.information_sensitivity == 0.0
+        shared = shared and 0.0 <= self.measured_share < 1.0
         if not (shared and 0.0 < self.residual_share < 1.0):
             shares = f"share={self.share!r}, residual_share={self.residual_share!r}"
             raise MethodError(shares, expected="numbers between 0 and 1", remedy="Leave them out.")
@@ -162,11 +165,12 @@ class Minimisers(Mechanism):
     @property
     def _score_share(self) -> float:
         """Of what the residual leaves."""
-        return 1.0 - self.share if self.information_sensitivity else 1.0
+        return (1.0 - self.measured_share) * (1.0 - self.share if self.information_sensitivity else 1.0)
 
     def _claimed(self, target: Target) -> float | None:
         """The epsilon at which a minimiser is claimed; a pure release hides its residual there."""
-        if self.losses == "bounded" or self.information_sensitivity or target.mu is not None or target.pure:
+        beside = self.information_sensitivity or self.measured_share
+        if self.losses == "bounded" or beside or target.mu is not None or target.pure:
             return None
         return target.epsilon * (1.0 - self.residual_share)
 
@@ -224,18 +228,22 @@ class Minimisers(Mechanism):
         steps = steps_of(target.relation)
         if target.pure:
             price = target.epsilon / self.times * self.residual_share * (1.0 - SAFETY)
-            second = self._pure_share(target) / self._score_share * self.share
+            left = self._pure_share(target) / self._score_share
+            measured, second = left * self.measured_share, left * (1.0 - self.measured_share) * self.share
         elif self._claimed(target) is not None:
-            price, second = target.epsilon * self.residual_share, 0.0
+            price, measured, second = target.epsilon * self.residual_share, 0.0, 0.0
         else:
             total, _ = self._mus(noise, steps)
             price = total * math.sqrt(self.residual_share)
-            second = total * math.sqrt((1.0 - self.residual_share) * self.share)
+            left = total * math.sqrt(1.0 - self.residual_share)
+            measured = left * math.sqrt(self.measured_share)
+            second = left * math.sqrt((1.0 - self.measured_share) * self.share)
         sensitivity = self.information_sensitivity
         return Calibration(
             score_scale=noise,
             law="gamma" if target.pure else "gaussian",
             information_scale=sensitivity / second if sensitivity else math.inf,
+            measured_price=measured,
             residual_price=price,
             max_leverage=self._leverage(noise),
             ridge_factor=self._ridge_factor(noise) if target.pure else 1.0,

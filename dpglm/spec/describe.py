@@ -17,7 +17,7 @@ from dpglm.data.tables.sources import find_schema, open_source
 from dpglm.errors import PrivacyError, SchemaError
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.column_sums import ColumnSums
-from dpglm.mechanisms.noise import SLACK, STEPS, NoiseSource
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import budgeted_plan
 from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.profile import OVERALL, ProfiledColumn, ProfileRecord
@@ -25,7 +25,6 @@ from dpglm.postprocessing.record import LedgerState, parallel_lines
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Target
 from dpglm.privacy.events import MethodDescription
-from dpglm.privacy.gdp import SAFETY
 from dpglm.results.profile import Profile
 from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
 from dpglm.spec.plan import hashed
@@ -106,17 +105,8 @@ class ProfilePlan:
             law="laplace" if pure else "gaussian",
             scale=1.0,
         )
-        moved = sums.sensitivity(relation)
-        if pure:
-            left = self.privacy.epsilon - sums.size / STEPS
-            if not left > 0.0:
-                raise PrivacyError(
-                    f"a pure epsilon of {self.privacy.epsilon:g} for {sums.size} sums",
-                    expected=f"more than {sums.size / STEPS:.1g}, which rounding to a grid costs",
-                    remedy="Spend a larger epsilon.",
-                )
-            return replace(sums, scale=moved * (1.0 + SLACK) / left * (1.0 + SAFETY))
-        return replace(sums, scale=moved / Target.of(self.privacy).ideal_mu * (1.0 + SAFETY))
+        price = self.privacy.epsilon if pure else Target.of(self.privacy).ideal_mu
+        return sums.at_price(price, relation)
 
     @cached_property
     def priced(self) -> PricedReleases:

@@ -14,7 +14,7 @@ from dpglm import __version__
 from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
 from dpglm.curator.curator import Curator, PricedReleases
-from dpglm.data.coding.design import Design
+from dpglm.data.coding.design import CodedModel, Design
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise import NoiseSource
@@ -260,12 +260,13 @@ class Run:
         model, releases = self.plan.specification.coded_model, self.plan.releases
         ask = Curator(self.design, releases, noise).ask
         estimate = self.plan.specification.method.solve(self.problem, releases, ask)
+        model = _at_scales(model, estimate)
         return to_response_scale(estimate, model.coding, unit=model.response.unit, shift=model.response.shift)
 
     def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitResult:
         """The result: released numbers and public facts."""
         plan, problem = self.plan, self.problem
-        spec, model = plan.specification, plan.specification.coded_model
+        spec, model = plan.specification, _at_scales(plan.specification.coded_model, estimate)
         coding, response = model.coding, model.response
         public_rows = self.design.row_count() if spec.rows_are_public else None
         strength, total = estimate.strength, estimate.strength_sum
@@ -304,7 +305,14 @@ class Run:
             plan_fingerprint=plan.fingerprint,
             released=estimate.released,
             exact_path=estimate.exact_path,
+            scales=estimate.scales,
             part=estimate.part,
             row_map=model,
         )
         return FitResult(record)
+
+
+def _at_scales(model: CodedModel, estimate: Estimate) -> CodedModel:
+    """The coding of the estimate's coefficients."""
+    scales = estimate.scales
+    return model if scales is None else model.standardised(scales.moments, scales.longer)

@@ -10,7 +10,8 @@ from scipy.special import ndtri
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.linear_model import LinearModel, interval_model, with_own_scales
+from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.scales import interval_model, with_own_scales
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.intervals import FAR, SEPARATED, UNEVEN, Separation
 

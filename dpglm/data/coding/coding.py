@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.coding.geometry import DEPENDENT, SLACK, Group, Layout, Part, Product, Space, kind_of, span
 from dpglm.data.coding.layouts import partial, reference
-from dpglm.data.formula.model import Model
+from dpglm.data.formula.model import Model, NumericFactor
 from dpglm.errors import FormulaError, MethodError
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
@@ -77,8 +77,11 @@ class Coding:
     groups: tuple[Group, ...]
 
     @classmethod
-    def of(cls, model: Model, *, kind: Kind = "centred") -> Self:
+    def of(cls, model: Model, *, kind: Kind = "centred", longer: float | None = None) -> Self:
         """The public coding of a model, ``"centred"`` or ``"reference"``.
+
+        With ``longer``, rows are divided by that many times the root mean square of a row whose standardised
+        numbers are uncorrelated, and may then be longer than 1.
 
         Raises
         ------
@@ -91,7 +94,7 @@ class Coding:
             raise MethodError(
                 f"coding of kind {kind!r}", expected="'centred' or 'reference'", remedy="Leave it out."
             )
-        to_coded, norm, groups = _centred(model) if kind == "centred" else reference(model)
+        to_coded, norm, groups = _centred(model, longer) if kind == "centred" else reference(model)
         # Columns may be in any unit: invert directions, not lengths.
         directions, lengths = _directions(to_coded, model.formula)
         inverse, condition = _inverted(directions)
@@ -109,6 +112,43 @@ class Coding:
         for array in (*maps, penalised):
             array.setflags(write=False)
         return cls(model, *maps, penalised, norm, kind == "reference", groups)
+
+    @cached_property
+    def standardisable(self) -> tuple[str, ...]:
+        """Numbers with coded columns of their own beside a constant: the labels of these columns.
+
+        None where the formula lacks lower-order terms, so that centring would leave the span of its columns.
+        """
+        whole = all(len(group.products) == 1 and group.products[0].mixing is None for group in self.groups)
+        if self.clips or not whole or not any(group.kind == "intercept" for group in self.groups):
+            return ()
+        return tuple(group.label for group in self.groups if group.kind == "slope")
+
+    def moments_at(self, places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+        """Means and standard deviations from shares of the declared ranges around their middles, by label."""
+        numbers = {factor.name: factor for factor in self.model.factors if isinstance(factor, NumericFactor)}
+        return {
+            name: (numbers[name].middle + numbers[name].unit * mean, numbers[name].unit * deviation)
+            for name, (mean, deviation) in places.items()
+        }
+
+    def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> Coding:
+        """The coding of the same model whose numbers are centred at a mean and divided by 4 sd.
+
+        Parameters
+        ----------
+        moments : mapping of str to (float, float)
+            Mean and standard deviation by label.
+        longer : float
+            See `of`.
+        """
+        factors = tuple(
+            replace(factor, moments=moments[factor.name])
+            if isinstance(factor, NumericFactor) and factor.name in moments
+            else factor
+            for factor in self.model.factors
+        )
+        return Coding.of(replace(self.model, factors=factors), longer=longer)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -138,6 +178,8 @@ class Coding:
     @property
     def clipping(self) -> str:
         """Which rows are clipped, in words."""
+        if any(isinstance(factor, NumericFactor) and factor.moments for factor in self.model.factors):
+            return f"none; rows longer than {self.row_norm:.4g} count less"
         return f"rows longer than {self.row_norm:.4g}" if self.clips else "none"
 
     def encode(self, columns: Columns) -> tuple[FloatBlock, FloatVector | None, BoolVector]:
@@ -192,7 +234,7 @@ class Coding:
         }
 
 
-def _centred(model: Model) -> Layout:
+def _centred(model: Model, longer: float | None) -> Layout:
     """Rows made of the products of `Space`, divided by a bound of their norm that follows from the schema.
 
     A formula with all lower-order terms spans all products, which are then the row. Otherwise the row is an
@@ -202,7 +244,7 @@ def _centred(model: Model) -> Layout:
         space = span(model)
     scaled, _ = _directions(space.columns, model.formula)
     if scaled.shape[0] == model.size and _inverted(scaled)[1] < 1 / DEPENDENT:
-        return _whole(model, space)
+        return _whole(model, space, longer)
     return partial(model, space, scaled)
 
 
@@ -229,9 +271,11 @@ def _inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
         return inverse, float(np.linalg.norm(square, 1) * np.linalg.norm(inverse, 1))
 
 
-def _whole(model: Model, space: Space) -> Layout:
+def _whole(model: Model, space: Space, longer: float | None) -> Layout:
     """The formula spans all products: the coded row is the products themselves."""
     norm = math.sqrt(space.bound(range(len(space.subsets))))
+    if longer is not None:
+        norm = longer * math.sqrt(float(space.typical().sum()))
     groups = []
     for position, subset in enumerate(space.subsets):
         factors = [model.factors[index] for index in subset]

@@ -7,7 +7,7 @@ privacy argument. They stay in memory while they fit, and are coded again at eac
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 import numpy as np
@@ -309,6 +309,10 @@ class CodedModel:
         centred = not columns.penalised.all()
         response = Response.of(schema, columns.model.response, family.response_kind, centred=centred)
         return cls(schema, columns, response, family.with_bound(response.high))
+
+    def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> CodedModel:
+        """The same model in measured means and standard deviations; see `Coding.standardised`."""
+        return replace(self, coding=self.coding.standardised(moments, longer))
 
     def design(self, data: object) -> Design:
         """The rows of a table as chunks; none is read yet, only the names of the columns."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm, column_count
 from dpglm.glm.penalties.base import TermColumns, TermKind
-from dpglm.typing import FloatMatrix
+from dpglm.typing import FloatMatrix, FloatVector
 
 # Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
 # a float32 sum of squares can then tell that a row is bounded.
@@ -89,8 +89,9 @@ Layout: TypeAlias = tuple[FloatMatrix, float, tuple[Group, ...]]
 
 
 def prior_of(factors: Sequence[Factor]) -> float:
-    """Declared prior scale of the product of these factors: the largest of theirs."""
-    return max((factor.prior for factor in factors), default=_INTERCEPT_PRIOR)
+    """Prior scale of the product of these factors: the largest of theirs, on standardised scales."""
+    largest = max((factor.prior / factor.width for factor in factors), default=_INTERCEPT_PRIOR)
+    return largest * math.prod(factor.width for factor in factors)
 
 
 def kind_of(factors: Sequence[Factor]) -> TermKind:
@@ -127,6 +128,14 @@ class Space:
             for subset in map(self.subsets.__getitem__, positions)
         )
 
+    def typical(self) -> FloatVector:
+        """Mean squares of the rows' entries, shape (dimension,), were the products uncorrelated."""
+        squares = np.zeros(len(self.columns))
+        for rows, subset in zip(self.rows, self.subsets, strict=True):
+            whole = self.share(subset) * math.prod(self.factors[index].typical for index in subset)
+            squares[rows] = whole / (rows.stop - rows.start)
+        return squares
+
     def product(self, position: int, norm: float, mixing: FloatMatrix | None = None) -> Product:
         """The product at ``position`` in rows that are divided by ``norm`` (and the slack)."""
         subset = self.subsets[position]
@@ -134,7 +143,7 @@ class Space:
         for index in subset:
             factor = self.factors[index]
             if isinstance(factor, NumericFactor):
-                parts.append(Part(index, factor.middle, 1.0 / (factor.high - factor.low)))
+                parts.append(Part(index, factor.middle, 1.0 / factor.unit))
             else:
                 parts.append(Part(index, table=factor.corners))
         prior = prior_of([self.factors[index] for index in subset])

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -55,20 +55,32 @@ class Factor(ABC):
         As patsy writes it.
     expression : Expression
         What it reads of a row.
-    prior : float
-        Prior standard deviation of a coefficient per unit of a coordinate: the largest of its columns.
+    effect : float or None
+        Declared prior standard deviation of a coefficient, the largest of its columns; None where there is
+        none.
     """
 
     name: str
     expression: Expression
-    prior: float
+    effect: float | None
 
-    # Public weight of its squared coordinates in the squared norm of a row.
-    share: ClassVar[float] = 1.0
-    # The prior scale of a column for which the schema declares none.
-    usual_prior: ClassVar[float] = 1.0
     # What its coded columns are to inference, where they stand alone in a term.
     kind: ClassVar[TermKind]
+
+    @property
+    def share(self) -> float:
+        """Public weight of its squared coordinates in the squared norm of a row."""
+        return 1.0
+
+    @property
+    def prior(self) -> float:
+        """Prior standard deviation of a coefficient per unit of a coordinate."""
+        return 1.0 if self.effect is None else self.effect
+
+    @property
+    def width(self) -> float:
+        """How many units of a standardised scale one unit of a coordinate is."""
+        return 1.0
 
     @property
     def key(self) -> Hashable:
@@ -109,26 +121,66 @@ class Factor(ABC):
         """The largest squared norm of the coordinates, attained at a corner."""
         return float((self.corners**2).sum(axis=1).max())
 
+    @property
+    def typical(self) -> float:
+        """A typical squared norm of the coordinates."""
+        return self.bound
+
+
+# A standardised coordinate is so many standard deviations wide.
+WIDTH: Final = 4.0
+# Prior standard deviation of a slope over its declared range, where none is declared.
+USUAL_EFFECT: Final = 3.0
+
 
 @dataclass(frozen=True)
 class NumericFactor(Factor):
-    """A number between public bounds; ``low < high``."""
+    """A number between public bounds; ``low < high``.
+
+    Its coordinate is its place in the declared range, around the middle, or where ``moments``, a public mean
+    and standard deviation, are given, (x - mean) / (4 sd). Corners are then 2 sd from the mean, and rows may
+    lie beyond them.
+    """
 
     low: float
     high: float
+    moments: tuple[float, float] | None = None
 
-    share = 2.0
-    usual_prior = 3.0
     kind = "slope"
     level_count = 2
 
     @property
+    def share(self) -> float:
+        """A uniform variable weighs the same on its declared range and in standard deviations."""
+        return 2.0 if self.moments is None else WIDTH**2 / 6.0
+
+    @property
+    def prior(self) -> float:
+        """As declared per declared range; else 3 per declared range, or 1 per standard deviation."""
+        if self.moments is None:
+            return USUAL_EFFECT if self.effect is None else self.effect
+        return WIDTH if self.effect is None else self.effect * self.unit / (self.high - self.low)
+
+    @property
+    def width(self) -> float:
+        return 1.0 if self.moments is None else WIDTH
+
+    @property
+    def typical(self) -> float:
+        return self.bound if self.moments is None else 1.0 / WIDTH**2
+
+    @property
     def middle(self) -> float:
         """Where the coordinate is 0."""
-        return self.low + (self.high - self.low) / 2
+        return self.low + (self.high - self.low) / 2 if self.moments is None else self.moments[0]
+
+    @property
+    def unit(self) -> float:
+        """What one unit of the coordinate is."""
+        return self.high - self.low if self.moments is None else WIDTH * self.moments[1]
 
     def affine(self, table: FloatMatrix | None) -> FloatMatrix:
-        return np.array([[self.middle], [self.high - self.low]])
+        return np.array([[self.middle], [self.unit]])
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         values: NDArray[Any] = self.expression.evaluate(columns)

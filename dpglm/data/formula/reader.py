@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpglm.data.formula.expressions import ALLOWED, Expression, FormulaText, Span, clipped, interval
-from dpglm.data.formula.model import Factor, LevelFactor, NumericFactor
+from dpglm.data.formula.model import USUAL_EFFECT, Factor, LevelFactor, NumericFactor
 from dpglm.data.formula.operations import COLUMN_WISE, FUNCTIONS, OPERATORS, STANDARDISERS
 from dpglm.data.formula.splines import ARGUMENTS, SplineFactor, basis_of
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
@@ -85,15 +85,17 @@ class Reader(FormulaText):
             )
         return column
 
-    def _prior(self, expression: Expression, usual: float) -> float:
-        """The largest prior scale of the columns of an expression."""
-        return max((self.variables[name].effect or usual for name in expression.columns), default=usual)
+    def _effect(self, expression: Expression, usual: float = 1.0) -> float | None:
+        """The largest prior scale of the columns of an expression; None where none is declared."""
+        declared = [self.variables[name].effect for name in expression.columns]
+        if not any(declared):
+            return None
+        return max(effect or usual for effect in declared)
 
     def _levels(
         self, expression: Expression, name: str, levels: tuple[Any, ...], contrast: tuple[Any, ...] = ()
     ) -> LevelFactor:
-        prior = self._prior(expression, LevelFactor.usual_prior)
-        return LevelFactor(name, expression, prior, levels, contrast)
+        return LevelFactor(name, expression, self._effect(expression), levels, contrast)
 
     def _numeric(self, expression: Expression, node: ast.expr, name: str) -> NumericFactor:
         low, high = interval(expression, self.variables, formula=self.formula)
@@ -112,7 +114,7 @@ class Reader(FormulaText):
                 expected=f"a range of at least {_NARROWEST:g}",
                 remedy="Declare the column in other units.",
             )
-        return NumericFactor(name, expression, self._prior(expression, NumericFactor.usual_prior), low, high)
+        return NumericFactor(name, expression, self._effect(expression, USUAL_EFFECT), low, high)
 
     def _category(self, call: ast.Call, name: str) -> LevelFactor:
         parts = self.arguments(call, "C", ("x", "contrast"), optional=("contrast",))
@@ -164,8 +166,8 @@ class Reader(FormulaText):
     def _spline(self, call: ast.Call, name: str) -> SplineFactor:
         parts = self.arguments(call, "bs", ARGUMENTS, optional=ARGUMENTS[1:])
         of = self._numeric(self.arithmetic(parts["x"]), parts["x"], name)
-        prior = self._prior(of.expression, SplineFactor.usual_prior)
-        return SplineFactor(name, of.expression, prior, *basis_of(self, call, of.low, of.high))
+        effect = self._effect(of.expression)
+        return SplineFactor(name, of.expression, effect, *basis_of(self, call, of.low, of.high))
 
     def column(self, node: ast.expr) -> str | None:
         """The column that a name or Q("name") stands for; None where it is something else."""

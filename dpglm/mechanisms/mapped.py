@@ -1,0 +1,228 @@
+"""Releases on rows that a public map makes of coded ones: coordinates of numbers, standardised rows, lengths."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpglm.mechanisms.base import Release, Rows, WorstCase, release_error
+from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.rows import DownWeightedRows, RowView, squares
+from dpglm.optim.rows import ArrayChunk, RowChunk
+from dpglm.privacy.budget import Relation
+from dpglm.privacy.events import Event, Fact, ReleaseDescription
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+class RowMapping(ABC):
+    """A map of rows, each by itself, from public numbers and what was released before."""
+
+    @property
+    @abstractmethod
+    def fact(self) -> Fact:
+        """What it does, for the description of a release."""
+
+    @abstractmethod
+    def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
+        """The rows as the inner release reads them, and what it is evaluated at."""
+
+    @abstractmethod
+    def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
+        """What ``at`` must be for rows to stay as they are, for the worst case of ``size`` columns."""
+
+    def unmapped(self, worst: WorstCase) -> WorstCase:
+        """Coded rows that are mapped to the rows of a worst case."""
+        return worst
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(Release):
+    """A release on mapped rows.
+
+    Neighbouring tables have neighbouring images, since each row is mapped by itself: the claim is that of the
+    release, on rows that keep its promise.
+
+    Parameters
+    ----------
+    release : Release
+    mapping : RowMapping
+    """
+
+    release: Release
+    mapping: RowMapping
+
+    name: ClassVar[str] = "release on mapped rows"
+    premises: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def inside(self) -> Release:
+        return self.release
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.release.assumptions
+
+    def sensitivity(self, relation: Relation) -> float:
+        return self.release.sensitivity(relation)
+
+    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
+        return self.release.events(relation)  # proof: events
+
+    def describe(self, relation: Relation) -> ReleaseDescription:
+        described = self.release.describe(relation)
+        return replace(described, facts=(*described.facts, self.mapping.fact))
+
+    def why(self, relation: Relation) -> tuple[str, ...]:
+        return self.release.why(relation)
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        return self.release.noise_scales
+
+    def log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
+    ) -> FloatVector | None:
+        point = None if at is None else at[0]
+        near, inside = self.mapping.mapped(first, point)
+        far, _ = self.mapping.mapped(second, point)
+        every = None if inside is None else np.broadcast_to(inside, (len(answers), len(inside)))
+        return self.release.log_ratio(answers, near, far, every)
+
+    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
+        mapped, inside = self.mapping.mapped(rows, at)
+        return self.release.run(mapped, inside, noise)  # proof: rows
+
+    def worst_case(self, relation: Relation, size: int) -> WorstCase:
+        worst = self.mapping.unmapped(self.release.worst_case(relation, size))
+        return replace(worst, at=self.mapping.before(worst.at, size))
+
+
+@dataclass(frozen=True)
+class Coordinates(RowMapping):
+    """Numbers in [-1, 1] from coded rows, behind a group, as `ColumnSums` reads them; not of rows of zeros.
+
+    Parameters
+    ----------
+    constant : (int, float)
+        Column of the constant and its value in every row that can be used.
+    columns : tuple of (int, float)
+        Columns of the numbers and their value per declared range, the middle being 0.
+    """
+
+    constant: tuple[int, float]
+    columns: tuple[tuple[int, float], ...]
+
+    @property
+    def fact(self) -> Fact:
+        return Fact("Numbers", "in declared ranges")
+
+    def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
+        return _Coordinates(rows, self), at
+
+    def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
+        return at
+
+    def unmapped(self, worst: WorstCase) -> WorstCase:
+        return replace(worst, first=self._coded(worst.first), second=self._coded(worst.second))
+
+    def _coded(self, chunk: RowChunk) -> ArrayChunk:
+        """Coded rows of these coordinates, zero elsewhere."""
+        X = np.zeros((1 + max(self.constant[0], *(at for at, _ in self.columns)), len(chunk.y)), np.float32)
+        X[self.constant[0]] = self.constant[1]
+        for (at, value), numbers in zip(self.columns, chunk.X[1:], strict=True):
+            X[at] = 0.5 * value * numbers
+        return ArrayChunk(X, chunk.y, None)
+
+
+class _Coordinates(RowView):
+    def __init__(self, rows: Rows, mapping: Coordinates) -> None:
+        super().__init__(rows)
+        self._mapping = mapping
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self._mapping.columns)
+
+    def chunks(self) -> Iterator[RowChunk]:
+        at, value = self._mapping.constant
+        for chunk in self._rows.chunks():
+            with np.errstate(all="ignore"):
+                group = np.where(chunk.X[at] > 0.5 * value, 0.0, -1.0)
+                numbers = [2.0 / each * chunk.X[column] for column, each in self._mapping.columns]
+            yield ArrayChunk(np.array([group, *numbers], dtype=np.float32), chunk.y, None)
+
+
+@dataclass(frozen=True)
+class Standardisation(RowMapping):
+    """Rows in standard deviations, long ones with a smaller weight; see `DownWeightedRows`.
+
+    The map is the first part of ``at``: p * p numbers, row by row, made of public and released ones; what the
+    inner release is evaluated at follows.
+    """
+
+    @property
+    def fact(self) -> Fact:
+        return Fact("Rows", "in standard deviations; those longer than 1 count less")
+
+    def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
+        size = rows.size
+        if at is None or len(at) not in (size * size, size * (size + 1)):
+            raise release_error("no map of rows", "a matrix of their columns, and a point or none")
+        matrix, inside = at[: size * size].reshape(size, size), at[size * size :]
+        return DownWeightedRows(rows, matrix), inside if inside.size else None
+
+    def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
+        identity = np.eye(size).ravel()
+        return identity if at is None else np.concatenate([identity, at])
+
+
+@dataclass(frozen=True)
+class LengthClasses(RowMapping):
+    """Classes of squared length of standardised rows, as levels of a factor that `ColumnSums` counts.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Rising; class k holds squared lengths from edge k - 1 to edge k, and the last one all beyond.
+    constant : (int, float)
+        Column of the constant and its value in every coded row that can be used; others are left out.
+    """
+
+    edges: tuple[float, ...]
+    constant: tuple[int, float]
+
+    @property
+    def fact(self) -> Fact:
+        return Fact("Levels", "classes of row length, in standard deviations")
+
+    def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
+        standardised, inside = Standardisation().mapped(rows, at)
+        return _Lengths(rows, standardised, self), inside
+
+    def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
+        return np.eye(size).ravel()
+
+
+class _Lengths(RowView):
+    def __init__(self, rows: Rows, standardised: Rows, mapping: LengthClasses) -> None:
+        super().__init__(rows)
+        self._standardised, self._mapping = standardised, mapping
+
+    @property
+    def size(self) -> int:
+        return 2
+
+    def chunks(self) -> Iterator[RowChunk]:
+        at, value = self._mapping.constant
+        edges = np.array(self._mapping.edges)
+        for coded, chunk in zip(self._rows.chunks(), self._standardised.chunks(), strict=True):
+            with np.errstate(all="ignore"):
+                group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
+                lengths = squares(np.ones(len(chunk.X)), chunk.X)
+            yield ArrayChunk(
+                np.array([group, np.searchsorted(edges, lengths)], dtype=np.float32), chunk.y, None
+            )

@@ -1,0 +1,162 @@
+"""Objective perturbation on rows in measured standard deviations, with the information matrix at its result.
+
+Four releases: sums of numbers and of their squares; classes of row length; the perturbed minimiser on rows
+that are standardised by these; the information matrix on the same rows. Declared ranges decide how much noise
+the first one has, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from dpglm.curator.curator import PricedReleases
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.glm.penalties.elastic_net import NoPenalty
+from dpglm.inference.expectation import ExpectedRows
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
+from dpglm.methods.base import Ask, Geometry, Problem
+from dpglm.methods.perturbed_objective import (
+    calibrated_ridge,
+    information_release,
+    perturbed_objective,
+    releases_information,
+)
+from dpglm.postprocessing.parts import MeasuredScales
+from dpglm.privacy.budget import Privacy
+from dpglm.typing import FloatMatrix, FloatVector
+
+# Share of mu squared (pure: of epsilon) for the sums and the classes, and that of the classes in it.
+MEASURED_SHARE: Final = 0.05
+MEASURED_SHARE_PURE: Final = 0.1
+CLASSES_SHARE: Final = 0.4
+# A standard deviation is taken to be at least so many of its noise's and this share of the declared range, and
+# at most that of a number which is at either end of it.
+LEAST_NOISE: Final = 3.0
+LEAST_SHARE, MOST_SHARE = 0.01, 0.5
+UNIFORM_SHARE: Final = math.sqrt(1.0 / 12.0)
+# Rows count less from the first of these squared lengths on, in typical ones, that no more than `TAIL` of the
+# rows exceed, give or take a standard deviation of the noise.
+EDGES: Final = tuple(2.0 ** (k / 4.0) for k in range(17))
+TAIL: Final = 0.05
+
+
+def standardises(problem: Problem, privacy: Privacy) -> bool:
+    """Whether numbers are measured first: a rule in public numbers only."""
+    return bool(problem.geometry.standardisable) and releases_information(problem, privacy)
+
+
+def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...]:
+    """Sums, classes, minimiser and information that just fit the budget."""
+    geometry, relation, pure = problem.geometry, privacy.relation, privacy.delta == 0.0
+    constant, slopes = _columns(geometry)
+    # Lengths of typical rows, and with them priors and the constant, do not depend on what is measured.
+    usual = geometry.standardised(dict.fromkeys(geometry.standardisable, (0.0, 1.0)), 1.0)
+    standardised = replace(problem, geometry=usual, strength=None)
+    share = MEASURED_SHARE_PURE if pure else MEASURED_SHARE
+    ridge, scales = calibrated_ridge(standardised, privacy, information=True, measured_share=share)
+    sums = ColumnSums(
+        missing=(False,) * len(slopes),
+        levels=(),
+        groups=1,
+        count_rows=relation == "add-remove",
+        law="laplace" if pure else "gaussian",
+        scale=1.0,
+    )
+    classes = replace(sums, missing=(), levels=(len(EDGES) + 1,))
+    first, second = (
+        scales.measured_price * part ** (1.0 if pure else 0.5)
+        for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
+    )
+    minimiser = perturbed_objective(
+        standardised, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
+    )
+    return (
+        Mapped(sums.at_price(first, relation), Coordinates(constant, slopes)),
+        Mapped(classes.at_price(second, relation), LengthClasses(EDGES, constant)),
+        Mapped(minimiser, Standardisation()),
+        Mapped(information_release(standardised, scales), Standardisation()),
+    )
+
+
+def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> MeasuredScales:
+    """Ask for the sums and the classes."""
+    geometry, names = problem.geometry, problem.geometry.standardisable
+    sums, classes = plan.of_kind(ColumnSums)
+    means, deviations = _moments(sums, ask(plan.releases[0]), problem)
+    moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
+    typical = geometry.standardised(moments, 1.0)
+    counts = ask(plan.releases[1], map_of(geometry, typical).ravel())
+    edge, lost = _row_length(classes, counts, problem)
+    natural = np.array([moments[name] for name in names])
+    return MeasuredScales(names, natural[:, 0], natural[:, 1], math.sqrt(edge), lost)
+
+
+def expected_geometry(problem: Problem, rows: ExpectedRows) -> Geometry:
+    """The coding that rows with these moments would lead to."""
+    geometry = problem.geometry
+    (at, value), slopes = _columns(geometry)
+    places = {}
+    for name, (column, unit) in zip(geometry.standardisable, slopes, strict=True):
+        mean = float(rows.moments[at, column]) / (value * unit)
+        variance = float(rows.moments[column, column]) / unit**2 - mean**2
+        places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
+    return geometry.standardised(geometry.moments_at(places), 1.0)
+
+
+def map_of(declared: Geometry, standardised: Geometry) -> FloatMatrix:
+    """Standardised rows are this matrix times coded rows, shape (p, p)."""
+    matrix = (np.asarray(declared.coded_from_user) @ np.asarray(standardised.user_from_coded)).T
+    # What rounding leaves of zeros: the map that is used is public, whatever it is.
+    matrix[np.abs(matrix) < 1e-13 * np.abs(matrix).max(axis=1, keepdims=True)] = 0.0
+    return np.asarray(matrix)
+
+
+def _columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, float], ...]]:
+    """Column of the constant and its value; those of the numbers, and their values per declared range."""
+
+    def place(term: TermColumns) -> tuple[int, float]:
+        return term.start, float(term.table[0, 0])
+
+    (constant,) = (place(term) for term in geometry.term_columns if term.kind == "intercept")
+    slopes = (place(term) for term in geometry.term_columns if term.label in geometry.standardisable)
+    return constant, tuple(slopes)
+
+
+def _moments(sums: ColumnSums, answer: FloatVector, problem: Problem) -> tuple[list[float], list[float]]:
+    """Means and standard deviations as shares of the declared ranges; the sums are of numbers in [-1, 1]."""
+    rows = _rows(sums, answer, problem)
+    answer, noise = answer[int(sums.count_rows) :], sums.deviations[int(sums.count_rows) :]
+    means = np.clip(answer[::2] / rows, -1.0, 1.0)
+    variances = 0.5 + answer[1::2] / rows - means**2
+    # In numbers that are twice a share; what noise alone makes is no more than a uniform number has.
+    least = np.clip(LEAST_NOISE * noise[1::2] / rows, (2.0 * LEAST_SHARE) ** 2, (2.0 * UNIFORM_SHARE) ** 2)
+    deviations = np.sqrt(np.clip(variances, least, (2.0 * MOST_SHARE) ** 2))
+    return (0.5 * means).tolist(), (0.5 * deviations).tolist()
+
+
+def _row_length(classes: ColumnSums, answer: FloatVector, problem: Problem) -> tuple[float, float]:
+    """The squared length, in typical ones, from which on rows count less, and the weight that they lose."""
+    rows = _rows(classes, answer, problem)
+    counts, noise = answer[int(classes.count_rows) :], float(classes.deviations[-1])
+    ends = np.array(EDGES)
+    beyond = np.cumsum(counts[::-1])[::-1][1:]
+    allowed = TAIL * rows + noise * np.sqrt(np.arange(len(ends), 0, -1))
+    short = np.flatnonzero(beyond <= allowed)
+    first = int(short[0]) if short.size else len(ends) - 1
+    middles = np.sqrt(ends * np.append(ends[1:], 2.0 * ends[-1]))
+    lost = float(counts[first + 1 :] @ (1.0 - ends[first] / middles[first:])) / rows
+    return float(ends[first]), min(max(lost, 0.0), 1.0)
+
+
+def _rows(sums: ColumnSums, answer: FloatVector, problem: Problem) -> float:
+    """Number of rows: released, and at least what noise alone makes, or public."""
+    if sums.count_rows:
+        return max(float(answer[0]), float(sums.deviations[0]), 1.0)
+    assert problem.count_rows is not None, "public where it is not released"
+    return float(max(problem.count_rows(), 1))
