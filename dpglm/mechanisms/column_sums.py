@@ -238,6 +238,8 @@ class ColumnSums(Release):
 
     def _count(self, group: IntVector, mask: BoolVector, whole: IntVector | None = None) -> IntVector:
         """Sums of whole numbers, or of ones, over the rows of each group; exact, shape (groups,)."""
+        if self.groups == 1:  # every row that counts is in it
+            return np.array([np.count_nonzero(mask) if whole is None else whole[mask].sum()])
         weights = None if whole is None else whole[mask]
         return np.bincount(group[mask], weights, minlength=self.groups).astype(np.int64)  # proof: exact
 

@@ -1,4 +1,4 @@
-"""Releases on rows that a public map makes of coded ones: coordinates of numbers, standardised rows, lengths."""
+"""Releases on rows that a public map makes of coded ones: coordinates, standardised rows, their lengths."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import DownWeightedRows, RowView, squares
@@ -34,9 +35,9 @@ class RowMapping(ABC):
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
         """What ``at`` must be for rows to stay as they are, for the worst case of ``size`` columns."""
 
-    def unmapped(self, worst: WorstCase) -> WorstCase:
-        """Coded rows that are mapped to the rows of a worst case."""
-        return worst
+    def unmapped(self, rows: RowChunk, size: int) -> RowChunk:
+        """Coded rows, of ``size`` columns, that are mapped to these."""
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +49,11 @@ class Mapped(Release):
 
     Parameters
     ----------
-    release : Release
+    inner : Release
     mapping : RowMapping
     """
 
-    release: Release
+    inner: Release
     mapping: RowMapping
 
     name: ClassVar[str] = "release on mapped rows"
@@ -60,45 +61,48 @@ class Mapped(Release):
 
     @property
     def inside(self) -> Release:
-        return self.release
+        return self.inner
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return self.release.assumptions
+        return self.inner.assumptions
 
     def sensitivity(self, relation: Relation) -> float:
-        return self.release.sensitivity(relation)
+        return self.inner.sensitivity(relation)
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        return self.release.events(relation)  # proof: events
+        return self.inner.events(relation)  # proof: events
 
     def describe(self, relation: Relation) -> ReleaseDescription:
-        described = self.release.describe(relation)
+        described = self.inner.describe(relation)
         return replace(described, facts=(*described.facts, self.mapping.fact))
 
     def why(self, relation: Relation) -> tuple[str, ...]:
-        return self.release.why(relation)
+        return self.inner.why(relation)
 
     @property
     def noise_scales(self) -> tuple[float, ...]:
-        return self.release.noise_scales
+        return self.inner.noise_scales
 
     def log_ratio(
         self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
     ) -> FloatVector | None:
-        point = None if at is None else at[0]
-        near, inside = self.mapping.mapped(first, point)
-        far, _ = self.mapping.mapped(second, point)
+        try:
+            near, inside = self.mapping.mapped(first, None if at is None else at[0])
+        except MethodError:  # an audit of a whole plan does not know the map
+            return None
+        far, _ = self.mapping.mapped(second, None if at is None else at[0])
         every = None if inside is None else np.broadcast_to(inside, (len(answers), len(inside)))
-        return self.release.log_ratio(answers, near, far, every)
+        return self.inner.log_ratio(answers, near, far, every)
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         mapped, inside = self.mapping.mapped(rows, at)
-        return self.release.run(mapped, inside, noise)  # proof: rows
+        return self.inner.run(mapped, inside, noise)  # proof: rows
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        worst = self.mapping.unmapped(self.release.worst_case(relation, size))
-        return replace(worst, at=self.mapping.before(worst.at, size))
+        worst = self.inner.worst_case(relation, size)
+        first, second = (self.mapping.unmapped(rows, size) for rows in (worst.first, worst.second))
+        return replace(worst, first=first, second=second, at=self.mapping.before(worst.at, size))
 
 
 @dataclass(frozen=True)
@@ -126,16 +130,12 @@ class Coordinates(RowMapping):
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
         return at
 
-    def unmapped(self, worst: WorstCase) -> WorstCase:
-        return replace(worst, first=self._coded(worst.first), second=self._coded(worst.second))
-
-    def _coded(self, chunk: RowChunk) -> ArrayChunk:
-        """Coded rows of these coordinates, zero elsewhere."""
-        X = np.zeros((1 + max(self.constant[0], *(at for at, _ in self.columns)), len(chunk.y)), np.float32)
+    def unmapped(self, rows: RowChunk, size: int) -> RowChunk:
+        X = np.zeros((size, len(rows.y)), dtype=np.float32)
         X[self.constant[0]] = self.constant[1]
-        for (at, value), numbers in zip(self.columns, chunk.X[1:], strict=True):
+        for (at, value), numbers in zip(self.columns, rows.X[1:], strict=True):
             X[at] = 0.5 * value * numbers
-        return ArrayChunk(X, chunk.y, None)
+        return ArrayChunk(X, rows.y, None)
 
 
 class _Coordinates(RowView):
@@ -204,7 +204,18 @@ class LengthClasses(RowMapping):
         return _Lengths(rows, standardised, self), inside
 
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
+        # Coded rows of a worst case have the constant alone: it is stretched to the classes' lengths.
         return np.eye(size).ravel()
+
+    def unmapped(self, rows: RowChunk, size: int) -> RowChunk:
+        """Rows of the constant and one column, as long as their classes say; the first column else."""
+        at, value = self.constant
+        X = np.zeros((size, len(rows.y)), dtype=np.float32)
+        X[at] = value
+        middles = np.sqrt([0.5 * self.edges[0], *self.edges[:-1], 2.0 * self.edges[-1]])
+        if size > 1:
+            X[(at + 1) % size] = middles[rows.X[1].astype(np.intp)]
+        return ArrayChunk(X, rows.y, None)
 
 
 class _Lengths(RowView):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,11 +20,13 @@ _ENTRIES = 2**18
 FARTHEST = 2.0**100
 # A public map makes no row longer than this.
 LONGEST = 1e6
+# Bytes of mapped rows that one release keeps between its reads of a table.
+MOST_HELD = 2**29
 # What is left of a long row: far more than rounding, to float32 too, can make it longer.
 SHRINK = 1.0 - 2.0**-20
 
 
-def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
+def predictor(at: FloatVector, wide: FloatMatrix | Iterable[FloatVector]) -> FloatVector:
     """x'at of each row, coordinate by coordinate; ``wide`` has rows as columns, shape (p, k).
 
     A product of matrices may round a row differently in another place, and so let one row touch others.
@@ -34,10 +36,10 @@ def predictor(at: FloatVector, wide: FloatMatrix) -> FloatVector:
     >>> predictor(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
     array([2.5, 3. ])
     """
-    eta = np.zeros(wide.shape[1])
+    eta: FloatVector | float = 0.0
     for value, column in zip(at, wide, strict=True):
-        eta += value * column
-    return eta
+        eta = eta + value * column
+    return np.asarray(eta)
 
 
 def squares(weights: FloatVector, X: FloatBlock) -> FloatVector:
@@ -161,28 +163,44 @@ class DownWeightedRows(RowView):
         if not fitting or np.linalg.norm(scales, 2) > LONGEST:
             raise release_error("a map of rows", f"a matrix of their columns, of norm at most {LONGEST:g}")
         self._scales = scales
+        # Zeros of the map are left out, for speed; they are public.
+        self._used = [np.flatnonzero(row) for row in scales]
+        self._held: list[RowChunk] = []
+        self._room = MOST_HELD
 
     @property
     def size(self) -> int:
         return len(self._scales)
 
     def chunks(self) -> Iterator[RowChunk]:
-        for chunk in unweighted(self._rows):
-            with np.errstate(all="ignore"):
-                X = self._mapped(chunk.X)
-                norms = squares(np.ones(len(X)), X)
-                weight = np.minimum(1.0, SHRINK / norms)
-                bounded = weight * norms <= 1.0 - len(X) * 2.0**-50
-            outside = np.flatnonzero(~bounded)
-            X[:, outside] = 0.0  # not a weight of 0, which times infinity is no number
-            weight[outside] = 1.0
-            yield ArrayChunk(X, chunk.y, chunk.offset, weight)
+        for place, chunk in enumerate(unweighted(self._rows)):
+            if place < len(self._held):
+                yield self._held[place]
+                continue
+            weighted = self._weighted(chunk)
+            # From the first one without room on none is held, so that places stay those of the table.
+            self._room -= weighted.X.nbytes + 3 * weighted.y.nbytes
+            if self._room >= 0:
+                self._held.append(weighted)
+            yield weighted
+
+    def _weighted(self, chunk: RowChunk) -> ArrayChunk:
+        with np.errstate(all="ignore"):
+            X = self._mapped(chunk.X)
+            norms = squares(np.ones(len(X)), X)
+            weight = np.minimum(1.0, SHRINK / norms)
+            bounded = weight * norms <= 1.0 - len(X) * 2.0**-50
+        outside = np.flatnonzero(~bounded)
+        X[:, outside] = 0.0  # not a weight of 0, which times infinity is no number
+        weight[outside] = 1.0
+        return ArrayChunk(X, chunk.y, chunk.offset, weight)
 
     def _mapped(self, X: FloatBlock) -> FloatBlock:
         wide = X.astype(np.float64)
-        # Zeros of the map are left out, for speed; they are public.
-        rows = [predictor(row[row != 0.0], wide[row != 0.0]) for row in self._scales]
-        return np.array(rows).astype(np.float32)
+        mapped = np.empty((len(self._scales), X.shape[1]), dtype=np.float32)
+        for out, row, used in zip(mapped, self._scales, self._used, strict=True):
+            out[:] = predictor(row[used], (wide[at] for at in used.tolist()))
+        return mapped
 
 
 class FirstRows(RowView):

@@ -35,14 +35,14 @@ from dpglm.typing import FloatMatrix, FloatVector
 MEASURED_SHARE: Final = 0.05
 MEASURED_SHARE_PURE: Final = 0.1
 CLASSES_SHARE: Final = 0.4
-# A standard deviation is taken to be at least so many of its noise's and this share of the declared range, and
-# at most that of a number which is at either end of it.
+# A standard deviation is taken to be at least so many of its noise's and this share of the declared range,
+# and at most that of a number which is at either end of it.
 LEAST_NOISE: Final = 3.0
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5
 UNIFORM_SHARE: Final = math.sqrt(1.0 / 12.0)
-# Rows count less from the first of these squared lengths on, in typical ones, that no more than `TAIL` of the
-# rows exceed, give or take a standard deviation of the noise.
-EDGES: Final = tuple(2.0 ** (k / 4.0) for k in range(17))
+# Rows count less where their numbers, squared, are this many times what they typically are: the first of
+# these that no more than `TAIL` of the rows exceed, give or take a standard deviation of the noise.
+GROWTH: Final = tuple(2.0 ** (k / 4.0) for k in range(17))
 TAIL: Final = 0.05
 
 
@@ -68,7 +68,7 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
         law="laplace" if pure else "gaussian",
         scale=1.0,
     )
-    classes = replace(sums, missing=(), levels=(len(EDGES) + 1,))
+    classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,))
     first, second = (
         scales.measured_price * part ** (1.0 if pure else 0.5)
         for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
@@ -78,7 +78,7 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     )
     return (
         Mapped(sums.at_price(first, relation), Coordinates(constant, slopes)),
-        Mapped(classes.at_price(second, relation), LengthClasses(EDGES, constant)),
+        Mapped(classes.at_price(second, relation), LengthClasses(tuple(_edges(usual).tolist()), constant)),
         Mapped(minimiser, Standardisation()),
         Mapped(information_release(standardised, scales), Standardisation()),
     )
@@ -92,7 +92,7 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
     moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
     typical = geometry.standardised(moments, 1.0)
     counts = ask(plan.releases[1], map_of(geometry, typical).ravel())
-    edge, lost = _row_length(classes, counts, problem)
+    edge, lost = _row_length(classes, counts, _edges(typical), problem)
     natural = np.array([moments[name] for name in names])
     return MeasuredScales(names, natural[:, 0], natural[:, 1], math.sqrt(edge), lost)
 
@@ -140,11 +140,18 @@ def _moments(sums: ColumnSums, answer: FloatVector, problem: Problem) -> tuple[l
     return (0.5 * means).tolist(), (0.5 * deviations).tolist()
 
 
-def _row_length(classes: ColumnSums, answer: FloatVector, problem: Problem) -> tuple[float, float]:
+def _edges(typical: Geometry) -> FloatVector:
+    """Squared lengths between classes, in typical ones: numbers grow, and the rest stays."""
+    fixed = sum(term.bound for term in typical.term_columns if term.kind in ("intercept", "levels"))
+    return np.asarray(fixed + (1.0 - fixed) * np.array(GROWTH))
+
+
+def _row_length(
+    classes: ColumnSums, answer: FloatVector, ends: FloatVector, problem: Problem
+) -> tuple[float, float]:
     """The squared length, in typical ones, from which on rows count less, and the weight that they lose."""
     rows = _rows(classes, answer, problem)
     counts, noise = answer[int(classes.count_rows) :], float(classes.deviations[-1])
-    ends = np.array(EDGES)
     beyond = np.cumsum(counts[::-1])[::-1][1:]
     allowed = TAIL * rows + noise * np.sqrt(np.arange(len(ends), 0, -1))
     short = np.flatnonzero(beyond <= allowed)
