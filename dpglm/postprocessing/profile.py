@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from dpglm.postprocessing.codec import encode, store_error
-from dpglm.postprocessing.record import LedgerState, SpendLine, locked
-from dpglm.privacy.events import MethodDescription
-from dpglm.privacy.guarantee import Guarantee
+from dpglm.postprocessing.codec import store_error
+from dpglm.postprocessing.frames import marked
+from dpglm.postprocessing.record import Record, plain_copy
 from dpglm.tables.table import ABSENT, Column, Table, coefficient
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -42,58 +41,28 @@ class ProfiledColumn:
         return len(self.levels) if self.levels else 2 + self.missing
 
 
-@dataclass(frozen=True, eq=False)
-class ProfileRecord:
-    """What a :class:`~dpglm.results.profile.Profile` is made of; arrays are copied and read-only."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProfileRecord(Record):
+    """What a :class:`~dpglm.results.profile.Profile` is made of."""
 
+    schema: Mapping[str, object]  # as `Schema.to_dict` writes it
     columns: tuple[ProfiledColumn, ...]  # numbers, then factors
-    order: tuple[str, ...]  # the user's
     by: str | None
     groups: tuple[str, ...]  # labels of the levels of ``by``; one, "overall", without
     counted: bool  # whether the number of rows of each group was released
     released: FloatMatrix  # (groups, sums): rows if counted; values there, z and z^2 - 1/2; levels
     deviations: FloatVector  # (sums,) standard deviations of their noise
-    n_rows: int | None  # where the relation makes it public
-    unit: str
-    guarantee: Guarantee
-    spend_lines: tuple[SpendLine, ...]
-    description: MethodDescription
-    random_source: Literal["operating system", "seeded generator: NOT PRIVATE"]
-    ledger: LedgerState | None
-    version: str
-    plan_fingerprint: str = ""
 
     def __post_init__(self) -> None:
         width = self.counted + sum(column.width for column in self.columns)
         if np.shape(self.released) != (len(self.groups), width) or np.shape(self.deviations) != (width,):
             raise store_error("sums that do not belong to the columns", "a row for each group")
-        if set(self.order) != {column.name for column in self.columns} or not self.groups:
+        if set(self.names) != {column.name for column in self.columns} or not self.groups:
             raise store_error("columns that do not belong together", "each column once")
         if self.n_rows is None and not self.counted:
             raise store_error("no number of rows", "one that was released or is public")
-        for item in fields(self):
-            object.__setattr__(self, item.name, locked(getattr(self, item.name)))
-
-    def __eq__(self, other: object) -> bool:
-        return encode(self) == encode(other) if isinstance(other, ProfileRecord) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self.order, self.by, self.version))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All statistics' columns."""
-        return self.order
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee holds."""
-        return self.guarantee.private
-
-    @property
-    def alarm(self) -> str:
-        """``"NOT PRIVATE: reason"``, or nothing for a private profile; part of every output."""
-        return "" if self.guarantee.private else f"NOT PRIVATE: {self.guarantee.reason or 'no guarantee'}"
+        object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
+        super().__post_init__()
 
     @cached_property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -125,7 +94,7 @@ class ProfileRecord:
             )
             powers = sums[part][-2:], variances[part][-2:]
             found[column.name] = list(_moments(column, group, count, count_variance, *powers))
-        for name in self.order:
+        for name in self.names:
             yield from found[name]
 
 
@@ -238,7 +207,15 @@ def tidy(record: ProfileRecord) -> pd.DataFrame:
         for e in record.estimates
     ]
     names = "column", "level", "group", "statistic", "estimate", "std_error", "sampling_se", "privacy_se"
-    return pd.DataFrame(rows, columns=list(names))
+    return marked(pd.DataFrame(rows, columns=list(names)), record)
+
+
+def overall(record: ProfileRecord, statistic: Statistic) -> pd.Series[float]:
+    """A statistic of all groups together, by column, and by level too where it is a share."""
+    frame = tidy(record)
+    frame = frame[(frame["group"] == OVERALL) & (frame["statistic"] == statistic)]
+    index = ["column", "level"] if statistic == "share" else "column"
+    return marked(frame.set_index(index)["estimate"].rename(statistic), record)
 
 
 def summary(record: ProfileRecord) -> Table:
@@ -247,7 +224,7 @@ def summary(record: ProfileRecord) -> Table:
     groups = [record.of(label) for label in labels]
     rows = [("rows", *(_plus_minus(group["", "", "n"]) for group in groups))]
     known = {column.name: column for column in record.columns}
-    for name in record.order:
+    for name in record.names:
         levels = known[name].levels
         if not levels:
             rows.append((f"{name}, mean (sd)", *(_mean_and_deviation(group, name) for group in groups)))
@@ -264,7 +241,7 @@ def summary(record: ProfileRecord) -> Table:
         title="Sample characteristics",
         columns=(Column("", "left"), *map(Column, labels)),
         rows=tuple(rows),
-        wide=(("Privacy", record.alarm or record.guarantee.statement()),),
+        wide=(("Privacy", record.promise),),
         notes=(
             "Standard errors follow the sign +-; they hold sampling and the noise of the release. A number "
             "that its noise hides is absent (-).",
