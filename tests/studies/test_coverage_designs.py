@@ -15,7 +15,7 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.privacy.budget import Privacy
 from studies import __main__ as command
-from studies.coverage.designs import grid
+from studies.coverage.designs import grid, summary
 from studies.coverage.designs.design import Design, Prepared, columns_of
 from studies.coverage.designs.fits import private_fit
 from studies.coverage.designs.grid import FULL, Grid
@@ -140,7 +140,9 @@ def test_results_of_a_changed_design_are_not_mixed_in() -> None:
     assert replace(one, coefficients={"x1": 0.7}).fingerprint != one.fingerprint
 
 
-def test_a_part_is_run_printed_and_not_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_is_run_printed_and_not_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = "--only rows_500 --epsilon 4 --relation add-remove --reps 2"
     words = ["run", "coverage_designs", *asked.split(), "--out"]
     assert command.main([*words, str(tmp_path)]) == 0
@@ -156,6 +158,11 @@ def test_a_part_is_run_printed_and_not_run_again(tmp_path: Path, capsys: pytest.
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "<td>rows_500</td><td>4 ar</td><td>2</td>" in page
     assert "INCOMPLETE" not in page
+    assert "another state" not in page
+    monkeypatch.setattr(summary, "code", lambda: "today")
+    capsys.readouterr()
+    assert command.main([*words, str(tmp_path)]) == 0
+    assert "4 of 4 fits are of another state of dpglm" in capsys.readouterr().out
     assert command.main(["run", "coverage_designs", "--only", "nonsense"]) == 2
     assert command.main(["run", "coverage", "--reps", "2"]) == 2
 
@@ -164,7 +171,8 @@ def test_a_fit_depends_on_its_job_alone() -> None:
     jobs = grid.fits(Grid((Cell("rows_500", 4.0),), 1), ["rows_500"])
     for job in jobs:
         one, two = work(job), work(job)
-        assert all(np.array_equal(one[name], two[name], equal_nan=True) for name in one if name != "seconds")
+        for name in one.keys() - {"seconds"}:
+            np.testing.assert_array_equal(one[name], two[name])
 
 
 def test_what_dpglm_refuses_is_told() -> None:

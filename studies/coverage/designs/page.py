@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from studies.coverage.designs.grid import Grid
 from studies.coverage.designs.registry import DESIGNS
-from studies.coverage.designs.summary import Intervals, Summary, summaries
+from studies.coverage.designs.summary import Intervals, Summary, stale, summaries
 from studies.coverage.grid import Cell
 from studies.coverage.page import SHORT, coverage, number
 from studies.coverage.summary import POOLED_BAR, SINGLE_BAR
@@ -70,7 +70,14 @@ def sections(findings: Findings[Grid]) -> list[Section]:
     }
     refused = findings.refusals(lambda one: f"{one['table']} {Cell.of(one).key}")
     parts = [
-        Section("", [*findings.notes(), *(_verdict(half, own) for half, own in halves.items() if own)]),
+        Section(
+            "",
+            [
+                *findings.notes(),
+                *stale(findings),
+                *(_verdict(half, own) for half, own in halves.items() if own),
+            ],
+        ),
         Section("What is done", INTRODUCTION),
         Section("Reading", READING),
     ]

@@ -7,19 +7,20 @@ budgets see the same responses, and so does the non-private fit that widths are 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 
 import dpglm
 from studies.coverage.designs import grid as cells
 from studies.coverage.designs.design import Prepared
 from studies.coverage.designs.fits import nonprivate_fit, private_fit
-from studies.coverage.designs.grid import FULL, QUICK
+from studies.coverage.designs.grid import FULL, QUICK, Grid
 from studies.coverage.designs.page import sections
 from studies.coverage.designs.registry import DESIGNS
-from studies.coverage.designs.summary import line, summaries
+from studies.coverage.designs.summary import code, line, stale, summaries
 from studies.coverage.grid import TRUTH, Cell, seed_of
 from studies.jobs import Job, Result
-from studies.study import Study
+from studies.study import Findings, Study
 
 
 def work(job: Job) -> Result:
@@ -35,13 +36,19 @@ def work(job: Job) -> Result:
     else:
         privacy = dpglm.Privacy(cell.epsilon, cell.delta, cell.relation)
         found = private_fit(ready, y, privacy, seed_of("designs", cell.table, number, "noise", cell.key))
-    return {**found, "seconds": time.perf_counter() - start}
+    return {**found, "seconds": time.perf_counter() - start, "code": code()}
 
 
 @lru_cache(maxsize=2)
 def prepared(name: str) -> Prepared:
     """A design with its rows and truth; the last two stay in memory."""
     return Prepared.of(DESIGNS[name])
+
+
+def lines(findings: Findings[Grid]) -> Sequence[str]:
+    """One line per cell, and a warning where results are of other code."""
+    found = [line(cell, one) for cell, one in summaries(findings.results).items()]
+    return [*found, *stale(findings)]
 
 
 STUDY = Study(
@@ -59,5 +66,5 @@ STUDY = Study(
     work=work,
     sections=sections,
     part=cells.part,
-    lines=lambda findings: [line(cell, one) for cell, one in summaries(findings.results).items()],
+    lines=lines,
 )

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+import dpglm
 from dpglm.typing import FloatVector
 from studies.coverage.grid import FIT, TRUTH, Cell
 from studies.coverage.summary import OFTEN, POOLED_BAR, SINGLE_BAR, Z, clustered_error, mean
 from studies.jobs import Result
+from studies.study import Findings
 
 Array = NDArray[Any]
 
@@ -142,6 +147,26 @@ def summaries(results: Sequence[Result]) -> dict[Cell, Summary]:
             private, nonprivate = [own[number] for number in both], [theirs[number] for number in both]
             found[cell] = Summary.of(truths[cell.table], private, nonprivate)
     return found
+
+
+@cache
+def code() -> str:
+    """Fingerprint of the sources of dpglm, which a result keeps."""
+    found = hashlib.sha256()
+    for path in sorted(Path(dpglm.__file__).parent.rglob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def stale(findings: Findings[Any]) -> list[str]:
+    """A sentence where private fits were made by other code than today's: they are not run again."""
+    fits = [one for one in findings.results if one["what"] == FIT and one["epsilon"] is not None]
+    other = sum(one.get("code") != code() for one in fits)
+    if not other:
+        return []
+    return [
+        f"{other} of {len(fits)} fits are of another state of dpglm; in another folder (--out) all are run."
+    ]
 
 
 def line(cell: Cell, one: Summary) -> str:
