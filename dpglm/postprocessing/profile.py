@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Statistic: TypeAlias = Literal["n", "share", "mean", "sd"]
+Group: TypeAlias = "Mapping[tuple[str, str, Statistic], Estimate]"  # by column, level and name
 OVERALL = "overall"
 # A statistic of fewer values than this many standard errors of their number is absent.
 LEAST_COUNT = 3.0
@@ -72,8 +73,8 @@ class ProfileRecord(Record):
             totals.append((OVERALL, self.released.sum(axis=0), len(self.groups)))
         return tuple(each for label, sums, count in totals for each in self._of_group(label, sums, count))
 
-    def of(self, group: str) -> dict[tuple[str, str, Statistic], Estimate]:
-        """The statistics of one group by column, level and name."""
+    def of(self, group: str) -> Group:
+        """The statistics of one group."""
         return {(e.column, e.level, e.statistic): e for e in self.estimates if e.group == group}
 
     def _of_group(self, group: str, sums: FloatVector, blocks: int) -> Iterator[Estimate]:
@@ -223,20 +224,18 @@ def summary(record: ProfileRecord) -> Table:
     labels = [*record.groups, *([OVERALL] if record.by is not None else [])]
     groups = [record.of(label) for label in labels]
     rows = [("rows", *(_plus_minus(group["", "", "n"]) for group in groups))]
+    indented: list[int] = []
     known = {column.name: column for column in record.columns}
     for name in record.names:
         levels = known[name].levels
         if not levels:
             rows.append((f"{name}, mean (sd)", *(_mean_and_deviation(group, name) for group in groups)))
         elif len(levels) == 2:
-            rows.append(
-                (f"{name} = {levels[1]}", *(_share(group[name, levels[1], "share"]) for group in groups))
-            )
+            rows.append((f"{name} = {levels[1]}", *(_share(group, name, levels[1]) for group in groups)))
         else:
             rows.append((name, *("" for _ in groups)))
-            rows += [
-                (f"  {level}", *(_share(group[name, level, "share"]) for group in groups)) for level in levels
-            ]
+            indented += range(len(rows), len(rows) + len(levels))
+            rows += [(level, *(_share(group, name, level) for group in groups)) for level in levels]
     return Table(
         title="Sample characteristics",
         columns=(Column("", "left"), *map(Column, labels)),
@@ -247,6 +246,7 @@ def summary(record: ProfileRecord) -> Table:
             "that its noise hides is absent (-).",
         ),
         alarm=record.alarm,
+        indented=tuple(indented),
     )
 
 
@@ -257,13 +257,14 @@ def _plus_minus(estimate: Estimate) -> str:
     return value if estimate.error == 0.0 else f"{value} +- {estimate.error:,.0f}"
 
 
-def _share(estimate: Estimate) -> str:
+def _share(group: Group, name: str, level: str) -> str:
+    estimate = group[name, level, "share"]
     if not math.isfinite(estimate.value):
         return ABSENT
     return f"{100.0 * estimate.value:.1f} +- {100.0 * estimate.error:.1f} %"
 
 
-def _mean_and_deviation(group: dict[tuple[str, str, Statistic], Estimate], name: str) -> str:
+def _mean_and_deviation(group: Group, name: str) -> str:
     mean, deviation = group[name, "", "mean"], group[name, "", "sd"]
     if not math.isfinite(mean.value):
         return ABSENT

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dpglm.postprocessing.profile import Estimate, ProfiledColumn, ProfileRecord, Statistic, summary
+from dpglm.postprocessing.profile import Estimate, Group, ProfiledColumn, ProfileRecord, summary
 from dpglm.report.figure import MOST_GROUPS, Axis, Figure, Intervals, Mark, Names, Points, Rows
 from dpglm.report.section import Section, Subject, shown
 from dpglm.tables.table import coefficient, percent
@@ -37,9 +37,8 @@ def sample(record: ProfileRecord) -> Section:
     """The table of sample characteristics, with a figure of the shares and one of the means."""
     table = summary(record)
     rows = []
-    for name, *cells in table.rows[:MOST_TABLE_ROWS]:
-        # A page would drop the spaces that a level below its factor starts with.
-        words = f"– {shown(name)}" if name.startswith(" ") else shown(name)
+    for place, (name, *cells) in enumerate(table.rows[:MOST_TABLE_ROWS]):
+        words = f"– {shown(name)}" if place in table.indented else shown(name)
         rows.append((words, *(cell.replace("+-", "±") for cell in cells)))
     headings = tuple(shown(column.heading, LONGEST_NAME) for column in table.columns)
     content = {
@@ -139,7 +138,7 @@ def _columns(record: ProfileRecord) -> list[ProfiledColumn]:
     return [known[name] for name in record.names]
 
 
-def _groups(record: ProfileRecord) -> list[tuple[int, str, dict[tuple[str, str, Statistic], Estimate]]]:
+def _groups(record: ProfileRecord) -> list[tuple[int, str, Group]]:
     """The groups drawn: number, label, statistics."""
     return [
         (index, shown(label, LONGEST_NAME), record.of(label))

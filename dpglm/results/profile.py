@@ -15,6 +15,7 @@ from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from great_tables import GT
     from matplotlib.axes import Axes
 
 
@@ -88,6 +89,10 @@ class Profile(Result[ProfileRecord]):
 
     def _subject(self) -> Subject:
         return profile_subject(self._record)
+
+    def to_gt(self) -> GT:
+        """The table of :meth:`summary` as a `great_tables.GT`; a MethodError where that is not installed."""
+        return self.summary().to_gt()
 
     def __repr__(self) -> str:
         alarm = f" {self._record.alarm}" if self._record.alarm else ""

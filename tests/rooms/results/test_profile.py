@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,30 @@ def test_the_summary_prints_rows_for_numbers_and_levels_and_columns_for_groups()
     for words in ("Sample characteristics", "NOT PRIVATE", "x, mean (sd)", "  b ", "overall", "F", "M", "+-"):
         assert words in text
     assert "<table" in profile()._repr_html_()
+
+
+def test_levels_are_indented_below_their_factor_in_every_markup() -> None:
+    table = profile().summary()
+    assert '<th scope="row">\u2003b</th>' in table.to_html()
+    assert "| &emsp;b |" in table.to_markdown()
+    assert r"\quad b &" in table.to_latex()
+
+
+def test_a_table_for_great_tables_has_the_numbers_the_levels_and_the_alarm() -> None:
+    pytest.importorskip("great_tables", reason="great_tables, an optional extra, is not installed")
+    told = profile()
+    page = told.to_gt().as_raw_html()
+    for row in told.summary().rows:
+        for cell in row:
+            assert cell in page
+    assert page.count("NOT PRIVATE: seeded") >= 2
+    assert page.count("gt_indent_2") >= 4
+
+
+def test_without_great_tables_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "great_tables", None)
+    with pytest.raises(MethodError, match="pip install great-tables"):
+        profile().to_gt()
 
 
 def test_values_that_are_no_values_are_read_as_the_schema_says() -> None:
