@@ -18,13 +18,20 @@ from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import writable
 from dpglm.privacy.budget import Privacy
+from dpglm.results.result import Result
 from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
+from dpglm.spec.describe import describe as describe_table
 
 PATH = click.Path(path_type=Path)
 RELATION = click.option(
     "--relation", type=click.Choice(["replace-one", "add-remove"]), default="replace-one", show_default=True
 )
 UNIT = click.option("--unit", help="Who is protected, in words: 'one patient'.")
+PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
+SCHEMA = click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
+LEDGER = click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
+REPORT = click.option("--report", type=PATH, help="Write the HTML privacy report here.")
+SAVE = click.option("--save", type=PATH, help="Write the result as JSON here.")
 
 
 class _Guarded(click.Group):
@@ -59,7 +66,7 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--family", default=DEFAULT_FAMILY, show_default=True),
         UNIT,
         RELATION,
-        click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6."),
+        PRIVACY,
     ):
         command = option(command)
     return command
@@ -68,12 +75,12 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
 @main.command()
 @click.argument("formula")
 @click.argument("data", type=PATH)
-@click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
+@SCHEMA
 @_model
 @click.option("--strength", type=float, help="Penalty strength per row; left out: from the noise level.")
-@click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
-@click.option("--report", type=PATH, help="Write the HTML privacy report here.")
-@click.option("--save", type=PATH, help="Write the result as JSON here.")
+@LEDGER
+@REPORT
+@SAVE
 def fit(
     formula: str,
     data: Path,
@@ -90,17 +97,40 @@ def fit(
     _check_files(data, schema, ledger, report, save)
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    result = fit_model(formula, data, schema=schema, privacy=budget, ledger=charged, **model)
-    written = []
-    try:
-        if save is not None:
-            written.append(result.save(save))
-        if report is not None:
-            written.append(result.report(report))
-    finally:  # paid for: shown even where a disk is full
-        click.echo(str(result.summary()))
-        for path in written:
-            click.echo(f"wrote {path}")
+    _give(fit_model(formula, data, schema=schema, privacy=budget, ledger=charged, **model), report, save)
+
+
+@main.command()
+@click.argument("data", type=PATH)
+@SCHEMA
+@click.option("--by", help="A column with levels: everything is told for each of them, and overall.")
+@click.option(
+    "--column", "columns", multiple=True, help="A column to describe, once for each; by default all."
+)
+@PRIVACY
+@RELATION
+@UNIT
+@LEDGER
+@REPORT
+@SAVE
+def describe(
+    data: Path,
+    schema: Path | None,
+    by: str | None,
+    columns: tuple[str, ...],
+    privacy: str,
+    relation: str,
+    unit: str | None,
+    ledger: Path | None,
+    report: Path | None,
+    save: Path | None,
+) -> None:
+    """Describe DATA, a CSV or Parquet file, and print the table of sample characteristics."""
+    _check_files(data, schema, ledger, report, save)
+    budget = _budget(privacy, relation, unit)
+    charged = None if ledger is None else Ledger(ledger, budget=None)
+    told = describe_table(data, schema=schema, by=by, columns=columns or None, privacy=budget, ledger=charged)
+    _give(told, report, save)
 
 
 @main.command()
@@ -154,6 +184,20 @@ def create(path: Path, budget: str, dataset: str, relation: str, unit: str | Non
     click.echo(str(Ledger(path, budget=_budget(budget, relation, unit, "--budget"), dataset=dataset)))
 
 
+def _give(result: Result[Any], report: Path | None, save: Path | None) -> None:
+    """Write and print a result, which is paid for: it is shown even where a disk is full."""
+    written = []
+    try:
+        if save is not None:
+            written.append(result.save(save))
+        if report is not None:
+            written.append(result.report(report))
+    finally:
+        click.echo(str(result.summary()))
+        for path in written:
+            click.echo(f"wrote {path}")
+
+
 def _check_files(
     data: Path, schema: Path | None, ledger: Path | None, report: Path | None, save: Path | None
 ) -> None:
@@ -167,7 +211,7 @@ def _check_files(
         writable(target)
         if target.resolve() in taken:
             raise StoreError(
-                f"{str(target)!r} for two files of this fit",
+                f"{str(target)!r} for two files",
                 expected="paths of their own for data, schema, ledger, --save and --report",
                 remedy="Choose another path.",
             )

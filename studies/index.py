@@ -11,7 +11,15 @@ from typing import Any, cast
 from studies import examples, page
 from studies.study import Study
 
-STUDIES = ("coverage", "dpsc", "radmm", "stacking", "hospitals")
+# Module of each study by its name.
+STUDIES = {
+    "coverage": "studies.coverage.study",
+    "coverage_designs": "studies.coverage.designs.study",
+    "dpsc": "studies.dpsc.study",
+    "radmm": "studies.radmm.study",
+    "stacking": "studies.stacking.study",
+    "hospitals": "studies.hospitals.study",
+}
 NAME = "index.html"
 EXAMPLES = (
     "Privacy reports as `fit.report()` writes them, of fits to a public survey and to simulated tables."
@@ -20,7 +28,7 @@ EXAMPLES = (
 
 def study(name: str) -> Study[Any]:
     """The study of that name."""
-    return cast("Study[Any]", importlib.import_module(f"studies.{name}.study").STUDY)
+    return cast("Study[Any]", importlib.import_module(STUDIES[name]).STUDY)
 
 
 def write(folder: Path) -> Path:

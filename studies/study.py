@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -63,6 +63,27 @@ class Findings(Generic[Grid]):
         return [(name, message, str(count)) for (name, message), count in counts.items()]
 
 
+@dataclass(frozen=True)
+class Part:
+    """What is asked for of a study; an empty entry asks for everything.
+
+    Parameters
+    ----------
+    only : tuple of str
+        Names of tables, or of kinds of them.
+    epsilons, relations, definitions : tuple
+        Budgets.
+    replications : int or None
+        Of each cell.
+    """
+
+    only: tuple[str, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    relations: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    replications: int | None = None
+
+
 # Jobs of a stage, from the design, the tables that are there, and the results of earlier stages.
 Stage = Callable[[Grid, Sequence[str], Sequence[Result]], Sequence[Job]]
 
@@ -91,6 +112,10 @@ class Study(Generic[Grid]):
         Job to result.
     sections : callable
         Findings to the sections of the page.
+    part : callable or None
+        The part of a design that is asked for, where the study can be run in parts.
+    lines : callable or None
+        Findings to lines of text, which are printed after a run.
     """
 
     name: str
@@ -103,6 +128,21 @@ class Study(Generic[Grid]):
     stages: tuple[Stage[Grid], ...]
     work: Work
     sections: Callable[[Findings[Grid]], Sequence[Section]]
+    part: Callable[[Grid, Part], Grid] | None = None
+    lines: Callable[[Findings[Grid]], Sequence[str]] | None = None
+
+    def narrowed(self, asked: Part, *, quick: bool) -> Study[Grid]:
+        """The study of that part; its results are kept with those of the whole.
+
+        Raises
+        ------
+        ValueError
+            The study has no parts, or not these.
+        """
+        if self.part is None:
+            raise ValueError(f"the study {self.name} is run as a whole")
+        grid = self.part(self._grid(quick), asked)
+        return replace(self, quick=grid) if quick else replace(self, full=grid)
 
     def run(self, folder: Path, *, quick: bool, processes: int = 1) -> list[str]:
         """Run what is missing, stage by stage; the jobs that failed."""

@@ -16,6 +16,7 @@ from dpglm.results.fit_result import FitResult
 from tests.effort import quick
 
 FIT = ("fit", "affair ~ age", "fair.csv", "--privacy", "1", "--penalty", "l2")
+DESCRIBE = ("describe", "fair.csv", "--by", "affair", "--privacy", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +43,14 @@ def told(result: Result) -> str:
     return result.output
 
 
+@pytest.mark.parametrize("command", [FIT, DESCRIBE])
 @pytest.mark.parametrize("option", ["--report", "--save"])
 @pytest.mark.parametrize("path", ["none/out", ".", "", "fair.csv", "fair.db", "fair.schema.yaml"])
-def test_a_bad_target_is_told_before_anything_is_charged(option: str, path: str) -> None:
+def test_a_bad_target_is_told_before_anything_is_charged(
+    command: tuple[str, ...], option: str, path: str
+) -> None:
     before = Path("fair.csv").read_bytes()
-    words = (*FIT, "--schema", "fair.schema.yaml", "--ledger", "fair.db", option, path)
+    words = (*command, "--schema", "fair.schema.yaml", "--ledger", "fair.db", option, path)
     assert "Remedy:" in told(run(*words))
     assert Ledger("fair.db", budget=None).entries == ()
     assert Path("fair.csv").read_bytes() == before
@@ -54,6 +58,37 @@ def test_a_bad_target_is_told_before_anything_is_charged(option: str, path: str)
 
 def test_one_file_cannot_be_both_report_and_result() -> None:
     assert "two files" in told(run(*FIT, "--ledger", "fair.db", "--report", "out", "--save", "./out"))
+    assert Ledger("fair.db", budget=None).entries == ()
+
+
+def test_a_profile_is_charged_printed_reported_and_saved() -> None:
+    words = (
+        "--column",
+        "age",
+        "--column",
+        "educ",
+        "--ledger",
+        "fair.db",
+        "--report",
+        "out.html",
+        "--save",
+        "out.json",
+    )
+    done = run(*DESCRIBE, *words)
+    assert done.exit_code == 0
+    for told in ("Sample characteristics", "age, mean (sd)", "yes", "wrote out.html", "wrote out.json"):
+        assert told in done.output
+    assert "religious" not in done.output
+    assert len(Ledger("fair.db", budget=None).entries) == 1
+    assert str(dpglm.Profile.load("out.json")) in done.output
+    assert "Privacy report" in Path("out.html").read_text(encoding="utf-8")
+
+
+def test_a_column_that_cannot_be_described_costs_nothing() -> None:
+    assert "nobody" in told(run(*DESCRIBE, "--column", "nobody", "--ledger", "fair.db"))
+    assert "SchemaError" in told(
+        run("describe", "fair.csv", "--by", "age", "--privacy", "1", "--ledger", "fair.db")
+    )
     assert Ledger("fair.db", budget=None).entries == ()
 
 

@@ -48,6 +48,7 @@ DOORS: dict[str, set[str]] = {
     "patsy": {"data/formula/parse.py", "postprocessing/wald.py"},
     "dp_accounting": {"privacy/loss_distribution.py"},
     "jinja2": {"tables/markup.py"},
+    "great_tables": {"tables/markup.py"},
     "matplotlib": {"report/plots.py", "results/fit_result.py"},
     "statsmodels": {"tables/table.py", "data/tables/datasets.py"},
     "sqlite3": {"ledger/log.py"},

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.intervals import intervals, p_values, selected
-from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.summary import reason, separated
 from dpglm.postprocessing.uncertainty import no_intervals, shares
 from dpglm.typing import FloatMatrix, FloatVector
@@ -103,13 +103,13 @@ def odds_ratios(record: FitRecord, *, debiased: bool = False) -> pd.DataFrame:
     return marked(frame[["term", "odds_ratio", "conf_low", "conf_high", *chosen]], record)
 
 
-def spend(record: FitRecord) -> pd.DataFrame:
-    """One row per release; see :attr:`FitResult.spend`."""
+def spend(record: Record) -> pd.DataFrame:
+    """One row per release; see `Result.spend`."""
     columns = {name: [getattr(line, name) for line in record.spend_lines] for name in ("release", *PRICES)}
     return _framed(columns, record, PRICES)
 
 
-def _framed(columns: dict[str, list[Any]], record: FitRecord, numbers: tuple[str, ...]) -> pd.DataFrame:
+def _framed(columns: dict[str, list[Any]], record: Record, numbers: tuple[str, ...]) -> pd.DataFrame:
     """A frame whose columns ``numbers`` are doubles, NaN where absent."""
     import pandas as pd
 
@@ -130,7 +130,7 @@ def series(record: FitRecord, values: FloatVector, name: str) -> pd.Series[float
     return marked(pd.Series(values.copy(), index=list(record.names), name=name), record)
 
 
-def marked(frame: Marked, record: FitRecord) -> Marked:
+def marked(frame: Marked, record: Record) -> Marked:
     """``frame`` with what was promised in its ``attrs``."""
     frame.attrs["privacy"] = record.promise
     return frame

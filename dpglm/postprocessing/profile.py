@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from dpglm.postprocessing.codec import encode, store_error
-from dpglm.postprocessing.record import LedgerState, SpendLine, locked
-from dpglm.privacy.events import MethodDescription
-from dpglm.privacy.guarantee import Guarantee
+from dpglm.postprocessing.codec import store_error
+from dpglm.postprocessing.frames import marked
+from dpglm.postprocessing.record import Record, plain_copy
 from dpglm.tables.table import ABSENT, Column, Table, coefficient
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Statistic: TypeAlias = Literal["n", "share", "mean", "sd"]
+Group: TypeAlias = "Mapping[tuple[str, str, Statistic], Estimate]"  # by column, level and name
 OVERALL = "overall"
 # A statistic of fewer values than this many standard errors of their number is absent.
 LEAST_COUNT = 3.0
@@ -42,58 +42,28 @@ class ProfiledColumn:
         return len(self.levels) if self.levels else 2 + self.missing
 
 
-@dataclass(frozen=True, eq=False)
-class ProfileRecord:
-    """What a :class:`~dpglm.results.profile.Profile` is made of; arrays are copied and read-only."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProfileRecord(Record):
+    """What a :class:`~dpglm.results.profile.Profile` is made of."""
 
+    schema: Mapping[str, object]  # as `Schema.to_dict` writes it
     columns: tuple[ProfiledColumn, ...]  # numbers, then factors
-    order: tuple[str, ...]  # the user's
     by: str | None
     groups: tuple[str, ...]  # labels of the levels of ``by``; one, "overall", without
     counted: bool  # whether the number of rows of each group was released
     released: FloatMatrix  # (groups, sums): rows if counted; values there, z and z^2 - 1/2; levels
     deviations: FloatVector  # (sums,) standard deviations of their noise
-    n_rows: int | None  # where the relation makes it public
-    unit: str
-    guarantee: Guarantee
-    spend_lines: tuple[SpendLine, ...]
-    description: MethodDescription
-    random_source: Literal["operating system", "seeded generator: NOT PRIVATE"]
-    ledger: LedgerState | None
-    version: str
-    plan_fingerprint: str = ""
 
     def __post_init__(self) -> None:
         width = self.counted + sum(column.width for column in self.columns)
         if np.shape(self.released) != (len(self.groups), width) or np.shape(self.deviations) != (width,):
             raise store_error("sums that do not belong to the columns", "a row for each group")
-        if set(self.order) != {column.name for column in self.columns} or not self.groups:
+        if set(self.names) != {column.name for column in self.columns} or not self.groups:
             raise store_error("columns that do not belong together", "each column once")
         if self.n_rows is None and not self.counted:
             raise store_error("no number of rows", "one that was released or is public")
-        for item in fields(self):
-            object.__setattr__(self, item.name, locked(getattr(self, item.name)))
-
-    def __eq__(self, other: object) -> bool:
-        return encode(self) == encode(other) if isinstance(other, ProfileRecord) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self.order, self.by, self.version))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All statistics' columns."""
-        return self.order
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee holds."""
-        return self.guarantee.private
-
-    @property
-    def alarm(self) -> str:
-        """``"NOT PRIVATE: reason"``, or nothing for a private profile; part of every output."""
-        return "" if self.guarantee.private else f"NOT PRIVATE: {self.guarantee.reason or 'no guarantee'}"
+        object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
+        super().__post_init__()
 
     @cached_property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -103,8 +73,8 @@ class ProfileRecord:
             totals.append((OVERALL, self.released.sum(axis=0), len(self.groups)))
         return tuple(each for label, sums, count in totals for each in self._of_group(label, sums, count))
 
-    def of(self, group: str) -> dict[tuple[str, str, Statistic], Estimate]:
-        """The statistics of one group by column, level and name."""
+    def of(self, group: str) -> Group:
+        """The statistics of one group."""
         return {(e.column, e.level, e.statistic): e for e in self.estimates if e.group == group}
 
     def _of_group(self, group: str, sums: FloatVector, blocks: int) -> Iterator[Estimate]:
@@ -125,7 +95,7 @@ class ProfileRecord:
             )
             powers = sums[part][-2:], variances[part][-2:]
             found[column.name] = list(_moments(column, group, count, count_variance, *powers))
-        for name in self.order:
+        for name in self.names:
             yield from found[name]
 
 
@@ -238,7 +208,15 @@ def tidy(record: ProfileRecord) -> pd.DataFrame:
         for e in record.estimates
     ]
     names = "column", "level", "group", "statistic", "estimate", "std_error", "sampling_se", "privacy_se"
-    return pd.DataFrame(rows, columns=list(names))
+    return marked(pd.DataFrame(rows, columns=list(names)), record)
+
+
+def overall(record: ProfileRecord, statistic: Statistic) -> pd.Series[float]:
+    """A statistic of all groups together, by column, and by level too where it is a share."""
+    frame = tidy(record)
+    frame = frame[(frame["group"] == OVERALL) & (frame["statistic"] == statistic)]
+    index = ["column", "level"] if statistic == "share" else "column"
+    return marked(frame.set_index(index)["estimate"].rename(statistic), record)
 
 
 def summary(record: ProfileRecord) -> Table:
@@ -246,30 +224,29 @@ def summary(record: ProfileRecord) -> Table:
     labels = [*record.groups, *([OVERALL] if record.by is not None else [])]
     groups = [record.of(label) for label in labels]
     rows = [("rows", *(_plus_minus(group["", "", "n"]) for group in groups))]
+    indented: list[int] = []
     known = {column.name: column for column in record.columns}
-    for name in record.order:
+    for name in record.names:
         levels = known[name].levels
         if not levels:
             rows.append((f"{name}, mean (sd)", *(_mean_and_deviation(group, name) for group in groups)))
         elif len(levels) == 2:
-            rows.append(
-                (f"{name} = {levels[1]}", *(_share(group[name, levels[1], "share"]) for group in groups))
-            )
+            rows.append((f"{name} = {levels[1]}", *(_share(group, name, levels[1]) for group in groups)))
         else:
             rows.append((name, *("" for _ in groups)))
-            rows += [
-                (f"  {level}", *(_share(group[name, level, "share"]) for group in groups)) for level in levels
-            ]
+            indented += range(len(rows), len(rows) + len(levels))
+            rows += [(level, *(_share(group, name, level) for group in groups)) for level in levels]
     return Table(
         title="Sample characteristics",
         columns=(Column("", "left"), *map(Column, labels)),
         rows=tuple(rows),
-        wide=(("Privacy", record.alarm or record.guarantee.statement()),),
+        wide=(("Privacy", record.promise),),
         notes=(
             "Standard errors follow the sign +-; they hold sampling and the noise of the release. A number "
             "that its noise hides is absent (-).",
         ),
         alarm=record.alarm,
+        indented=tuple(indented),
     )
 
 
@@ -280,13 +257,14 @@ def _plus_minus(estimate: Estimate) -> str:
     return value if estimate.error == 0.0 else f"{value} +- {estimate.error:,.0f}"
 
 
-def _share(estimate: Estimate) -> str:
+def _share(group: Group, name: str, level: str) -> str:
+    estimate = group[name, level, "share"]
     if not math.isfinite(estimate.value):
         return ABSENT
     return f"{100.0 * estimate.value:.1f} +- {100.0 * estimate.error:.1f} %"
 
 
-def _mean_and_deviation(group: dict[tuple[str, str, Statistic], Estimate], name: str) -> str:
+def _mean_and_deviation(group: Group, name: str) -> str:
     mean, deviation = group[name, "", "mean"], group[name, "", "sd"]
     if not math.isfinite(mean.value):
         return ABSENT

@@ -96,7 +96,7 @@ class LedgerLine:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """The ledger as it stood right after this fit was charged."""
+    """The ledger as it stood right after this result was charged."""
 
     dataset: str
     budget_epsilon: float
@@ -124,20 +124,59 @@ class ResponseFacts:
     bounds: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class FitRecord:
-    """What a :class:`~dpglm.results.fit_result.FitResult` is made of.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Record:
+    """What every result is made of: its promise, its price, and how it was made.
 
     Arrays are copied and read-only, so that nothing here can hold on to a frame.
+    """
 
-    Raises
-    ------
-    StoreError
-        Arrays or terms that do not belong to ``names``.
+    names: tuple[str, ...]  # of coefficients in formula order, or of columns in the user's
+    guarantee: Guarantee
+    spend_lines: tuple[SpendLine, ...]
+    description: MethodDescription
+    random_source: Literal["operating system", "seeded generator: NOT PRIVATE"]
+    n_rows: int | None  # only where the relation makes it public
+    ledger: LedgerState | None
+    version: str
+    plan_fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            if item.compare:
+                object.__setattr__(self, item.name, locked(getattr(self, item.name)))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal in all that is saved; a number that is not finite equals itself."""
+        return encode(self) == encode(other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.version, self.plan_fingerprint))
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds."""
+        return self.guarantee.private
+
+    @property
+    def alarm(self) -> str:
+        """``"NOT PRIVATE: reason"``, or nothing for a private result; part of every output."""
+        return "" if self.guarantee.private else f"NOT PRIVATE: {self.guarantee.reason or 'no guarantee'}"
+
+    @property
+    def promise(self) -> str:
+        """The guarantee in one sentence, or the alarm."""
+        return self.alarm or self.guarantee.statement()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitRecord(Record):
+    """What a :class:`~dpglm.results.fit_result.FitResult` is made of.
+
+    A StoreError says that arrays or terms do not belong to ``names``.
     """
 
     specification: SpecificationDocument  # of the plan; a refit changes `penalty` only
-    names: tuple[str, ...]  # the user's coefficients, formula order
     link: str
     penalty: str  # of these estimates
     strength: float | None  # of the penalty per row, where the number of rows is public
@@ -152,14 +191,6 @@ class FitRecord:
     residual: float | None  # of a solver without noise
     terms: tuple[tuple[str, tuple[int, ...]], ...]  # formula terms and their coefficient positions
     response: ResponseFacts
-    guarantee: Guarantee
-    spend_lines: tuple[SpendLine, ...]
-    description: MethodDescription
-    random_source: Literal["operating system", "seeded generator: NOT PRIVATE"]
-    n_rows: int | None  # only where the relation makes it public
-    ledger: LedgerState | None
-    version: str
-    plan_fingerprint: str = ""
     released: ScoreAndInformation | None = None  # what intervals and free refits are made of
     exact_path: ExactPath | None = None  # of a fit that was asked for without privacy, and of no other
     scales: MeasuredScales | None = None  # in which rows were read, where these were released
@@ -168,12 +199,8 @@ class FitRecord:
 
     def __post_init__(self) -> None:
         size = len(self.names)
-        for name, shape in (
-            ("estimates", (size,)),
-            ("selected_mask", (size,)),
-            ("coded", (size,)),
-            ("user_from_coded", (size, size)),
-        ):
+        shapes = dict.fromkeys(("estimates", "selected_mask", "coded"), (size,))
+        for name, shape in {**shapes, "user_from_coded": (size, size)}.items():
             if np.shape(getattr(self, name)) != shape:
                 raise store_error(f"{name} of another length than names", "one entry per name")
         if any(not 0 <= position < size for _, positions in self.terms for position in positions):
@@ -182,9 +209,7 @@ class FitRecord:
             # Half of twice a number is the number: a symmetric matrix stays as it is.
             information = 0.5 * (self.released.information + self.released.information.T)
             object.__setattr__(self, "released", replace(self.released, information=information))
-        for item in fields(self):
-            if item.compare:
-                object.__setattr__(self, item.name, locked(getattr(self, item.name)))
+        super().__post_init__()
         # Seeded noise carries no promise either, but its numbers are those of a private method.
         if self.exact_path is not None and (self.private or math.isfinite(self.guarantee.epsilon)):
             raise PrivacyError(
@@ -192,15 +217,6 @@ class FitRecord:
                 expected="exact numbers in fits with privacy=None only",
                 remedy="Leave exact_path out.",
             )
-
-    def __eq__(self, other: object) -> bool:
-        """Equal in all that is saved; a number that is not finite equals itself."""
-        if not isinstance(other, FitRecord):
-            return NotImplemented
-        return bool(encode(self) == encode(other))
-
-    def __hash__(self) -> int:
-        return hash((self.specification.formula, self.names, self.specification.method.name, self.version))
 
     @cached_property
     def contrasts(self) -> Contrasts | None:
@@ -248,21 +264,6 @@ class FitRecord:
     def predictor(self) -> ResultPart | None:
         """The part that predicts in place of the coefficients, which are then an approximation of it."""
         return self.part if self.part is not None and self.part.predicts else None
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee holds."""
-        return self.guarantee.private
-
-    @property
-    def alarm(self) -> str:
-        """``"NOT PRIVATE: reason"``, or nothing for a private result; part of every output."""
-        return "" if self.guarantee.private else f"NOT PRIVATE: {self.guarantee.reason or 'no guarantee'}"
-
-    @property
-    def promise(self) -> str:
-        """The guarantee in one sentence, or the alarm."""
-        return self.alarm or self.guarantee.statement()
 
 
 def locked(value: Value) -> Value:

@@ -22,11 +22,11 @@ from dpglm.errors import StoreError
 from dpglm.postprocessing.codec import MAX_COEFFICIENTS, decode, encode, store_error
 from dpglm.postprocessing.consistency import check_consistency
 from dpglm.postprocessing.profile import ProfileRecord
-from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.record import FitRecord, Record
 
 FORMAT, FORMAT_VERSION = "dpglm-fit", 3
-Saved = TypeVar("Saved", bound=FitRecord | ProfileRecord)
-_FORMATS: Final[Mapping[type, tuple[str, int]]] = {
+Saved = TypeVar("Saved", bound=Record)
+_FORMATS: Final[Mapping[type[Record], tuple[str, int]]] = {
     FitRecord: (FORMAT, FORMAT_VERSION),
     ProfileRecord: ("dpglm-profile", 1),
 }
@@ -34,7 +34,7 @@ MAX_BYTES = 64 * 2**20
 MOST_BRACKETS = 2**20  # names of coefficients hold some too
 
 
-def to_json(record: FitRecord | ProfileRecord, *, packed: bool = False) -> str:
+def to_json(record: Record, *, packed: bool = False) -> str:
     """``record`` as ASCII text, a line per field, without its row map; exact, and packed half as long."""
     gaps = (",", ":") if packed else (", ", ": ")
     dumps = partial(json.dumps, separators=gaps, allow_nan=False)
@@ -51,19 +51,19 @@ def to_json(record: FitRecord | ProfileRecord, *, packed: bool = False) -> str:
     return text
 
 
-def fingerprint(record: FitRecord | ProfileRecord) -> str:
+def fingerprint(record: Record) -> str:
     """SHA-256 of the record as JSON with sorted keys and no spaces: equal for a copy read from a file."""
     canonical = json.dumps(_document(record), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-def _document(record: FitRecord | ProfileRecord, *, packed: bool = False) -> dict[str, Any]:
+def _document(record: Record, *, packed: bool = False) -> dict[str, Any]:
     name, version = _FORMATS[type(record)]
     mark = {"format": name, "format_version": version, "notice": record.alarm or "private"}
     return {**mark, **encode(record, packed=packed)}
 
 
-def save(record: FitRecord | ProfileRecord, path: str | PathLike[str]) -> Path:
+def save(record: Record, path: str | PathLike[str]) -> Path:
     """Write ``record`` to ``path`` as JSON, unless :func:`from_json` would refuse the text."""
     text = to_json(record)
     from_json(text, type(record))

@@ -1,7 +1,7 @@
 """The figure model: colours, axes, marks, words and the table twin of a figure, before anything is drawn.
 
-A figure is made once, by a function in `coefficient_figures` or `guarantee_figures`. `svg` draws it for the
-page, `plots` with matplotlib.
+A figure is made once, by a function in `coefficient_figures`, `guarantee_figures` or `sample`. `svg` draws it
+for the page, `plots` with matplotlib.
 """
 
 from __future__ import annotations
@@ -54,6 +54,12 @@ ROLES: Final[dict[str, Ink]] = {
     "point": Ink("accent", "accent", 1.4),
     "hollow": Ink("paper", "strong", 1.4),
     "claim": Ink("clay", "paper", 1.4),
+    # groups: told apart by colour, and by hollow dots
+    **{
+        f"group-{4 * k + j}": Ink(fill or colour, colour, 1.4)
+        for k, fill in enumerate(("", "paper"))
+        for j, colour in enumerate(("accent", "clay", "ink", "strong"))
+    },
     # bars
     "bar": Ink("accent", "paper"),
     "refuted": Ink("alarm", "paper"),
@@ -73,6 +79,7 @@ ROLES: Final[dict[str, Ink]] = {
     },
 }
 PATHS: Final = tuple(role for role in ROLES if role.startswith("path-"))
+MOST_GROUPS: Final = sum(role.startswith("group-") for role in ROLES)
 
 
 @dataclass(frozen=True)
@@ -145,6 +152,7 @@ class Names:
 
     names: tuple[str, ...]
     faint: frozenset[int] = frozenset()  # lines that are written in a quieter way
+    spacing: float = 1.0  # of lines, larger where several groups share one
 
 
 # Marks. ``role`` is a key of `ROLES`; a ``label`` is shown in a legend.
@@ -192,6 +200,7 @@ class Intervals:
     role: str = "interval"
     caps: bool = True
     upright: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -250,10 +259,12 @@ class Figure:
     right: tuple[Axis, tuple[Mark, ...]] | None = None  # a second vertical scale, in matplotlib only
 
     @property
-    def legend(self) -> tuple[Curve | Points | Bars | Rule, ...]:
+    def legend(self) -> tuple[Curve | Points | Bars | Rule | Intervals, ...]:
         """The marks that have a label."""
         return tuple(
-            mark for mark in self.marks if isinstance(mark, Curve | Points | Bars | Rule) and mark.label
+            mark
+            for mark in self.marks
+            if isinstance(mark, Curve | Points | Bars | Rule | Intervals) and mark.label
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, TypeAlias
 
-from dpglm.postprocessing.record import FitRecord, LedgerState
+from dpglm.postprocessing.record import LedgerState, Record
 from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Axis, Band, Bars, Curve, Figure, Names, Note, Points, Rows, Rule
@@ -153,7 +153,7 @@ def profile_figure(guarantee: Guarantee) -> Figure:
     )
 
 
-def spend_figure(record: FitRecord) -> Figure:
+def spend_figure(record: Record) -> Figure:
     """Share of the fit's budget by release."""
     lines = record.spend_lines
     return Figure(

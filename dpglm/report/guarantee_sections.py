@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.record import FitRecord, LedgerState
+from dpglm.postprocessing.record import LedgerState, Record
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array
@@ -25,7 +25,7 @@ PLAN_DIGITS: Final = 13  # of a plan's fingerprint in the ledger's table
 INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|\+00:00)")
 
 
-def plain_words(record: FitRecord) -> Section:
+def plain_words(record: Record) -> Section:
     """What taking part can change for one person, as odds; without privacy only a warning."""
     guarantee = record.guarantee
     title = "In plain words"
@@ -54,7 +54,7 @@ def plain_words(record: FitRecord) -> Section:
     return Section("plain-words", title, content)
 
 
-def full_guarantee(record: FitRecord) -> Section:
+def full_guarantee(record: Record) -> Section:
     """Parameters, group privacy, power of tests, curves, assumptions, unprotected quantities."""
     guarantee = record.guarantee
     if not guarantee.private:
@@ -78,8 +78,8 @@ def _groups(guarantee: Guarantee) -> Rows:
     return Rows("Group privacy", headings, tuple(rows), numeric=(0, 1, 2, 3))
 
 
-def budget_ledger(record: FitRecord) -> Section | None:
-    """The fit's own releases, then the ledger as it stood right after the charge; nothing without privacy."""
+def budget_ledger(record: Record, noun: str) -> Section | None:
+    """The own releases, then the ledger as it stood right after the charge; nothing without privacy."""
     if not record.guarantee.private:
         return None
     releases = tuple(
@@ -88,7 +88,7 @@ def budget_ledger(record: FitRecord) -> Section | None:
     )
     headings = ("release", "ε", "δ", "μ", "share")
     content: dict[str, Any] = {
-        "releases": Rows("What this fit released and paid", headings, releases, numeric=(1, 2, 3, 4)),
+        "releases": Rows(f"What this {noun} released and paid", headings, releases, numeric=(1, 2, 3, 4)),
     }
     if record.ledger is not None:
         content["entries"] = _entries(record.ledger)

@@ -9,13 +9,12 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.record import Record
 from dpglm.postprocessing.store import fingerprint, to_json
 from dpglm.report.figure import PALETTES, ROLES
 from dpglm.report.guarantee_figures import ledger_figure, profile_figure, trade_off_figure
 from dpglm.report.guarantee_sections import budget_ledger, full_guarantee, plain_words
-from dpglm.report.result_sections import model_and_results, usefulness
-from dpglm.report.section import ReportedPart, Section, fact_words, price, shown
+from dpglm.report.section import Section, Subject, fact_words, price, shown
 from dpglm.report.svg import drawn
 from dpglm.tables.markup import environment
 from dpglm.tables.table import balance, budget, chance, computed, count, one_line, percent, plain_number
@@ -30,16 +29,14 @@ FIGURES: Final = (trade_off_figure, profile_figure, ledger_figure, drawn)
 NUMBERS: Final = (balance, budget, chance, computed, count, percent, plain_number)
 
 
-def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> str:
+def render(record: Record, subject: Subject, *, choices: Mapping[str, str] | None = None) -> str:
     """The page of :meth:`dpglm.FitResult.to_html`; the same record gives the same bytes."""
     drafts = (
         plain_words(record),
         full_guarantee(record),
-        model_and_results(record),
-        record.part.section(record) if isinstance(record.part, ReportedPart) else None,
-        usefulness(record),
+        *subject.results,
         Section("declared", "Declared data"),
-        budget_ledger(record),
+        budget_ledger(record, subject.noun),
         Section("choices", "Choices outside the software", {"choices": _answers(choices)}),
         Section("mechanism", "Mechanism"),
         Section("limits", "Trust model and limits"),
@@ -47,11 +44,11 @@ def render(record: FitRecord, *, choices: Mapping[str, str] | None = None) -> st
     )
     sections = [section for section in drafts if section is not None]
     template = _template()
-    page = template.render(record=record, sections=sections)
+    page = template.render(record=record, subject=subject, sections=sections)
     if len(page.encode()) > MOST_BYTES:
         annex = sections.pop()
         short = replace(annex, content={**annex.content, "json": None})
-        page = template.render(record=record, sections=[*sections, short])
+        page = template.render(record=record, subject=subject, sections=[*sections, short])
     return page
 
 
@@ -65,7 +62,7 @@ class Verbatim:
         return escape(self.text, quote=False)
 
 
-def _saved_result(record: FitRecord) -> Section:
+def _saved_result(record: Record) -> Section:
     """Fingerprint, and the JSON itself where it may be published; the page drops it where it is too long."""
     packed = len(to_json(record)) > MOST_CHARACTERS
     content = {

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.profile import ProfileRecord
+from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
 from dpglm.postprocessing.uncertainty import no_intervals
@@ -27,11 +28,13 @@ from dpglm.report.figure import (
     shortened,
 )
 from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_off_figure
+from dpglm.report.sample import means_figure, shares_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile"]
+SampleKind: TypeAlias = Literal["shares", "means", "tradeoff", "profile"]
 COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
 
@@ -39,20 +42,24 @@ MOST_LETTERS = 40  # of a name
 def plot(
     record: FitRecord, kind: Kind = "coef", *, ax: Axes | None = None, path: CoefficientPath | None = None
 ) -> Axes:
-    """The figure of :meth:`dpglm.FitResult.plot`; the one of a result without privacy is marked so."""
-    axes = draw(_figure(record, kind, path), ax=ax)
-    if not record.guarantee.private:
+    """The figure of :meth:`dpglm.FitResult.plot`."""
+    return _marked(record, _figure(record, kind, path), ax)
+
+
+def plot_sample(record: ProfileRecord, kind: SampleKind | None = None, *, ax: Axes | None = None) -> Axes:
+    """The figure of :meth:`dpglm.Profile.plot`."""
+    return _marked(record, _sample_figure(record, kind), ax)
+
+
+def _marked(record: Record, figure: Figure, ax: Axes | None) -> Axes:
+    """A figure on axes; that of a result without privacy says so."""
+    axes = draw(figure, ax=ax)
+    if not record.private:
         axes.set_title("NOT PRIVATE", color=COLOURS["alarm"], fontweight="bold")
     return axes
 
 
 def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figure:
-    if kind in ("spend", "tradeoff", "profile") and not record.guarantee.private:
-        raise MethodError(
-            f"plot({kind!r}) of a result that is NOT PRIVATE",
-            expected="a result with a guarantee",
-            remedy="Use plot('coef'), or fit with privacy=1.0 and without a seed.",
-        )
     match kind:
         case "coef":
             return coefficient_figure(record)
@@ -66,14 +73,41 @@ def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figur
             )
         case "path":
             return path_figure(penalty_path(record, None) if path is None else path)
-        case "spend":
-            return spend_figure(record)
-        case "tradeoff":
-            return trade_off_figure(record.guarantee)
-        case "profile":
-            return profile_figure(record.guarantee)
-    *most, last = map(repr, get_args(Kind))
-    raise MethodError(f"plot({kind!r})", expected=f"{', '.join(most)} or {last}", remedy="Use plot('coef').")
+    return _guarantee_figure(record, kind, get_args(Kind))
+
+
+def _sample_figure(record: ProfileRecord, kind: str | None) -> Figure:
+    figures = {"shares": shares_figure, "means": means_figure}
+    found = {name: figure for name, make in figures.items() if (figure := make(record)) is not None}
+    if kind is None:
+        return next(iter(found.values()))
+    if kind in found:
+        return found[kind]
+    if kind in figures:
+        raise MethodError(
+            f"plot({kind!r}) of a profile without {'levels' if kind == 'shares' else 'numbers'}",
+            expected=f"{' or '.join(map(repr, found))}, what was described",
+            remedy="Leave kind out.",
+        )
+    return _guarantee_figure(record, kind, get_args(SampleKind))
+
+
+def _guarantee_figure(record: Record, kind: str, kinds: tuple[str, ...]) -> Figure:
+    """A figure of what was promised; ``kinds`` are all that the result has."""
+    if kind not in kinds:
+        *most, last = map(repr, kinds)
+        raise MethodError(
+            f"plot({kind!r})", expected=f"{', '.join(most)} or {last}", remedy=f"Use plot({kinds[0]!r})."
+        )
+    if not record.private:
+        raise MethodError(
+            f"plot({kind!r}) of a result that is NOT PRIVATE",
+            expected="a result with a guarantee",
+            remedy=f"Use plot({kinds[0]!r}), or privacy=1.0 without a seed.",
+        )
+    if kind == "spend":
+        return spend_figure(record)
+    return trade_off_figure(record.guarantee) if kind == "tradeoff" else profile_figure(record.guarantee)
 
 
 def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
@@ -150,9 +184,10 @@ def _mark(axes: Axes, mark: Mark) -> None:
             axes.plot(mark.x, mark.y, "o", label=_literal(mark.label), mfc=fill, mec=stroke, ms=size)
         case Intervals():
             cap = ("_" if mark.upright else "|") if mark.caps else ""
-            for at, low, high in zip(mark.at, mark.low, mark.high, strict=True):
-                ends, position = (low, high), (at, at)
-                line(*((position, ends) if mark.upright else (ends, position)), marker=cap, ms=5.0)
+            bar = partial(line, marker=cap, ms=5.0)
+            for k, (at, *ends) in enumerate(zip(mark.at, mark.low, mark.high, strict=True)):
+                label = "" if k else _literal(mark.label)
+                bar(*(((at, at), ends) if mark.upright else (ends, (at, at))), label=label)
         case Bars():
             lengths = [stop - start for start, stop in zip(mark.start, mark.stop, strict=True)]
             label = _literal(mark.label)

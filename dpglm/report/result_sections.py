@@ -31,12 +31,51 @@ from dpglm.postprocessing.uncertainty import (
 )
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
 from dpglm.report.figure import Rows
-from dpglm.report.section import Section, shown
+from dpglm.report.section import ReportedPart, Section, Subject, shown
 from dpglm.tables.table import ABSENT, coefficient, factor, plain_number
 from dpglm.typing import FloatMatrix
 
 MOST_ROWS: Final = 250
 MOST_TERMS: Final = 100
+
+
+def fit_subject(record: FitRecord) -> Subject:
+    """A fit as a page tells it."""
+    asked = record.specification
+    choices = (("family", asked.family), ("method", asked.method), ("penalty", asked.penalty))
+    options = [
+        (f"Options of the {what}", ", ".join(f"{key} = {value}" for key, value in choice.options.items()))
+        for what, choice in choices
+        if choice.options
+    ]
+    return Subject(
+        noun="fit",
+        standfirst=f"A {shown(asked.family.name)} model with {shown(record.link)} link",
+        asked=asked.formula,
+        schema=asked.schema,
+        public="formula, family, penalty and method",
+        decided=("bounds", "exploration", "formula", "tuning", "search", "repeats", "unit"),
+        results=tuple(
+            section
+            for section in (
+                model_and_results(record),
+                record.part.section(record) if isinstance(record.part, ReportedPart) else None,
+                usefulness(record),
+            )
+            if section is not None
+        ),
+        facts=(
+            ("Factor of the rows, released", record.norm_factor),
+            ("Residual of the solver", record.residual),
+            ("Penalty strength, sum units", record.strength_sum),
+            ("Norm bound of a coded row, divided out", record.row_norm),
+            ("Rows clipped", record.rows_clipped),
+            ("Response", record.response.name),
+            ("Levels of the response", record.response.levels),
+            ("Bounds of the response, beyond which it is clipped", record.response.bounds),
+            *options,
+        ),
+    )
 
 
 def model_and_results(record: FitRecord) -> Section:

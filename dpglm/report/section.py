@@ -1,4 +1,4 @@
-"""Sections of the report, and the words for guarantees and public facts that they share."""
+"""What a report is about, its sections, and the words for guarantees and public facts that they share."""
 
 from __future__ import annotations
 
@@ -22,6 +22,23 @@ class Section:
     slug: str
     title: str
     content: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a page is about: the words and sections in which the page of a fit differs from that of a profile.
+
+    ``decided`` names the questions of ``choices.html`` that its analyst had to decide.
+    """
+
+    noun: str  # "fit"
+    standfirst: str  # one line below the heading
+    asked: str  # what was asked for, as the analyst wrote it
+    schema: Mapping[str, object]  # as `Schema.to_dict` writes it
+    public: str  # what was chosen by the analyst besides the schema: "formula and method"
+    decided: tuple[str, ...]
+    results: tuple[Section, ...]
+    facts: tuple[tuple[str, FactValue | None], ...] = ()  # of its mechanism, by label; None where absent
 
 
 @runtime_checkable

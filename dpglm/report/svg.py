@@ -126,14 +126,15 @@ def drawn(figure: Figure) -> Drawing:
     names = figure.y.names if isinstance(figure.y, Names) else ()
     width = 420.0 if names or figure.wide else 312.0
     left = 14 + LETTER * max(len(shortened(name, MOST_LETTERS)) for name in names) if names else 44.0
-    bottom = ROW * len(names) + 8 if names else 152.0 if figure.wide else 222.0
+    row = ROW * figure.y.spacing if isinstance(figure.y, Names) else ROW
+    bottom = row * len(names) + 8 if names else 152.0 if figure.wide else 222.0
     below = 32 if names else 40
     words = (figure.title, figure.description, figure.caption)
     drawing = Drawing(figure.slug, width, bottom + below, *words, figure.twin)
     x = Scale(figure.x, left, width - 8)
     if isinstance(figure.y, Names):
         rows = Axis("", 0.0, float(max(1, len(names) - 1)))
-        y = Scale(rows, 16.0, 16.0 + ROW * rows.high)
+        y = Scale(rows, 5.5 + row / 2, 5.5 + row / 2 + row * rows.high)
         for value, text in figure.x.labelled(5):
             drawing.line(x(value), 6, x(value), bottom, "zero" if value == 0 else "grid")
             drawing.text(x(value), bottom + 14, text, "tick middle")
@@ -201,7 +202,7 @@ def _marks(drawing: Drawing, marks: tuple[Mark, ...], x: Scale, y: Scale, ends: 
                 drawing.text(x(mark.x) + mark.move[0], y(mark.y) + mark.move[1], mark.text, role)
 
 
-def _legend(drawing: Drawing, series: list[Curve | Bars | Rule]) -> None:
+def _legend(drawing: Drawing, series: list[Curve | Bars | Rule | Intervals]) -> None:
     """A swatch and a label per series, in lines below the figure."""
     left, middle = 8.0, drawing.height + 8
     for mark in series:

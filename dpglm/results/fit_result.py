@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dpglm.glm.penalties import Penalty
-from dpglm.postprocessing import frames, intervals, refits, store, summary, uncertainty, wald
+from dpglm.postprocessing import frames, intervals, refits, summary, uncertainty, wald
 from dpglm.postprocessing.prediction import Prediction, auc, predict
-from dpglm.postprocessing.record import FitRecord, LedgerState, SpecificationDocument
+from dpglm.postprocessing.record import FitRecord, SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.wald import Restriction, WaldResult
-from dpglm.privacy.events import MethodDescription
-from dpglm.privacy.guarantee import Guarantee
-from dpglm.report.page import render
 from dpglm.report.plots import Kind, plot
+from dpglm.report.result_sections import fit_subject
+from dpglm.report.section import Subject
+from dpglm.results.result import Result
 from dpglm.tables.table import Table, budget, one_line
 
 if TYPE_CHECKING:
@@ -25,8 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, repr=False)
-class FitResult:
+class FitResult(Result[FitRecord]):
     """A fitted model: coefficients on the original scale of the variables, and what was promised.
 
     It follows from released numbers and public facts, so all use of it is free. It holds no data.
@@ -60,8 +55,6 @@ class FitResult:
     True
     """
 
-    _record: FitRecord
-
     @property
     def specification(self) -> SpecificationDocument:
         """All that was asked for; a refit keeps it, and has its own penalty in :meth:`glance`."""
@@ -73,49 +66,9 @@ class FitResult:
         return self._record.specification.formula
 
     @property
-    def description(self) -> MethodDescription:
-        """The algorithm and its releases: sensitivity, noise and theorem of each."""
-        return self._record.description
-
-    @property
-    def privacy(self) -> Guarantee:
-        """What was promised: ``privacy.statement()`` says it in one sentence."""
-        return self._record.guarantee
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee holds."""
-        return self._record.private
-
-    @property
-    def spend(self) -> pd.DataFrame:
-        """One row per release: release, epsilon, delta, mu and share of the fit's budget."""
-        return frames.spend(self._record)
-
-    @property
-    def ledger(self) -> LedgerState | None:
-        """The ledger right after this fit was charged; None where there was none."""
-        return self._record.ledger
-
-    @property
-    def plan_fingerprint(self) -> str:
-        """What identifies the plan that was charged and run; empty where there was none."""
-        return self._record.plan_fingerprint
-
-    @property
     def n_rows(self) -> int | None:
         """Number of rows where the relation makes it public, else None."""
         return self._record.n_rows
-
-    @property
-    def version(self) -> str:
-        """Version of dpglm that made the fit."""
-        return self._record.version
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the coefficients, formula order."""
-        return self._record.names
 
     @property
     def params(self) -> pd.Series[float]:
@@ -304,34 +257,11 @@ class FitResult:
         """
         return plot(self._record, kind, ax=ax, path=path)
 
-    def to_html(self, *, choices: Mapping[str, str] | None = None) -> str:
-        """The privacy report: an HTML page below 300 kB without scripts, network or date.
-
-        Parameters
-        ----------
-        choices : mapping of str to str, optional
-            The analyst's answers for "Choices outside the software", by ``bounds``, ``exploration``,
-            ``formula``, ``tuning``, ``search``, ``repeats``, ``unit`` or a question of one's own. What is not
-            answered is shown as open.
-        """
-        return render(self._record, choices=choices)
-
-    def report(self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None) -> Path:
-        """Write :meth:`to_html` to a file, whole or not at all, and return its path."""
-        return store.write_atomically(path, self.to_html(choices=choices))
-
-    def save(self, path: str | PathLike[str]) -> Path:
-        """Write the result as versioned JSON, to be read by :func:`dpglm.load`, and return its path."""
-        return store.save(self._record, path)
-
-    def __str__(self) -> str:
-        return str(self.summary())
+    def _subject(self) -> Subject:
+        return fit_subject(self._record)
 
     def __repr__(self) -> str:
         record, asked = self._record, self.specification
         price = f"epsilon={budget(self.privacy.epsilon)}, delta={budget(self.privacy.delta)}"
         facts = (asked.family.name, record.penalty, asked.method.name, record.alarm or price)
         return one_line(f"<FitResult {asked.formula!r}, {', '.join(facts)}>")
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from dpglm.postprocessing import profile, store
 from dpglm.postprocessing.profile import ProfileRecord
-from dpglm.postprocessing.record import LedgerState
-from dpglm.privacy.events import MethodDescription
-from dpglm.privacy.guarantee import Guarantee
+from dpglm.report.plots import SampleKind, plot_sample
+from dpglm.report.sample import profile_subject
+from dpglm.report.section import Subject
+from dpglm.results.result import Result
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from great_tables import GT
+    from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, repr=False)
-class Profile:
+class Profile(Result[ProfileRecord]):
     """Sample characteristics of a private table: numbers of rows, shares, means and standard deviations.
 
     Standard errors hold sampling and the noise of the release. Margins are consistent: shares are at least 0
@@ -35,13 +35,6 @@ class Profile:
     >>> float(profile.shares["occupation"].sum().round(9))
     1.0
     """
-
-    _record: ProfileRecord
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns described."""
-        return self._record.order
 
     @property
     def by(self) -> str | None:
@@ -61,68 +54,53 @@ class Profile:
     @property
     def means(self) -> pd.Series[float]:
         """Means of the numbers, overall."""
-        return self._series("mean")
+        return profile.overall(self._record, "mean")
 
     @property
     def sds(self) -> pd.Series[float]:
         """Standard deviations of the numbers, overall."""
-        return self._series("sd")
+        return profile.overall(self._record, "sd")
 
     @property
     def shares(self) -> pd.Series[float]:
         """Shares of levels, overall, by column and level."""
-        frame = self.tidy()
-        chosen = frame[(frame["statistic"] == "share") & (frame["group"] == profile.OVERALL)]
-        series: pd.Series[float] = chosen.set_index(["column", "level"])["estimate"]
-        return series.rename("share")
-
-    def _series(self, statistic: str) -> pd.Series[float]:
-        frame = self.tidy()
-        chosen = frame[(frame["statistic"] == statistic) & (frame["group"] == profile.OVERALL)]
-        series: pd.Series[float] = chosen.set_index("column")["estimate"]
-        return series.rename(statistic)
-
-    @property
-    def privacy(self) -> Guarantee:
-        """What was promised."""
-        return self._record.guarantee
-
-    @property
-    def description(self) -> MethodDescription:
-        """The release: sensitivity, noise and theorem."""
-        return self._record.description
-
-    @property
-    def ledger(self) -> LedgerState | None:
-        """The ledger right after this profile was charged; None where there was none."""
-        return self._record.ledger
-
-    @property
-    def plan_fingerprint(self) -> str:
-        """What identifies the plan that was charged and run."""
-        return self._record.plan_fingerprint
+        return profile.overall(self._record, "share")
 
     def summary(self) -> Table:
         """The table of sample characteristics: a row for each number and level, a column for each group."""
         return profile.summary(self._record)
 
-    def __str__(self) -> str:
-        return str(self.summary())
+    def plot(self, kind: SampleKind | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw a figure with matplotlib, on ``ax`` or on new axes.
+
+        Parameters
+        ----------
+        kind : {"shares", "means", "tradeoff", "profile"}, optional
+            Shares of levels with 95 % intervals, by group; means with their standard deviations and 95 %
+            intervals, between declared bounds, by group; least type II error at each type I error of a test
+            for one row; delta against epsilon. By default shares, or means where there are no levels.
+
+        Raises
+        ------
+        MethodError
+            Another kind, or one of what was not described or promised.
+        """
+        return plot_sample(self._record, kind, ax=ax)
+
+    def _subject(self) -> Subject:
+        return profile_subject(self._record)
+
+    def to_gt(self) -> GT:
+        """The table of :meth:`summary` as a `great_tables.GT`; a MethodError where that is not installed."""
+        return self.summary().to_gt()
 
     def __repr__(self) -> str:
         alarm = f" {self._record.alarm}" if self._record.alarm else ""
         return f"<Profile of {len(self.names)} columns>{alarm}"
 
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
-
     def tidy(self) -> pd.DataFrame:
         """A row for each statistic: column, level, group, statistic, estimate, standard errors by source."""
         return profile.tidy(self._record)
-
-    def save(self, path: str | PathLike[str]) -> Path:
-        """Write the profile as JSON, whole or not at all; :meth:`load` reads it."""
-        return store.save(self._record, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

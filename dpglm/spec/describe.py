@@ -148,14 +148,14 @@ class ProfilePlan:
         public = self.privacy.relation == "replace-one"
         record = ProfileRecord(
             columns=tuple(map(self._profiled, (*self.numbers, *self.factors))),
-            order=self.columns,
+            names=self.columns,
+            schema=self.schema.to_dict(),
             by=self.by,
             groups=self.groups,
             counted=self.release.count_rows,
             released=released.reshape(len(self.groups), self.release.width),
             deviations=self.release.deviations,
             n_rows=table.row_count() if public else None,
-            unit=guarantee.unit,
             guarantee=guarantee,
             spend_lines=parallel_lines(self.priced.parallel(), guarantee),
             description=self.description,
@@ -216,7 +216,7 @@ def describe(
     Returns
     -------
     Profile
-        With ``summary()``, ``tidy()``, ``means``, ``sds``, ``shares`` and ``save(path)``.
+        With ``summary()``, ``tidy()``, ``plot()``, ``report(path)``, ``means``, ``sds``, ``shares`` and more.
 
     Raises
     ------

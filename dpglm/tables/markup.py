@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from dpglm.errors import MethodError
+
 if TYPE_CHECKING:
+    from great_tables import GT
     from jinja2 import Environment
 
     from dpglm.tables.table import Table
@@ -61,6 +64,39 @@ def render_html(table: Table) -> str:
     return environment("dpglm.tables").get_template("table.html").render(table=table)
 
 
+def render_gt(table: Table) -> GT:
+    """The rows as a `great_tables.GT`, for its styles and formats; facts and notes stand below them.
+
+    An alarm is the subtitle and the last note. A second table is one of its own: ``table.below.to_gt()``.
+
+    Raises
+    ------
+    MethodError
+        great_tables is not installed.
+    """
+    import pandas as pd
+
+    try:
+        import great_tables
+    except ImportError:
+        raise MethodError(
+            "to_gt() without the package great_tables",
+            expected="great_tables, which is optional",
+            remedy="Run pip install great-tables, or use to_html(), to_latex() or to_markdown().",
+        ) from None
+    names = [f"column {k}" for k in range(len(table.columns))]
+    made = great_tables.GT(pd.DataFrame(table.rows, columns=names), rowname_col=names[0])
+    made = made.tab_header(table.title, table.alarm or None).tab_stubhead(table.columns[0].heading)
+    if table.indented:
+        made = made.tab_stub_indent(list(table.indented), indent=2)
+    for name, column in zip(names[1:], table.columns[1:], strict=True):
+        made = made.cols_label({name: column.heading}).cols_align(column.align, [name])
+    facts = [f"{label}: {value}" for label, value in table.facts]
+    for note in (*facts, *table.notes, *([table.alarm] if table.alarm else ())):
+        made = made.tab_source_note(note)
+    return made
+
+
 def render_latex(table: Table) -> str:
     """``table`` as a ``table`` environment; the preamble needs ``\\usepackage{booktabs}``."""
     alarm = [rf"\par\textbf{{{latex_text(table.alarm)}}}\par"] if table.alarm else []
@@ -82,7 +118,9 @@ def _latex_rows(table: Table) -> list[str]:
     sides = [column.align for column in table.columns]
     headings = [column.heading for column in table.columns]
     lines = [rf"\begin{{tabular}}{{{''.join(side[0] for side in sides)}}}", r"\toprule"]
-    lines += [_latex_line(headings, sides), r"\midrule", *(_latex_line(row, sides) for row in table.rows)]
+    lines += [_latex_line(headings, sides), r"\midrule"]
+    for place, row in enumerate(table.rows):
+        lines.append((r"\quad " if place in table.indented else "") + _latex_line(row, sides))
     return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
@@ -121,8 +159,11 @@ def render_markdown(table: Table) -> str:
 def _markdown_rows(table: Table) -> str:
     """Headings and rows with pipes."""
     rule = "|" + "|".join(":--" if column.align == "left" else "--:" for column in table.columns) + "|"
-    rows = [_markdown_line([column.heading for column in table.columns]), rule]
-    return "\n".join([*rows, *map(_markdown_line, table.rows)])
+    lines = [_markdown_line([column.heading for column in table.columns]), rule]
+    for place, row in enumerate(table.rows):
+        line = _markdown_line(row)
+        lines.append(line.replace("| ", "| &emsp;", 1) if place in table.indented else line)
+    return "\n".join(lines)
 
 
 def markdown_text(text: str) -> str:

@@ -16,6 +16,7 @@ Fact: TypeAlias = tuple[str, str]  # label and value, both as they will be read
 JOINERS = "\u200c\u200d"
 MIN_WIDTH = 78
 GAP = 2
+INDENT = "  "
 
 
 def render_text(table: Table) -> str:
@@ -35,7 +36,11 @@ def render_text(table: Table) -> str:
 
 
 def _cells(table: Table) -> list[tuple[str, ...]]:
-    return [tuple(column.heading for column in table.columns), *table.rows]
+    rows = [
+        (f"{INDENT}{row[0]}", *row[1:]) if place in table.indented else row
+        for place, row in enumerate(table.rows)
+    ]
+    return [tuple(column.heading for column in table.columns), *rows]
 
 
 def _widths(table: Table) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpglm.tables.markup import render_html, render_latex, render_markdown
+from dpglm.tables.markup import render_gt, render_html, render_latex, render_markdown
 from dpglm.tables.plain import JOINERS, render_text
 from dpglm.tables.plain import Fact as Fact
 
@@ -44,6 +44,8 @@ class Table:
         Sentences below the rows.
     alarm : str
         A warning that no output may omit, such as ``"NOT PRIVATE: seeded"``; shown first and last.
+    indented : tuple of int
+        Places of rows whose names are indented, such as the levels of a factor named above them.
     below : Table or None
         Another table of the same fit, of which title, columns and rows are shown under the rows.
 
@@ -67,6 +69,7 @@ class Table:
     right: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
     alarm: str = ""
+    indented: tuple[int, ...] = ()
     below: Table | None = None
 
     def __post_init__(self) -> None:
@@ -88,6 +91,7 @@ class Table:
     to_html = _repr_html_ = render_html
     to_latex = render_latex
     to_markdown = render_markdown
+    to_gt = render_gt
 
     def as_simple_table(self) -> SimpleTable:
         """The rows as statsmodels' ``SimpleTable``, without facts and notes; an alarm is in its title."""
@@ -121,7 +125,7 @@ def _on_one_line(value: Any) -> Any:
     """Every text in ``value`` by `one_line`."""
     if isinstance(value, str):
         return one_line(value)
-    if value is None or isinstance(value, Table):
+    if value is None or isinstance(value, Table | int):
         return value
     if isinstance(value, Column):
         return Column(one_line(value.heading), value.align)

@@ -8,7 +8,7 @@ Files beside this one declare the cases; `test_cases.py` holds that every releas
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,12 +25,19 @@ from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method
+from dpglm.privacy.budget import Relation
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.spec.model_spec import plan_of
 from dpglm.spec.plan import Plan
 
 FAILURE = 1e-4
 LESS = 0.8  # the twin's share of the honest noise: 20 % less
+RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
+BUDGETS = {
+    "pure": dpglm.Privacy(2.0),
+    "approximate": dpglm.Privacy(1.0, 0.2),
+    "Gaussian": dpglm.Privacy.gdp(1.0, delta=0.05),
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,15 @@ class Acts:
                 point = answers[-1]
             drawn.append(answers)
         return [np.array(answers) for answers in zip(*drawn, strict=True)]
+
+
+def under_both(budgets: Mapping[str, dpglm.Privacy] = BUDGETS) -> list[tuple[str, dpglm.Privacy]]:
+    """Budgets by title, each under both relations."""
+    return [
+        (title, replace(privacy, relation=relation))
+        for relation in RELATIONS
+        for title, privacy in budgets.items()
+    ]
 
 
 def claimed(privacy: dpglm.Privacy) -> Guarantee:

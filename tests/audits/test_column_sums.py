@@ -10,26 +10,20 @@ import dpglm
 from dpglm.auditing.neighbours import release_neighbours
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.spec.describe import ProfilePlan
-from tests.audits.harness import Case, check, of_releases
+from tests.audits.harness import BUDGETS, Case, check, of_releases, under_both
 
 SCHEMA = dpglm.Schema.of({"x": {"bounds": [0, 9], "missing": 0}, "g": ["a", "b"]})
 
 
 def cases() -> list[Case]:
     found = []
-    for relation in ("add-remove", "replace-one"):
-        budgets = {
-            "approximate": dpglm.Privacy(1.0, 0.2, relation=relation),
-            "Gaussian": dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation),
-            "pure": dpglm.Privacy(1.0, relation=relation),
-        }
-        for title, privacy in budgets.items():
-            for by in (None, "g"):
-                release = ProfilePlan.of(SCHEMA, ["x"], by, privacy).release
-                pairs = [release_neighbours(release, relation, release.size)]
-                words = f"{title}, {'one group' if by is None else 'two groups'}"
-                trials = 50_000 if title == "pure" else 6000
-                found.append(of_releases(ColumnSums, words, privacy, [release], pairs, trials=trials))
+    for title, privacy in under_both(BUDGETS | {"pure": dpglm.Privacy(1.0)}):
+        for by in (None, "g"):
+            release = ProfilePlan.of(SCHEMA, ["x"], by, privacy).release
+            pairs = [release_neighbours(release, privacy.relation, release.size)]
+            words = f"{title}, {'one group' if by is None else 'two groups'}"
+            trials = 50_000 if title == "pure" else 6000
+            found.append(of_releases(ColumnSums, words, privacy, [release], pairs, trials=trials))
     return found
 
 

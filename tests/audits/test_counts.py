@@ -24,7 +24,7 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from tests.audits.harness import Case, check, hidden, of_releases
+from tests.audits.harness import RELATIONS, Case, check, hidden, of_releases, under_both
 from tests.calibrated import calibrate_bounded, calibrate_bounded_pure
 
 COUNTS = Poisson(bound=20.0)
@@ -87,13 +87,11 @@ def beside_its_curvature(relation: Relation) -> Case:
 
 
 def cases() -> list[Case]:
-    found = []
-    for relation in ("add-remove", "replace-one"):
-        for title, budget in (("pure", (2.0, 0.0)), ("approximate", (1.0, 0.2))):
-            privacy = dpglm.Privacy(*budget, relation=relation)
+    found = [beside_its_curvature(relation) for relation in RELATIONS]
+    for title, privacy in under_both():
+        if title != "Gaussian":
             releases = [calibrated(privacy)[0]]
             found.append(of_releases(PerturbedMinimiser, f"counts, {title}", privacy, releases, trials=8000))
-        found.append(beside_its_curvature(relation))
     return found
 
 

@@ -18,7 +18,7 @@ from dpglm.glm.families import families
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
-from tests.audits.harness import Case, check, of_releases
+from tests.audits.harness import RELATIONS, Case, check, of_releases
 from tests.calibrated import sampled_scale
 
 EPSILON, DELTA, RATE = 1.5, 0.05, 0.5
@@ -26,8 +26,7 @@ EPSILON, DELTA, RATE = 1.5, 0.05, 0.5
 
 def cases() -> list[Case]:
     found = []
-    relations: tuple[Relation, ...] = ("add-remove", "replace-one")
-    for relation in relations:
+    for relation in RELATIONS:
         for name in ("binomial", "poisson"):
             family = families[name]().with_bound(20.0)
             one = Gradient(family, 1.0)

@@ -17,7 +17,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.privacy.events import free_ridge
-from tests.audits.harness import Case, check, hidden, of_releases
+from tests.audits.harness import BUDGETS, Case, check, hidden, of_releases, under_both
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 BLUR = 0.01
@@ -55,18 +55,10 @@ def calibrated(privacy: dpglm.Privacy, size: int = 1) -> PerturbedMinimiser:
 
 
 def cases() -> list[Case]:
-    found = []
-    for relation in ("add-remove", "replace-one"):
-        budgets = {
-            "pure": dpglm.Privacy(2.0, relation=relation),
-            "approximate": dpglm.Privacy(1.0, 0.2, relation=relation),
-            "approximate, larger": dpglm.Privacy(2.0, 0.3, relation=relation),
-            "Gaussian": dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation),
-        }
-        found += [
-            of_releases(PerturbedMinimiser, title, privacy, [calibrated(privacy)], trials=8000)
-            for title, privacy in budgets.items()
-        ]
+    found = [
+        of_releases(PerturbedMinimiser, title, privacy, [calibrated(privacy)], trials=8000)
+        for title, privacy in under_both(BUDGETS | {"approximate, larger": dpglm.Privacy(2.0, 0.3)})
+    ]
     privacy = dpglm.Privacy(3.0, relation="replace-one")
     release = calibrated(privacy, 2)
     pairs = [release_neighbours(release, "replace-one", 2)]

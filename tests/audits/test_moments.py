@@ -23,7 +23,7 @@ from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Problem
 from dpglm.methods.moments import Moments
-from tests.audits.harness import FAILURE, Case, check, of_releases
+from tests.audits.harness import FAILURE, Case, check, of_releases, under_both
 
 SIZE = 2
 DRAWS = 10_000
@@ -48,14 +48,10 @@ def planned(privacy: dpglm.Privacy, size: int = SIZE) -> SecondMoments:
 
 def cases() -> list[Case]:
     found = []
-    for relation in ("add-remove", "replace-one"):
-        budgets = {
-            "approximate": dpglm.Privacy(1.0, 0.2, relation=relation),
-            "Gaussian": dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation),
-        }
-        for title, privacy in budgets.items():
+    for title, privacy in under_both():
+        if title != "pure":
             release = planned(privacy)
-            pairs = [release_neighbours(release, relation, SIZE)]
+            pairs = [release_neighbours(release, privacy.relation, SIZE)]
             found.append(of_releases(SecondMoments, title, privacy, [release], pairs, trials=6000))
     privacy = dpglm.Privacy(3.0, relation="add-remove")
     release = planned(privacy, 1)

@@ -11,45 +11,40 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import dpglm
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.privacy.budget import Relation
-from tests.audits.harness import Case, check, of_releases
+from tests.audits.harness import Case, check, of_releases, under_both
 from tests.audits.twins import logistic_minimisers
+
+
+def one_column(family: str, relation: Relation) -> PerturbedOutput:
+    """An output whose noise has the scale of its sensitivity."""
+    release = PerturbedOutput(
+        families[family]().with_bound(20.0),
+        ridge=2.0,
+        law="gaussian",
+        scale=1.0,
+        tolerance=1e-8,
+        penalty=penalties["none"](),
+        penalty_rows=1.0,
+        mixing=np.eye(1),
+        penalised=np.ones(1, dtype=bool),
+    )
+    return replace(release, scale=release.sensitivity(relation))
 
 
 def cases() -> list[Case]:
     found = []
-    relations: tuple[Relation, ...] = ("add-remove", "replace-one")
-    for relation in relations:
+    for title, privacy in under_both():
         for name in ("binomial", "poisson"):
-            release = PerturbedOutput(
-                families[name]().with_bound(20.0),
-                ridge=2.0,
-                law="gaussian",
-                scale=1.0,
-                tolerance=1e-8,
-                penalty=penalties["none"](),
-                penalty_rows=1.0,
-                mixing=np.eye(1),
-                penalised=np.ones(1, dtype=bool),
-            )
-            max_leverage = release.sensitivity(relation)
-            gdp = dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation)
-            found.append(
-                of_releases(
-                    PerturbedOutput,
-                    f"{name}, Gaussian",
-                    gdp,
-                    [replace(release, scale=max_leverage)],
-                    trials=8000,
-                )
-            )
-            pure = dpglm.Privacy(2.0, relation=relation)
-            gamma = replace(release, law="gamma", scale=max_leverage / 2.0)
-            found.append(of_releases(PerturbedOutput, f"{name}, pure", pure, [gamma], trials=8000))
+            release = one_column(name, privacy.relation)
+            if title == "pure":
+                release = replace(release, law="gamma", scale=release.scale / privacy.epsilon)
+            if title != "approximate":
+                words = f"{name}, {title}"
+                found.append(of_releases(PerturbedOutput, words, privacy, [release], trials=8000))
     return found
 
 

@@ -16,7 +16,6 @@ import pytest
 import dpglm
 from dpglm.auditing.neighbours import Neighbours, Table
 from dpglm.glm.families import families
-from dpglm.glm.penalties import penalties
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.base import FAR
 from dpglm.mechanisms.gradient import Gradient
@@ -28,10 +27,10 @@ from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.typing import FloatVector
-from tests.audits.harness import Case, check, of_releases
+from tests.audits.harness import RELATIONS, Case, check, of_releases, under_both
 from tests.audits.test_minimiser import calibrated
+from tests.audits.test_output import one_column
 
-RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
 LONG = (5.0, 20.0)
 # Rows that both tables hold: long ones, some where their slopes change.
 BESIDE = tuple((sign * length, offset) for length in LONG for sign in (1.0, -1.0) for offset in (0.0, FAR))
@@ -63,33 +62,17 @@ def pair(
 
 def cases() -> list[Case]:
     found = []
+    lengths = {"pure": LONG[0], "approximate": LONG[1], "Gaussian": LONG[0]}
+    for title, privacy in under_both():
+        relation, length = privacy.relation, lengths[title]
+        near = [pair(relation, 1.0, BESIDE), pair(relation, length)]
+        words, release = f"{title}, long rows", calibrated(privacy)
+        found.append(of_releases(PerturbedMinimiser, words, privacy, [release], near, trials=9000))
+        if title == "Gaussian":
+            near = [pair(relation, 1.0, FIXED), pair(relation, 20.0)]
+            output = one_column("binomial", relation)
+            found.append(of_releases(PerturbedOutput, "long rows", privacy, [output], near, trials=9000))
     for relation in RELATIONS:
-        budgets = {
-            "pure": dpglm.Privacy(2.0, relation=relation),
-            "approximate": dpglm.Privacy(1.0, 0.2, relation=relation),
-            "Gaussian": dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation),
-        }
-        for length, (title, privacy) in zip((*LONG, 5.0), budgets.items(), strict=True):
-            near = [pair(relation, 1.0, BESIDE), pair(relation, length)]
-            release = calibrated(privacy)
-            found.append(
-                of_releases(PerturbedMinimiser, f"{title}, long rows", privacy, [release], near, trials=9000)
-            )
-        output = PerturbedOutput(
-            families["binomial"](),
-            ridge=2.0,
-            law="gaussian",
-            scale=1.0,
-            tolerance=1e-8,
-            penalty=penalties["none"](),
-            penalty_rows=1.0,
-            mixing=np.eye(1),
-            penalised=np.ones(1, dtype=bool),
-        )
-        output = replace(output, scale=output.sensitivity(relation))
-        near = [pair(relation, 1.0, FIXED), pair(relation, 20.0)]
-        privacy = budgets["Gaussian"]
-        found.append(of_releases(PerturbedOutput, "long rows", privacy, [output], near, trials=9000))
         found += [gradients(relation, length) for length in LONG]
         found += [curvatures(relation, length) for length in LONG]
     return found

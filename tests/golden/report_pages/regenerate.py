@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.rooms.report.specimen import PAGES, render
 
-GOLDEN = ("pure", "approximate", "plain", "intervals")
+GOLDEN = ("pure", "approximate", "plain", "intervals", "profile")
 
 
 def pages() -> dict[str, str]:

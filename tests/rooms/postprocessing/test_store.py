@@ -254,7 +254,9 @@ def test_numbers_that_overflow_and_deep_nests_are_refused():
         from_json(to_json(private_record()).replace("0.0123456", "1e400"))
     nest = "[" * 100 + "]" * 100
     with pytest.raises(StoreError, match="too deep"):
-        from_json(to_json(private_record()).replace('"one woman"', nest))
+        from_json(
+            to_json(private_record()).replace('"schema": {"unit": "one woman"', f'"schema": {{"unit": {nest}')
+        )
 
 
 @pytest.mark.parametrize("thing", [None, 3, b"{}", ["{}"]])

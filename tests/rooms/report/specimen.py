@@ -11,15 +11,18 @@ import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.postprocessing.profile import ProfiledColumn, ProfileRecord
 from dpglm.postprocessing.record import Choice, LedgerLine, LedgerState, ResponseFacts, SpendLine
 from dpglm.privacy.events import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
+from dpglm.results.profile import Profile
+from dpglm.results.result import Result
 from tests.golden.examples import described, interval_fit, made
 
 PURE_THEOREM = "objective perturbation, pure epsilon (Theorem A1, objective_perturbation.md)"
 MINIMISER = described(2.0202020202020203).releases[0]
-render, plot = FitResult.to_html, FitResult.plot
+render, plot = Result.to_html, FitResult.plot
 NAMES = (
     "Intercept",
     "age",
@@ -363,11 +366,44 @@ def stacked(one: Any = None, **changes: Any) -> FitResult:
     return fit(**(fields | changes))
 
 
+def profile(**changes: Any) -> Profile:
+    """Numbers and factors by group: a number that may be missing, and a group that its noise hides."""
+    columns = (
+        ProfiledColumn("age", False, 17.5, 42.0),
+        ProfiledColumn("children", True, 0.0, 5.5),
+        ProfiledColumn("occupation", True, levels=("student", "farming", "business")),
+        ProfiledColumn("trained", False, levels=("no", "yes")),
+    )
+    # Rows; z and z^2 - 1/2 of age; values, z and z^2 - 1/2 of children; levels.
+    first = [4310.0, -212.5, -811.25, 4200.5, -1810.0, -902.0, 130.5, 2904.0, 1171.25, 3100.5, 1209.5]
+    second = [2049.5, 96.0, -402.75, 2001.0, -602.5, -388.5, -4.25, 1340.0, 660.5, 1500.0, 549.5]
+    third = [9.5, 11.0, -6.5, 3.0, 8.0, 2.5, -7.0, 1.5, 4.0, 6.0, 3.5]
+    fields: dict[str, Any] = {
+        "names": ("occupation", "age", "trained", "children"),
+        "schema": schema(),
+        "columns": columns,
+        "by": "affair",
+        "groups": ("no", "yes", "not told"),
+        "counted": True,
+        "released": np.array([first, second, third]),
+        "deviations": np.array([12.0, 12.0, 6.0, 24.0, 12.0, 6.0, *[8.0] * 5]),
+        "guarantee": gaussian(),
+        "spend_lines": (SpendLine("column sums", None, None, 0.268, 1.0),),
+        "description": described(6.0, algorithm="counts, and first and second moments of numbers"),
+        "random_source": "operating system",
+        "n_rows": 6366,
+        "ledger": ledger(),
+        "version": "0.1.0",
+        "plan_fingerprint": "0123456789abcdef" * 4,
+    }
+    return Profile(ProfileRecord(**(fields | changes)))
+
+
 CHOICES = {
     "tuning": "Penalty strength left at its default, which does not look at data.",
     "formula": "Fixed in the study plan before the survey was read.",
 }
-PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
+PAGES: dict[str, tuple[Callable[[], FitResult | Profile], dict[str, str]]] = {
     "pure": (fit, CHOICES),
     "approximate": (
         lambda: fit(guarantee=approximate(), n_rows=None, strength=None, ledger=None, penalty="l2"),
@@ -392,6 +428,11 @@ PAGES: dict[str, tuple[Callable[[], FitResult], dict[str, str]]] = {
     ),
     "seeded": (seeded, {}),
     "plain": (plain, CHOICES),
+    "profile": (profile, {"columns": "All of the study plan."}),
+    "profile_seeded": (
+        lambda: profile(guarantee=replace(gaussian(), private=False, reason="seeded"), ledger=None),
+        {},
+    ),
 }
 if find_spec("dpglm.papers") is None:
     del PAGES["stack"], PAGES["votes_seeded"]

@@ -14,7 +14,17 @@ from dpglm.postprocessing.record import LedgerLine, SpendLine
 from dpglm.privacy.events import Fact, MethodDescription, ReleaseDescription
 from dpglm.results.fit_result import FitResult
 from tests.rooms.report.reading import Element, Page
-from tests.rooms.report.specimen import NAMES, approximate, fit, interval, ledger, pure, render, schema
+from tests.rooms.report.specimen import (
+    NAMES,
+    approximate,
+    fit,
+    interval,
+    ledger,
+    profile,
+    pure,
+    render,
+    schema,
+)
 
 ATTACKS = (
     "<script>alert(1)</script>",
@@ -147,6 +157,23 @@ def test_one_text_everywhere_is_shown_and_never_obeyed(attack: str) -> None:
         assert not [key for key in element.attributes if key.startswith("on")]
         assert not element.attributes.get("href", "").startswith("javascript")
     assert "49" not in page.root.all("h1")[0].text
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_profile_shows_a_hostile_schema_and_never_obeys_it(attack: str) -> None:
+    columns = tuple(
+        replace(
+            column, name=f"{column.name}{attack}", levels=tuple(f"{level}{attack}" for level in column.levels)
+        )
+        for column in profile()._record.columns
+    )
+    declared = {"unit": attack, "variables": {attack: {"levels": [attack, "b"], "source": attack}}}
+    names = {"names": tuple(column.name for column in columns), "columns": columns, "schema": declared}
+    page = Page(render(profile(**names, by=attack, groups=(attack, "b", f"c{attack}"))))
+    assert skeleton(page.root)[("script",)] == 0
+    for element in page.root.walk():
+        assert element.tag not in ("script", "img", "iframe")
+        assert not [key for key in element.attributes if key.startswith("on")]
 
 
 def test_an_attack_is_readable_as_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.errors import BudgetExceeded, PrivacyError, SchemaError, StoreError
+from dpglm.errors import BudgetExceeded, MethodError, PrivacyError, SchemaError, StoreError
 from dpglm.postprocessing.profile import OVERALL
+from tests.rooms.report.reading import Page
 
 SCHEMA = {
     "x": {"bounds": [0, 20], "missing": 1.0},
@@ -104,6 +106,30 @@ def test_the_summary_prints_rows_for_numbers_and_levels_and_columns_for_groups()
     assert "<table" in profile()._repr_html_()
 
 
+def test_levels_are_indented_below_their_factor_in_every_markup() -> None:
+    table = profile().summary()
+    assert '<th scope="row">\u2003b</th>' in table.to_html()
+    assert "| &emsp;b |" in table.to_markdown()
+    assert r"\quad b &" in table.to_latex()
+
+
+def test_a_table_for_great_tables_has_the_numbers_the_levels_and_the_alarm() -> None:
+    pytest.importorskip("great_tables", reason="great_tables, an optional extra, is not installed")
+    told = profile()
+    page = told.to_gt().as_raw_html()
+    for row in told.summary().rows:
+        for cell in row:
+            assert cell in page
+    assert page.count("NOT PRIVATE: seeded") >= 2
+    assert page.count("gt_indent_2") >= 4
+
+
+def test_without_great_tables_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "great_tables", None)
+    with pytest.raises(MethodError, match="pip install great-tables"):
+        profile().to_gt()
+
+
 def test_values_that_are_no_values_are_read_as_the_schema_says() -> None:
     odd = table(500)
     odd = odd.astype(object)
@@ -159,6 +185,57 @@ def test_what_cannot_be_told_is_refused_before_a_charge(
     assert not ledger.entries
 
 
+@pytest.mark.parametrize("by", ["s", None])
+def test_the_report_tells_the_table_and_draws_it(by: str | None, tmp_path: Path) -> None:
+    told = dpglm.describe(table(), schema=SCHEMA, by=by, privacy=(1.0, 1e-6))
+    page = Page(told.report(tmp_path / "profile.html", choices={"columns": "as planned"}).read_text())
+    section = page.by_id("sample")
+    for words in ("x, mean (sd)", "– b", "overall", "±", "place between the declared bounds"):
+        assert words in section.words
+    for slug in ("shares", "means"):
+        assert f"{slug}-t" in {element.attributes.get("id") for element in section.walk()}
+    assert "as planned" in page.by_id("choices").words
+    assert "Price of this profile" in page.visible
+    assert "fit" not in page.visible.replace("profile", "").split()
+
+
+def test_a_plot_has_a_dot_and_a_bar_for_each_group_and_level() -> None:
+    axes = profile().plot()
+    frame = profile().tidy()
+    shares = frame[(frame["statistic"] == "share") & (frame["group"] != OVERALL)]
+    dots = {round(float(x), 6) for line in axes.lines if line.get_marker() == "o" for x in line.get_xdata()}
+    assert dots == {round(100.0 * share, 6) for share in shares["estimate"]}
+    bars = [line for line in axes.lines if line.get_marker() == "|"]
+    assert len(bars) == len(shares)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["s = F", "s = M"]
+    assert axes.get_title() == "NOT PRIVATE"
+
+
+def test_a_plot_of_means_reaches_a_standard_deviation_to_each_side() -> None:
+    told = profile(by=None, columns=["x"])
+    axes = told.plot()  # no levels: means
+    mean, sd = told.means["x"] / 10.0 - 1.0, told.sds["x"] / 10.0  # bounds 0 and 20, drawn at -1 and 1
+    spread = next(line.get_xdata() for line in axes.lines if line.get_marker() == "")
+    assert np.asarray(spread) == pytest.approx([max(mean - sd, -1.0), mean + sd])
+    assert axes.get_yticklabels()[0].get_text() == "x, 0 to 20"
+
+
+def test_plots_of_what_is_not_there_are_refused_with_what_is() -> None:
+    with pytest.raises(MethodError, match="without levels"):
+        profile(by=None, columns=["x"]).plot("shares")
+    with pytest.raises(MethodError, match="NOT PRIVATE"):
+        profile().plot("tradeoff")
+    with pytest.raises(MethodError, match="'shares', 'means', 'tradeoff' or 'profile'"):
+        profile().plot("coef")  # type: ignore[arg-type]
+
+
+def test_statistics_that_noise_hides_are_drawn_nowhere_and_break_nothing(tmp_path: Path) -> None:
+    told = dpglm.describe(table(5), schema=SCHEMA, by="s", privacy=(0.1, 1e-6), seed=1)
+    for kind in ("shares", "means"):
+        told.plot(kind)
+    assert "NOT PRIVATE" in told.to_html()
+
+
 def test_it_is_saved_and_read_again_and_no_other_file_is(tmp_path: Path) -> None:
     told = profile()
     path = told.save(tmp_path / "profile.json")
@@ -168,7 +245,7 @@ def test_it_is_saved_and_read_again_and_no_other_file_is(tmp_path: Path) -> None
     with pytest.raises(StoreError):
         dpglm.load(path)
     content = json.loads(path.read_text())
-    for key, value in (("groups", ["F"]), ("order", ["x", "y"]), ("deviations", [1.0]), ("columns", [])):
+    for key, value in (("groups", ["F"]), ("names", ["x", "y"]), ("deviations", [1.0]), ("columns", [])):
         path.write_text(json.dumps({**content, key: value}))
         with pytest.raises(StoreError):
             dpglm.Profile.load(path)

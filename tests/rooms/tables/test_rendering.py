@@ -88,6 +88,15 @@ def test_html_has_the_same_elements_whatever_the_texts(a, b, fact, note, title, 
     assert [text for tag, text in shown.texts if tag == "strong"] == [one_line(alarm)] * 2
 
 
+@pytest.mark.parametrize("text", NASTY)
+def test_great_tables_shows_texts_as_they_are(text):
+    pytest.importorskip("great_tables", reason="great_tables, an optional extra, is not installed")
+    made = table([(text, text)], fact=text, note=text or "note", title=text or "title", heading=text)
+    tags = Outline(made.to_gt().as_raw_html(inline_css=False)).tags
+    assert not {"script", "img", "svg", "a", "input"} & {name for name, _ in tags}
+    assert not [key for _, attrs in tags for key, _ in attrs if key.startswith("on")]
+
+
 def test_html_is_a_table_that_a_screen_reader_can_read():
     tags = Outline(table([("age", "1")]).to_html()).tags
     names = [name for name, _ in tags]

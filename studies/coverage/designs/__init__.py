@@ -1,0 +1,1 @@
+"""Coverage of printed intervals on simulated designs."""
