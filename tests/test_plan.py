@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from dpglm.data.tables.sources import declared
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families.base import families
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.scales import interval_model
+from dpglm.inference.interval_model import interval_model
 from dpglm.methods.base import methods
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_moments, expected_quantiles
@@ -382,9 +383,16 @@ def test_a_declared_effect_changes_the_prior_of_the_released_model() -> None:
     changed = dpglm.fit(formula, frame, schema=replace(schema, variables=told), **words)
     before = {block.label: block.prior for block in plain._record.released.term_columns}
     after = {block.label: block.prior for block in changed._record.released.term_columns}
-    factor = {label: float(np.mean(after[label] / before[label])) for label in before}
-    assert factor.pop("np.log1p(educ)") == pytest.approx(2.0)
-    assert factor.pop("age") == pytest.approx(0.5 / 3.0)
+    # Rows may be divided by another length, and all priors with them.
+    unit = float(np.mean(after["Intercept"] / before["Intercept"]))
+    factor = {label: float(np.mean(after[label] / before[label])) / unit for label in before}
+    # A declared effect is that of the whole range; without one the scale is 1 per standard deviation.
+    found = changed._record.scales
+    spread = dict(zip(found.names, found.deviations, strict=True))
+    schooling, age = told["educ"], told["age"]
+    width = math.log1p(schooling.high) - math.log1p(schooling.low)
+    assert factor.pop("np.log1p(educ)") == pytest.approx(6.0 * spread["np.log1p(educ)"] / width)
+    assert factor.pop("age") == pytest.approx(0.5 * spread["age"] / (age.high - age.low))
     assert factor.pop("C(occupation)") == pytest.approx(2.5)
     # The interaction has the larger of its variables' effects, which is the undeclared one's.
     assert set(factor) == {"Intercept", "religious", "age:religious"}

@@ -22,6 +22,9 @@ from dpglm.typing import FloatMatrix, FloatVector
 class RowMapping(ABC):
     """A map of rows, each by itself, from public numbers and what was released before."""
 
+    # What the inner release's one event is called; None where it keeps its names.
+    label: ClassVar[str | None] = None
+
     @property
     @abstractmethod
     def fact(self) -> Fact:
@@ -59,6 +62,9 @@ class Mapped(Release):
     name: ClassVar[str] = "release on mapped rows"
     premises: ClassVar[tuple[str, ...]] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.mapping.label or self.inner.name)
+
     @property
     def inside(self) -> Release:
         return self.inner
@@ -71,10 +77,13 @@ class Mapped(Release):
         return self.inner.sensitivity(relation)
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        return self.inner.events(relation)  # proof: events
+        events = self.inner.events(relation)  # proof: events
+        label = self.mapping.label
+        return events if label is None else tuple((label, event) for _, event in events)
 
     def describe(self, relation: Relation) -> ReleaseDescription:
         described = self.inner.describe(relation)
+        described = replace(described, name=self.mapping.label or described.name)
         return replace(described, facts=(*described.facts, self.mapping.fact))
 
     def why(self, relation: Relation) -> tuple[str, ...]:
@@ -116,6 +125,8 @@ class Coordinates(RowMapping):
     columns : tuple of (int, float)
         Columns of the numbers and their value per declared range, the middle being 0.
     """
+
+    label = "means and standard deviations"
 
     constant: tuple[int, float]
     columns: tuple[tuple[int, float], ...]
@@ -191,6 +202,8 @@ class LengthClasses(RowMapping):
     constant : (int, float)
         Column of the constant and its value in every coded row that can be used; others are left out.
     """
+
+    label = "classes of row length"
 
     edges: tuple[float, ...]
     constant: tuple[int, float]

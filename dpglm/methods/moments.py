@@ -14,8 +14,8 @@ from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.expectation import ExpectedRows, expected_model
+from dpglm.inference.interval_model import fitted_scales, interval_model
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.scales import fitted_scales, interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span

@@ -20,7 +20,7 @@ from dpglm.inference.expectation import (
     noise_of_minimiser,
     products_of_minimiser,
 )
-from dpglm.inference.scales import interval_model
+from dpglm.inference.interval_model import interval_model
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.information import Information
@@ -179,7 +179,7 @@ class Objective(Method):
             )
         geometry, found = problem.geometry, rows.information
         if plan.of_kind(ColumnSums):
-            geometry = expected_geometry(problem, rows)
+            geometry = expected_geometry(problem, plan, rows)
             matrix = map_of(problem.geometry, geometry)
             found = matrix @ found @ matrix.T
         terms, deviation = geometry.term_columns, minimiser.deviation

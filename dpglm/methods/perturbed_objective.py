@@ -43,7 +43,7 @@ WEIGHTED_RIDGE_INTERCEPT = 1.0
 # inverse of this, as a share of epsilon, or half of it; shrinking the intercept moves all fitted means.
 BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE = 4.0, 10.0
 # And never below this, or the noise that hides the solver's residual would be felt at enormous budgets.
-LEAST_RIDGE = 1e-3
+LEAST_RIDGE = 1e-4
 # The ridge is also at least this share of what the declared prior would make it.
 PRIOR_SHARE = 0.25
 # Pure epsilon pays for a curvature in few coefficients only, and no budget pays in very many.
@@ -340,5 +340,5 @@ def released_by(
         dispersion=problem.family.dispersion,
         initial_variance=minimiser.deviation**2 / ridge**2,
         third_derivative_bound=problem.family.third_derivative_bound,
-        logistic=problem.family.logistic and not problem.offset,
+        logistic=problem.family.link == "logit" and not problem.offset,
     )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from scipy.special import chdtri
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.penalties.base import TermColumns
@@ -20,6 +21,7 @@ from dpglm.inference.expectation import ExpectedRows
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.perturbed_objective import (
     calibrated_ridge,
@@ -39,11 +41,17 @@ CLASSES_SHARE: Final = 0.4
 # and at most that of a number which is at either end of it.
 LEAST_NOISE: Final = 3.0
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5
+# How many standard deviations one unit of a standardised coordinate is.
+WIDTH: Final = 4.0
 UNIFORM_SHARE: Final = math.sqrt(1.0 / 12.0)
 # Rows count less where their numbers, squared, are this many times what they typically are: the first of
 # these that no more than `TAIL` of the rows exceed, give or take a standard deviation of the noise.
 GROWTH: Final = tuple(2.0 ** (k / 4.0) for k in range(17))
 TAIL: Final = 0.05
+# Where noise is small, rows may be longer: up to the length at which its variance in the score of a number is
+# this share of the sampling variance, with rows that weigh so much.
+NEGLIGIBLE: Final = 0.01
+USUAL_WEIGHT: Final = 0.15
 
 
 def standardises(problem: Problem, privacy: Privacy) -> bool:
@@ -91,13 +99,19 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
     means, deviations = _moments(sums, ask(plan.releases[0]), problem)
     moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
     typical = geometry.standardised(moments, 1.0)
-    counts = ask(plan.releases[1], map_of(geometry, typical).ravel())
-    edge, lost = _row_length(classes, counts, _edges(typical), problem)
+    matrix = map_of(geometry, typical)
+    counts = ask(plan.releases[1], matrix.ravel())
+    rows = _rows(classes, counts, problem)
+    (minimiser,) = plan.of_kind(PerturbedMinimiser)
+    # No row is longer than the norm of the map makes one of norm 1.
+    longest = float(np.linalg.norm(matrix, 2)) ** 2
+    free = min(_free_length(typical, rows, minimiser.deviation), 1.01 * longest)
+    edge, lost = _row_length(classes, counts, _edges(typical), rows, free)
     natural = np.array([moments[name] for name in names])
     return MeasuredScales(names, natural[:, 0], natural[:, 1], math.sqrt(edge), lost)
 
 
-def expected_geometry(problem: Problem, rows: ExpectedRows) -> Geometry:
+def expected_geometry(problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> Geometry:
     """The coding that rows with these moments would lead to."""
     geometry = problem.geometry
     (at, value), slopes = _columns(geometry)
@@ -106,7 +120,13 @@ def expected_geometry(problem: Problem, rows: ExpectedRows) -> Geometry:
         mean = float(rows.moments[at, column]) / (value * unit)
         variance = float(rows.moments[column, column]) / unit**2 - mean**2
         places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
-    return geometry.standardised(geometry.moments_at(places), 1.0)
+    typical = geometry.standardised(geometry.moments_at(places), 1.0)
+    (minimiser,) = plan.of_kind(PerturbedMinimiser)
+    fixed, count = _fixed(typical), len(places)
+    tail = fixed + (1.0 - fixed) * float(chdtri(count, TAIL)) / count  # of independent normal numbers
+    longest = float(np.linalg.norm(map_of(geometry, typical), 2)) ** 2
+    edge = max(tail, min(_free_length(typical, rows.n, minimiser.deviation), 1.01 * longest))
+    return geometry.standardised(geometry.moments_at(places), math.sqrt(edge))
 
 
 def map_of(declared: Geometry, standardised: Geometry) -> FloatMatrix:
@@ -142,23 +162,33 @@ def _moments(sums: ColumnSums, answer: FloatVector, problem: Problem) -> tuple[l
 
 def _edges(typical: Geometry) -> FloatVector:
     """Squared lengths between classes, in typical ones: numbers grow, and the rest stays."""
-    fixed = sum(term.bound for term in typical.term_columns if term.kind in ("intercept", "levels"))
+    fixed = _fixed(typical)
     return np.asarray(fixed + (1.0 - fixed) * np.array(GROWTH))
 
 
+def _fixed(typical: Geometry) -> float:
+    """Part of a typical row's squared length that no number makes."""
+    return sum(term.bound for term in typical.term_columns if term.kind in ("intercept", "levels"))
+
+
 def _row_length(
-    classes: ColumnSums, answer: FloatVector, ends: FloatVector, problem: Problem
+    classes: ColumnSums, answer: FloatVector, ends: FloatVector, rows: float, free: float
 ) -> tuple[float, float]:
     """The squared length, in typical ones, from which on rows count less, and the weight that they lose."""
-    rows = _rows(classes, answer, problem)
     counts, noise = answer[int(classes.count_rows) :], float(classes.deviations[-1])
     beyond = np.cumsum(counts[::-1])[::-1][1:]
     allowed = TAIL * rows + noise * np.sqrt(np.arange(len(ends), 0, -1))
     short = np.flatnonzero(beyond <= allowed)
-    first = int(short[0]) if short.size else len(ends) - 1
+    edge = max(float(ends[short[0]] if short.size else ends[-1]), free)
     middles = np.sqrt(ends * np.append(ends[1:], 2.0 * ends[-1]))
-    lost = float(counts[first + 1 :] @ (1.0 - ends[first] / middles[first:])) / rows
-    return float(ends[first]), min(max(lost, 0.0), 1.0)
+    lost = float(counts[1:] @ np.maximum(1.0 - edge / middles, 0.0)) / rows
+    return edge, min(max(lost, 0.0), 1.0)
+
+
+def _free_length(typical: Geometry, rows: float, deviation: float) -> float:
+    """The squared length, in typical ones, up to which noise makes next to nothing of the variance."""
+    _, ((_, value), *_) = _columns(typical)
+    return NEGLIGIBLE * rows * USUAL_WEIGHT * (value / WIDTH) ** 2 / deviation**2
 
 
 def _rows(sums: ColumnSums, answer: FloatVector, problem: Problem) -> float:

@@ -11,6 +11,8 @@ import numpy as np
 
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import DpglmError, PlanningAdvice
+from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.perturbed_objective import BOUNDED_MOST, MOST, releases_information
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.spreads import USUAL, undeclared, under
@@ -68,20 +70,24 @@ def advised(plan: Plan) -> Plan:
 
 def _clear(plan: Plan) -> bool:
     """Whether rows stand so far above the noise of the estimate that nearly every coefficient is told."""
-    minimiser, *more = plan.releases.releases
-    deviation = getattr(minimiser, "deviation", math.inf)
+    minimisers = plan.releases.of_kind(PerturbedMinimiser)
+    measured = bool(plan.releases.of_kind(ColumnSums))
     model = plan.specification.coded_model
-    spreads = [_spread(model.schema.variables[name]) for name in model.coding.columns]
+    spreads = [_spread(model.schema.variables[name], measured) for name in model.coding.columns]
     order = max(len(name.split(":")) for name, _ in model.coding.terms)
     rows = (ROWS if plan.n is None else plan.n) * min(spreads, default=1.0) ** order
-    return bool(more) and rows > CLEAR * deviation * len(plan.names)
+    paid = len(plan.releases.releases) > 1 and len(minimisers) == 1
+    return paid and rows > CLEAR * minimisers[0].deviation * len(plan.names)
 
 
-def _spread(variable: Numeric | Categorical) -> float:
-    """Variance on the declared range, in units of a uniform one; twice the share of the rarest level."""
+def _spread(variable: Numeric | Categorical, measured: bool) -> float:
+    """Variance on the declared range, in units of a uniform one; twice the share of the rarest level.
+
+    Where scales are measured, what is declared of a number makes no difference.
+    """
     if isinstance(variable, Categorical):
         return 2.0 * min(variable.shares or (1.0 / len(variable.levels),))
-    if variable.sd is None:
+    if variable.sd is None or measured:
         return 1.0 / 3.0
     return 12.0 * (variable.sd / (variable.high - variable.low)) ** 2
 

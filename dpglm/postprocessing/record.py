@@ -16,7 +16,7 @@ import numpy as np
 
 from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
-from dpglm.inference.scales import interval_model
+from dpglm.inference.interval_model import interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
 from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart

@@ -19,7 +19,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts, interval_decisions
-from dpglm.inference.scales import interval_model
+from dpglm.inference.interval_model import interval_model
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Problem, to_response_scale
 from dpglm.methods.moments import Moments

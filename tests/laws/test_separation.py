@@ -8,10 +8,9 @@ import pytest
 from scipy.special import ndtri
 
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.interval_model import OWN_SCALE, interval_model, with_own_scales
 from dpglm.inference.linear_model import LinearModel
-from dpglm.inference.scales import interval_model, with_own_scales
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.intervals import FAR, SEPARATED, UNEVEN, Separation
 
@@ -143,7 +142,7 @@ def test_own_scales_grow_where_an_estimate_is_surprising_and_nowhere_else() -> N
     scales = np.sqrt(strong.prior_variance)
     assert scales[0] == 10.0
     assert scales[2] == 2.0
-    assert scales[1] == pytest.approx(linear_model.OWN_SCALE * 9.0, rel=0.01)
+    assert scales[1] == pytest.approx(OWN_SCALE * 9.0, rel=0.01)
 
 
 def test_an_estimate_that_noise_explains_is_no_surprise() -> None:

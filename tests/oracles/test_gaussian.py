@@ -18,7 +18,7 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.scales import interval_model
+from dpglm.inference.interval_model import interval_model
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.methods.base import Estimate, Method, Problem, to_response_scale

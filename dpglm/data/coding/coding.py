@@ -16,7 +16,19 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.coding.geometry import DEPENDENT, SLACK, Group, Layout, Part, Product, Space, kind_of, span
+from dpglm.data.coding.geometry import (
+    DEPENDENT,
+    SLACK,
+    Group,
+    Layout,
+    Part,
+    Product,
+    Space,
+    directions,
+    inverted,
+    kind_of,
+    span,
+)
 from dpglm.data.coding.layouts import partial, reference
 from dpglm.data.formula.model import Model, NumericFactor
 from dpglm.errors import FormulaError, MethodError
@@ -26,7 +38,6 @@ from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 Kind: TypeAlias = Literal["centred", "reference"]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
-_SHORTEST: Final = 1e-140
 _CHUNK_ROWS: Final = 8192  # rows worked on at a time, so that what is in use stays in cache
 
 
@@ -96,8 +107,8 @@ class Coding:
             )
         to_coded, norm, groups = _centred(model, longer) if kind == "centred" else reference(model)
         # Columns may be in any unit: invert directions, not lengths.
-        directions, lengths = _directions(to_coded, model.formula)
-        inverse, condition = _inverted(directions)
+        unit_columns, lengths = directions(to_coded, model.formula)
+        inverse, condition = inverted(unit_columns)
         if not condition < 1.0 / np.finfo(np.float64).eps:  # rounding leaves no digit of the inverse
             raise FormulaError(
                 f"columns that are combinations of others, to rounding, in {model.formula!r}",
@@ -242,33 +253,10 @@ def _centred(model: Model, longer: float | None) -> Layout:
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # lengths tell
         space = span(model)
-    scaled, _ = _directions(space.columns, model.formula)
-    if scaled.shape[0] == model.size and _inverted(scaled)[1] < 1 / DEPENDENT:
+    scaled, _ = directions(space.columns, model.formula)
+    if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / DEPENDENT:
         return _whole(model, space, longer)
     return partial(model, space, scaled)
-
-
-def _directions(columns: FloatMatrix, formula: str) -> tuple[FloatMatrix, FloatVector]:
-    """Columns divided by their lengths, and the lengths, which a double must hold squared; public both."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        lengths = np.sqrt((columns**2).sum(axis=0))
-    if not ((lengths > _SHORTEST) & (lengths < 1.0 / _SHORTEST)).all():
-        raise FormulaError(
-            f"columns or products that are too large or too small for a number in {formula!r}",
-            expected=f"declared ranges whose products lie between {_SHORTEST:g} and {1.0 / _SHORTEST:g}",
-            remedy="Declare the columns in other units, or write scale(x, center=0, by=1e9).",
-        )
-    return columns / lengths, lengths
-
-
-def _inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
-    """The inverse and the condition number in the 1-norm; both infinite where there is no inverse."""
-    try:
-        inverse = np.linalg.inv(square).astype(np.float64, copy=False)  # scipy's would warn
-    except np.linalg.LinAlgError:
-        inverse = np.full(square.shape, np.inf)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return inverse, float(np.linalg.norm(square, 1) * np.linalg.norm(inverse, 1))
 
 
 def _whole(model: Model, space: Space, longer: float | None) -> Layout:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm, column_count
+from dpglm.errors import FormulaError
 from dpglm.glm.penalties.base import TermColumns, TermKind
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -27,6 +28,8 @@ _MOST_CORNERS: Final = 20_000
 _INTERCEPT_SHARE: Final = 0.25
 # Prior standard deviation of the constant, log-odds in the middle of all declared ranges.
 _INTERCEPT_PRIOR: Final = 5.0
+# Columns shorter or longer than this and its inverse have lengths that cannot be squared.
+_SHORTEST: Final = 1e-140
 DEPENDENT: Final = 1e-9  # sine of the angle below which a column counts as a combination of others
 
 Subset = tuple[int, ...]
@@ -226,3 +229,26 @@ def _column_order(subterm: Subterm) -> NDArray[np.intp]:
     sizes = [subterm[position].size for position in by_place]
     columns = np.arange(column_count(subterm)).reshape(sizes, order="F")  # the first factor varies fastest
     return columns.transpose(np.argsort(by_place)).ravel(order="F")
+
+
+def directions(columns: FloatMatrix, formula: str) -> tuple[FloatMatrix, FloatVector]:
+    """Columns divided by their lengths, and the lengths, which a double must hold squared; public both."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        lengths = np.sqrt((columns**2).sum(axis=0))
+    if not ((lengths > _SHORTEST) & (lengths < 1.0 / _SHORTEST)).all():
+        raise FormulaError(
+            f"columns or products that are too large or too small for a number in {formula!r}",
+            expected=f"declared ranges whose products lie between {_SHORTEST:g} and {1.0 / _SHORTEST:g}",
+            remedy="Declare the columns in other units, or write scale(x, center=0, by=1e9).",
+        )
+    return columns / lengths, lengths
+
+
+def inverted(square: FloatMatrix) -> tuple[FloatMatrix, float]:
+    """The inverse and the condition number in the 1-norm; both infinite where there is no inverse."""
+    try:
+        inverse = np.linalg.inv(square).astype(np.float64, copy=False)  # scipy's would warn
+    except np.linalg.LinAlgError:
+        inverse = np.full(square.shape, np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return inverse, float(np.linalg.norm(square, 1) * np.linalg.norm(inverse, 1))

@@ -12,6 +12,7 @@ import pytest
 import dpglm
 from dpglm.auditing.neighbours import corners, declared_neighbours
 from dpglm.errors import MethodError
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.postprocessing.record import Choice
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.model_spec import plan_of
@@ -56,7 +57,13 @@ def test_the_same_seed_gives_the_same_audit_and_tables_say_what_it_does_not_prov
 def test_failure_is_shared_by_the_rows_so_that_all_hold_together() -> None:
     plan = dpglm.plan("y ~ x", SCHEMA, n=99, privacy=(1.0, 0.05), penalty="none")
     found = dpglm.audit(plan, trials=200, seed=1, confidence=0.97, progress=False)
-    assert [row.name for row in found.rows] == ["perturbed minimiser", "information matrix", "whole method"]
+    assert [row.name for row in found.rows] == [
+        "means and standard deviations",
+        "classes of row length",
+        "perturbed minimiser",
+        "information matrix",
+        "whole method",
+    ]
     assert sum(row.failure for row in found.rows) == pytest.approx(0.03)
     assert found.confidence == pytest.approx(0.97)
 
@@ -99,7 +106,7 @@ def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
 def test_a_saved_fit_is_audited_by_the_plan_it_was_run_with(options: dict, tmp_path: Path) -> None:
     fit = dpglm.fit("y ~ x + z", frame(), schema=SCHEMA, seed=1, **options)
     plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
-    first = plan.releases[0]
+    first = plan.releases[0].inside
     assert first.scale == pytest.approx(fit.description.releases[0].scale, rel=1e-12)
     assert plan.guarantee.epsilon == fit.privacy.epsilon
     (costs,) = plan.parallel()
@@ -112,7 +119,8 @@ def test_a_saved_fit_of_counts_is_audited_with_its_declared_bound(tmp_path: Path
     schema = {"y": (0, 20), "x": (0, 9)}
     fit = dpglm.fit("y ~ x", table, schema=schema, family="poisson", privacy=(1.0, 1e-6), seed=1)
     plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
-    assert plan.releases[0].family.bound == 20.0
+    (minimiser,) = plan.of_kind(PerturbedMinimiser)
+    assert minimiser.family.bound == 20.0
 
 
 def test_a_saved_fit_is_audited_with_the_options_of_its_penalty_and_method(tmp_path: Path) -> None:

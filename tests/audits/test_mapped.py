@@ -1,0 +1,65 @@
+"""Releases on mapped rows keep the claims of what is inside, and all of them together; quieter ones are caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import dpglm
+from dpglm.auditing.neighbours import release_neighbours
+from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
+from dpglm.privacy.gdp import gdp_mu
+from tests.audits.harness import BUDGETS, Case, check, of_plan, of_releases, under_both
+from tests.audits.test_minimiser import calibrated
+
+SCHEMA = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 9)})
+CONSTANT, NUMBER = (0, 0.4), (1, 0.8)
+
+
+def sums(privacy: dpglm.Privacy, *, classes: int) -> ColumnSums:
+    """Of a number, or of classes of length, at all of the budget."""
+    one = ColumnSums(
+        missing=() if classes else (False,),
+        levels=(classes,) if classes else (),
+        groups=1,
+        count_rows=privacy.relation == "add-remove",
+        law="gaussian" if privacy.delta else "laplace",
+        scale=1.0,
+    )
+    mu = gdp_mu(privacy.epsilon, privacy.delta) if privacy.delta else privacy.epsilon
+    return one.at_price(mu, privacy.relation)
+
+
+def cases() -> list[Case]:
+    found = []
+    for title, privacy in under_both(BUDGETS | {"pure": dpglm.Privacy(1.0)}):
+        mapped = {
+            "moments": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (NUMBER,))),
+            "lengths": Mapped(sums(privacy, classes=3), LengthClasses((0.3, 0.6), CONSTANT)),
+        }
+        for words, release in mapped.items():
+            near = [release_neighbours(release, privacy.relation, 2)]
+            trials = 50_000 if title == "pure" else 6000
+            found.append(of_releases(Mapped, f"{words}, {title}", privacy, [release], near, trials=trials))
+    for title, privacy in under_both():
+        release = Mapped(calibrated(privacy), Standardisation())
+        found.append(of_releases(Mapped, f"standardised, {title}", privacy, [release], trials=9000))
+    for relation in ("add-remove", "replace-one"):
+        for title, delta in (("approximate", 0.3), ("pure", 0.0)):
+            privacy = dpglm.Privacy(2.0, delta, relation=relation)  # type: ignore[arg-type]
+            plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, penalty="none")
+            found.append(of_plan(f"four releases, {title}", plan, trials=6000))
+    return found
+
+
+CASES = cases()
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_claim_stands_and_that_of_a_twin_falls(
+    case: Case, record_property: Callable[[str, object], None]
+) -> None:
+    check(case, record_property)
