@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -48,6 +49,9 @@ DEBIASED = (
 )
 DRAWN = "Coefficients without an interval are drawn towards 0 by the declared prior scale."
 
+# Rows that lose less weight than this share are not mentioned.
+LEAST_LOST: Final = 0.005
+
 
 def separated(record: FitRecord) -> bool:
     """Whether tests and intervals belong to other estimates than the coefficients of the fit."""
@@ -85,6 +89,7 @@ def summary(record: FitRecord) -> Table:
             *guarantee_notes(record),
             *((note,) if (note := approximation(record)) else ()),
             *count_notes(record),
+            *scale_notes(record),
             *interval_notes(record),
         ),
         alarm=record.alarm,
@@ -139,6 +144,17 @@ def count_notes(record: FitRecord) -> tuple[str, ...]:
     if record.contrasts is None:
         return (f"{clipped}.",)
     return (f"{clipped}; standard errors take the variance of a count to be its mean.",)
+
+
+def scale_notes(record: FitRecord) -> tuple[str, ...]:
+    """What rows far out lose, where rows are read in released standard deviations."""
+    if record.scales is None or record.scales.weight_lost < LEAST_LOST:
+        return ()
+    lost = share(record.scales.weight_lost)
+    return (
+        f"Rows whose numbers are far from their means count less: about {lost} of all weight is lost by that. "
+        "Where the model is wrong, coefficients are those of the rows that count.",
+    )
 
 
 def interval_notes(record: FitRecord) -> tuple[str, ...]:

@@ -149,10 +149,11 @@ def prior_scales(record: FitRecord) -> tuple[tuple[str, str, str], ...]:
     """Term, what its scale is the standard deviation of, and the scale; nothing without them."""
     if record.released is None:
         return ()
-    return tuple((block.label, *_scale(block)) for block in record.released.term_columns)
+    measured = () if record.scales is None else record.scales.names
+    return tuple((block.label, *_scale(block, measured)) for block in record.released.term_columns)
 
 
-def _scale(block: TermColumns) -> tuple[str, str]:
+def _scale(block: TermColumns, measured: tuple[str, ...]) -> tuple[str, str]:
     if block.kind == "other":
         ends = dict.fromkeys(map(plain_number, (block.prior.min(), block.prior.max())))
         return "coded columns", " to ".join(ends)
@@ -160,5 +161,7 @@ def _scale(block: TermColumns) -> tuple[str, str]:
         apart = (block.table[0] - block.table[1]) * block.prior
         return "one level against another", plain_number(np.sqrt(apart @ apart))
     span = "one end of the declared range against the other"
-    middle = "the middle of every declared range"
+    if block.label in measured:
+        span = "two standard deviations above the mean against two below"
+    middle = "the mean of every number" if measured else "the middle of every declared range"
     return span if block.kind == "slope" else middle, plain_number(abs(block.table[0, 0] * block.prior[0]))

@@ -70,10 +70,25 @@ def fit_subject(record: FitRecord) -> Subject:
             ("Penalty strength, sum units", record.strength_sum),
             ("Norm bound of a coded row, divided out", record.row_norm),
             ("Rows clipped", record.rows_clipped),
+            *scale_facts(record),
             ("Response", record.response.name),
             ("Levels of the response", record.response.levels),
             ("Bounds of the response, beyond which it is clipped", record.response.bounds),
             *options,
+        ),
+    )
+
+
+def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | float], ...]:
+    """Released means and standard deviations in which rows were read, and what rows far out lose."""
+    if record.scales is None:
+        return ()
+    moments = list(record.scales.moments.items())[:MOST_ROWS]
+    return (
+        *((f"Mean and standard deviation of {shown(name, 60)}, released", pair) for name, pair in moments),
+        (
+            "Share of all weight that long rows lose, from released classes of length",
+            record.scales.weight_lost,
         ),
     )
 

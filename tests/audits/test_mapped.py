@@ -1,4 +1,4 @@
-"""Releases on mapped rows keep the claims of what is inside, and all of them together; quieter ones are caught."""
+"""Releases on mapped rows keep the claims of what is inside, alone and together; quieter ones are caught."""
 
 from __future__ import annotations
 
