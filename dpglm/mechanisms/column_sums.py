@@ -111,18 +111,18 @@ class ColumnSums(Release):
             if relation == "add-remove":
                 return each
             same = _EXCHANGED_ABSOLUTE * len(self.missing) + 2.0 * LEVEL * len(self.levels)
-            return max(same, 2.0 * each if self._may_move else 0.0)  # proof: absolute-exchange
+            return max(same, self._moved_at_once * each)  # proof: absolute-exchange
         square = ROW**2 * self.count_rows + LEVEL**2 * len(self.levels)
         square += sum(PRESENT**2 * missing + 0.5 for missing in self.missing)  # proof: add-remove
         if relation == "add-remove":
             return math.sqrt(square)
         same = _EXCHANGED * len(self.missing) + 2.0 * LEVEL**2 * len(self.levels)  # proof: same-group
-        return math.sqrt(max(same, 2.0 * square if self._may_move else 0.0))  # proof: two-groups
+        return math.sqrt(max(same, self._moved_at_once * square))  # proof: two-groups
 
     @property
-    def _may_move(self) -> bool:
-        """Whether an exchanged row may leave one block of sums for another, or for none."""
-        return self.groups > 1 or self.count_rows
+    def _moved_at_once(self) -> float:
+        """Blocks of sums that an exchanged row may move whole: it leaves one for another, or for none."""
+        return 2.0 if self.groups > 1 else 1.0
 
     @property
     def _least_sensitivity(self) -> float:
@@ -259,7 +259,7 @@ class ColumnSums(Release):
         first = self._row(0, 1.0, 0)
         other: FloatBlock = first[:, :0]
         if relation == "replace-one":
-            away = self._may_move and self.groups > 1
+            away = self.groups > 1
             other = self._row(1, 1.0, 0) if away else self._row(0, _APART, 1)
         tables: list[RowChunk] = [ArrayChunk(X, np.zeros(X.shape[1]), None) for X in (first, other)]
         apart = self._sums(self._whole_sums(first) - self._whole_sums(other))

@@ -53,6 +53,7 @@ class Mapped(Release):
     Parameters
     ----------
     inner : Release
+        On rows as the mapping makes them.
     mapping : RowMapping
     """
 

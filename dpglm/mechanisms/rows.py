@@ -19,7 +19,7 @@ _ENTRIES = 2**18
 # No released point is longer than this in any coordinate, or so little of it is left as makes no difference.
 FARTHEST = 2.0**100
 # A public map makes no row longer than this.
-LONGEST = 1e6
+LONGEST = 1e12
 # Bytes of mapped rows that one release keeps between its reads of a table.
 MOST_HELD = 2**29
 # What is left of a long row: far more than rounding, to float32 too, can make it longer.

@@ -53,6 +53,9 @@ class Geometry(ScaledGeometry, Protocol):
     def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> Geometry:
         """The coding in these means and standard deviations, rows divided by ``longer`` typical lengths."""
 
+    def row_matrix(self, moments: Mapping[str, tuple[float, float]], longer: float) -> FloatMatrix:
+        """Rows of that coding from rows of this one, shape (p, p)."""
+
 
 class Ask(Protocol):
     """How a method gets at rows: through releases only."""

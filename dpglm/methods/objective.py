@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpglm.curator.curator import PricedReleases
+from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1, NoPenalty
 from dpglm.inference.coefficients import Scaling, coefficients
@@ -39,7 +40,6 @@ from dpglm.methods.perturbed_objective import (
 )
 from dpglm.methods.standardised import (
     expected_geometry,
-    map_of,
     measured_scales,
     standardised_releases,
     standardises,
@@ -88,6 +88,12 @@ class Objective(Method):
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)
         require_positive(self.ridge, "ridge")
+        if self.scales not in ("measured", "declared"):
+            raise MethodError(
+                "scales that are neither measured nor declared",
+                expected="scales='measured' or scales='declared'",
+                remedy="Leave scales out.",
+            )
         by_default = self.ridge is None and self.coding == "centred"
         releases: tuple[Release, ...]
         inside = problem.penalty if problem.penalty.convex else L1()
@@ -122,8 +128,8 @@ class Objective(Method):
             scales, before = None, None
             if plan.of_kind(ColumnSums):
                 scales = measured_scales(problem, plan, ask)
+                before = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
                 geometry = problem.geometry.standardised(scales.moments, scales.longer)
-                before = map_of(problem.geometry, geometry).ravel()
                 problem = replace(problem, geometry=geometry)
             released = released_by(problem, plan, ask, before)
             contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
@@ -179,8 +185,7 @@ class Objective(Method):
             )
         geometry, found = problem.geometry, rows.information
         if plan.of_kind(ColumnSums):
-            geometry = expected_geometry(problem, plan, rows)
-            matrix = map_of(problem.geometry, geometry)
+            geometry, matrix = expected_geometry(problem, plan, rows)
             found = matrix @ found @ matrix.T
         terms, deviation = geometry.term_columns, minimiser.deviation
         model = expected_model(

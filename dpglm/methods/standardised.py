@@ -100,8 +100,7 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
     rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
     means, deviations = _moments(sums, answer, rows)
     moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
-    typical = geometry.standardised(moments, 1.0)
-    matrix = map_of(geometry, typical)
+    typical, matrix = geometry.standardised(moments, 1.0), geometry.row_matrix(moments, 1.0)
     counts = ask(plan.releases[1], matrix.ravel())
     (minimiser,) = plan.of_kind(PerturbedMinimiser)
     # No row is longer than the norm of the map makes one of norm 1.
@@ -112,8 +111,10 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
     return MeasuredScales(names, natural[:, 0], natural[:, 1], math.sqrt(edge), lost)
 
 
-def expected_geometry(problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> Geometry:
-    """The coding that rows with these moments would lead to."""
+def expected_geometry(
+    problem: Problem, plan: PricedReleases, rows: ExpectedRows
+) -> tuple[Geometry, FloatMatrix]:
+    """The coding that rows with these moments would lead to, and the map of rows to it, shape (p, p)."""
     geometry = problem.geometry
     (at, value), slopes = _columns(geometry)
     places = {}
@@ -121,21 +122,15 @@ def expected_geometry(problem: Problem, plan: PricedReleases, rows: ExpectedRows
         mean = float(rows.moments[at, column]) / (value * unit)
         variance = float(rows.moments[column, column]) / unit**2 - mean**2
         places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
-    typical = geometry.standardised(geometry.moments_at(places), 1.0)
+    moments = geometry.moments_at(places)
+    typical, matrix = geometry.standardised(moments, 1.0), geometry.row_matrix(moments, 1.0)
     (minimiser,) = plan.of_kind(PerturbedMinimiser)
     fixed, count = _fixed(typical), len(places)
     tail = fixed + (1.0 - fixed) * float(chdtri(count, TAIL)) / count  # of independent normal numbers
-    longest = float(np.linalg.norm(map_of(geometry, typical), 2)) ** 2
+    longest = float(np.linalg.norm(matrix, 2)) ** 2
     edge = max(tail, min(_free_length(typical, rows.n, minimiser.deviation), 1.01 * longest))
-    return geometry.standardised(geometry.moments_at(places), math.sqrt(edge))
-
-
-def map_of(declared: Geometry, standardised: Geometry) -> FloatMatrix:
-    """Standardised rows are this matrix times coded rows, shape (p, p)."""
-    matrix = (np.asarray(declared.coded_from_user) @ np.asarray(standardised.user_from_coded)).T
-    # What rounding leaves of zeros: the map that is used is public, whatever it is.
-    matrix[np.abs(matrix) < 1e-13 * np.abs(matrix).max(axis=1, keepdims=True)] = 0.0
-    return np.asarray(matrix)
+    longer = math.sqrt(edge)
+    return geometry.standardised(moments, longer), geometry.row_matrix(moments, longer)
 
 
 def _columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, float], ...]]:

@@ -136,9 +136,10 @@ def _without_intervals(plan: Plan, better: Privacy | None) -> tuple[str, str]:
 
 def _less_noise(plan: Plan, better: Privacy | None) -> str:
     """What a delta would change, roughly: half of a Gaussian budget for the estimate."""
-    deviation = getattr(plan.releases.releases[0], "deviation", None)
-    if better is None or deviation is None:
+    minimisers = plan.releases.of_kind(PerturbedMinimiser)
+    if better is None or not minimisers:
         return ""
+    deviation = minimisers[0].deviation
     gaussian = STEPS[better.relation] / (math.sqrt(0.5) * gdp_mu(better.epsilon, better.delta))
     if deviation <= WORTH * gaussian:
         return ""
@@ -156,7 +157,11 @@ def _about(rows: float) -> str:
 
 
 def _bounds(expected: Expectation) -> Iterator[str]:
-    """Wide bounds of numbers without an interval, and what half of them would give; or what to declare."""
+    """Wide bounds of numbers without an interval, and what half of them would give; or what to declare.
+
+    Where scales are measured, wide bounds cost next to nothing.
+    """
+    measured = bool(expected.plan.releases.of_kind(ColumnSums))
     variables = {name: expected.model.schema.variables[name] for name in expected.model.coding.columns}
     widths = {
         name: (variable.high - variable.low) / variable.sd
@@ -166,7 +171,7 @@ def _bounds(expected: Expectation) -> Iterator[str]:
     sampling, private = expected.parts[:, 0], expected.parts[:, 1:].sum(axis=1)
     for name in sorted(widths, key=lambda name: -widths[name])[:2]:
         at = expected.names.index(name)
-        if widths[name] >= WIDE and not expected.printed[at]:
+        if not measured and widths[name] >= WIDE and not expected.printed[at]:
             halved = math.sqrt(sampling[at] + private[at] / 4.0) / expected.classical[at]
             now = factor(float(expected.relative_width[at]))
             yield f"tighten {name} to half its range ({now} to {factor(halved)} times the non-private error)"

@@ -45,6 +45,9 @@ class Columns:
     def standardised(self, moments: dict, longer: float) -> Columns:
         return self
 
+    def row_matrix(self, moments: dict, longer: float) -> np.ndarray:
+        return np.eye(len(self.names))
+
 
 RELATIONS = st.sampled_from(["add-remove", "replace-one"])
 EPSILONS = st.floats(1e-3, 50.0)

@@ -13,6 +13,8 @@ from scipy.special import expit
 
 import dpglm
 from dpglm.auditing.neighbours import Table
+from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.parse import parse
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.interval_model import secant_design, weight_ratio
 from dpglm.inference.linear_model import LinearModel
@@ -129,6 +131,74 @@ def test_nothing_is_measured_where_that_would_not_pay_or_not_be_possible(
     asked = {"privacy": (1.0, 1e-6), "penalty": "none"} | options
     plan = dpglm.plan(formula, SCHEMA, n=5000, **asked)
     assert "means and standard deviations" not in [line.name for line in plan.description.releases]
+
+
+FAR = {
+    "y": ["no", "yes"],
+    "x": (-1, 1),
+    "z": (-1, 1.5),
+    "t": (1980, 2020),
+    "u": (1999, 2001),
+    "g": ["a", "b", "c"],
+}
+
+
+@pytest.mark.parametrize(
+    ("formula", "names"),
+    [
+        ("y ~ x * g + z + x:z", ("x", "z")),
+        ("y ~ x:z + x + z + g", ("x", "z")),
+        ("y ~ t * u * g", ("t", "u")),
+        ("y ~ t * u * x * z", ("t", "u", "x", "z")),
+        ("y ~ z + I(z**2) + np.log1p(x + 2)", ("z", "I(z ** 2)", "np.log1p(x + 2)")),
+        ("y ~ x + x:z", ()),  # z has no column of its own, and x:z needs it once x is centred elsewhere
+        ("y ~ x + g:x", ()),
+        ("y ~ x + z:g + g", ("x", "z")),
+    ],
+)
+def test_standardised_rows_are_a_linear_map_of_coded_ones(formula: str, names: tuple[str, ...]) -> None:
+    coding = Coding.of(parse(formula, dpglm.Schema.of(FAR)))
+    assert set(coding.standardisable) == set(names)
+    moments = coding.moments_at(dict.fromkeys(names, (0.4, 0.01)))
+    generator, count = np.random.default_rng(3), 20
+    columns = {
+        name: generator.uniform(*bounds, count)
+        if isinstance(bounds, tuple)
+        else generator.integers(3, size=20)
+        for name, bounds in FAR.items()
+    }
+    other, matrix = coding.standardised(moments, 1.5), coding.row_matrix(moments, 1.5)
+    rows, found = coding.coded(columns)[0], other.coded(columns)[0]
+    np.testing.assert_allclose(rows @ matrix.T, found, rtol=1e-9, atol=1e-9 * np.abs(found).max())
+    np.testing.assert_allclose(other.user_from_coded @ other.coded_from_user, np.eye(coding.size), atol=1e-6)
+    # Labels, places and priors are those that the plan was made with, wherever the means turn out to lie.
+    usual = coding.standardised(dict.fromkeys(names, (0.0, 1.0)), 1.5)
+    for one, another in zip(usual.term_columns, other.term_columns, strict=True):
+        assert (one.label, one.kind, one.start, one.bound) == (
+            another.label,
+            another.kind,
+            another.start,
+            another.bound,
+        )
+        np.testing.assert_array_equal(one.prior, another.prior)
+
+
+@pytest.mark.parametrize("formula", ["y ~ t * u * g", "y ~ x + x:z", "y ~ t * u * x * z", "y ~ x:z + x + z"])
+@pytest.mark.parametrize("rows", [0, 1, 300])
+def test_a_fit_far_from_zero_with_narrow_columns_runs_to_its_end(formula: str, rows: int) -> None:
+    generator = np.random.default_rng(6)
+    table = pd.DataFrame(
+        {
+            "y": generator.choice(["no", "yes"], rows),
+            "x": np.full(rows, 0.9),
+            "z": np.full(rows, 1.5),
+            "t": np.full(rows, 1980.0),
+            "u": np.full(rows, 2001.0),
+            "g": generator.choice(["a", "b", "c"], rows),
+        }
+    )
+    fit = dpglm.fit(formula, table, schema=FAR, penalty="none", privacy=(5.0, 1e-6), seed=1, progress=False)
+    assert np.isfinite(fit._record.estimates).all()
 
 
 MAPPINGS: list[tuple[RowMapping, FloatMatrix | None]] = [

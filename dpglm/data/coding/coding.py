@@ -7,9 +7,8 @@ rows come out, each row by itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -23,13 +22,13 @@ from dpglm.data.coding.geometry import (
     Layout,
     Part,
     Product,
-    Space,
     directions,
     inverted,
-    kind_of,
     span,
+    whole,
 )
 from dpglm.data.coding.layouts import partial, reference
+from dpglm.data.coding.standardised import affine_maps, standardisable, standardised
 from dpglm.data.formula.model import Model, NumericFactor
 from dpglm.errors import FormulaError, MethodError
 from dpglm.glm.penalties.base import TermColumns
@@ -88,11 +87,8 @@ class Coding:
     groups: tuple[Group, ...]
 
     @classmethod
-    def of(cls, model: Model, *, kind: Kind = "centred", longer: float | None = None) -> Self:
+    def of(cls, model: Model, *, kind: Kind = "centred") -> Self:
         """The public coding of a model, ``"centred"`` or ``"reference"``.
-
-        With ``longer``, rows are divided by that many times the root mean square of a row whose standardised
-        numbers are uncorrelated, and may then be longer than 1.
 
         Raises
         ------
@@ -105,7 +101,7 @@ class Coding:
             raise MethodError(
                 f"coding of kind {kind!r}", expected="'centred' or 'reference'", remedy="Leave it out."
             )
-        to_coded, norm, groups = _centred(model, longer) if kind == "centred" else reference(model)
+        to_coded, norm, groups = _centred(model) if kind == "centred" else reference(model)
         # Columns may be in any unit: invert directions, not lengths.
         unit_columns, lengths = directions(to_coded, model.formula)
         inverse, condition = inverted(unit_columns)
@@ -126,14 +122,11 @@ class Coding:
 
     @cached_property
     def standardisable(self) -> tuple[str, ...]:
-        """Numbers with coded columns of their own beside a constant: the labels of these columns.
+        """Labels of the numbers that can be centred anywhere: the formula has all products without them too.
 
-        None where the formula lacks lower-order terms, so that centring would leave the span of its columns.
+        None without a constant, where rows are clipped or mixed, or in products of very many numbers.
         """
-        whole = all(len(group.products) == 1 and group.products[0].mixing is None for group in self.groups)
-        if self.clips or not whole or not any(group.kind == "intercept" for group in self.groups):
-            return ()
-        return tuple(group.label for group in self.groups if group.kind == "slope")
+        return standardisable(self.groups, self.model) if not self.clips else ()
 
     def moments_at(self, places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
         """Means and standard deviations from shares of the declared ranges around their middles, by label."""
@@ -144,22 +137,20 @@ class Coding:
         }
 
     def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> Coding:
-        """The coding of the same model whose numbers are centred at a mean and divided by 4 sd.
+        """The same columns with these numbers, by label, centred at a mean and divided by 4 sd.
 
-        Parameters
-        ----------
-        moments : mapping of str to (float, float)
-            Mean and standard deviation by label.
-        longer : float
-            See `of`.
+        Rows are divided by ``longer`` times the root mean square of a row whose numbers are uncorrelated, and
+        may be longer than 1. They are ``row_matrix(moments, longer)`` times the rows of this coding.
         """
-        factors = tuple(
-            replace(factor, moments=moments[factor.name])
-            if isinstance(factor, NumericFactor) and factor.name in moments
-            else factor
-            for factor in self.model.factors
-        )
-        return Coding.of(replace(self.model, factors=factors), longer=longer)
+        model, norm, groups = standardised(self.groups, self.model, moments, longer)
+        matrix, inverse = affine_maps(self.groups, groups, self.model, model)
+        maps = self.user_from_coded @ matrix.T, inverse.T @ self.coded_from_user
+        return Coding(model, *maps, self.penalised, norm, False, groups)
+
+    def row_matrix(self, moments: Mapping[str, tuple[float, float]], longer: float) -> FloatMatrix:
+        """Rows of `standardised` from rows of this coding, shape (p, p)."""
+        model, _, groups = standardised(self.groups, self.model, moments, longer)
+        return affine_maps(self.groups, groups, self.model, model)[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -245,7 +236,7 @@ class Coding:
         }
 
 
-def _centred(model: Model, longer: float | None) -> Layout:
+def _centred(model: Model) -> Layout:
     """Rows made of the products of `Space`, divided by a bound of their norm that follows from the schema.
 
     A formula with all lower-order terms spans all products, which are then the row. Otherwise the row is an
@@ -255,23 +246,8 @@ def _centred(model: Model, longer: float | None) -> Layout:
         space = span(model)
     scaled, _ = directions(space.columns, model.formula)
     if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / DEPENDENT:
-        return _whole(model, space, longer)
+        return space.columns, *whole(model, space)
     return partial(model, space, scaled)
-
-
-def _whole(model: Model, space: Space, longer: float | None) -> Layout:
-    """The formula spans all products: the coded row is the products themselves."""
-    norm = math.sqrt(space.bound(range(len(space.subsets))))
-    if longer is not None:
-        norm = longer * math.sqrt(float(space.typical().sum()))
-    groups = []
-    for position, subset in enumerate(space.subsets):
-        factors = [model.factors[index] for index in subset]
-        label = ":".join(factor.name for factor in factors) or "Intercept"
-        rows, bound = space.rows[position], space.bound([position])
-        product = space.product(position, norm)
-        groups.append(Group(label, kind_of(factors), rows.start, rows.stop, bound, (product,)))
-    return space.columns, norm, tuple(groups)
 
 
 def _clip(rows: NDArray[Any]) -> None:

@@ -174,6 +174,21 @@ class Space:
         return np.vstack(blocks)
 
 
+def whole(model: Model, space: Space, longer: float | None = None) -> tuple[float, tuple[Group, ...]]:
+    """The norm of rows of all products, ``longer`` typical ones or else the bound, and their groups."""
+    norm = math.sqrt(space.bound(range(len(space.subsets))))
+    if longer is not None:
+        norm = longer * math.sqrt(float(space.typical().sum()))
+    groups = []
+    for position, subset in enumerate(space.subsets):
+        factors = [model.factors[index] for index in subset]
+        label = ":".join(factor.name for factor in factors) or "Intercept"
+        rows, bound = space.rows[position], space.bound([position])
+        product = space.product(position, norm)
+        groups.append(Group(label, kind_of(factors), rows.start, rows.stop, bound, (product,)))
+    return norm, tuple(groups)
+
+
 def span(model: Model) -> Space:
     """The space of a model.
 
