@@ -201,6 +201,9 @@ def weight_ratio(eta: FloatVector, change: FloatVector) -> FloatVector:
     >>> weight_ratio(np.array([0.0, 0.0, 2.0]), np.array([0.0, 2.0, -2.0])).round(3)
     array([1.   , 0.762, 1.813])
     """
+    # At a predictor below 0, or its mirror image: the difference of two means near 1 would lose its digits.
+    change = np.where(eta > 0.0, -change, change)
+    eta = -np.abs(eta)
     start = expit(eta)
     weight = start * expit(-eta)
     small = np.abs(change) < _SMALL

@@ -72,11 +72,11 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
         missing=(False,) * len(slopes),
         levels=(),
         groups=1,
-        count_rows=relation == "add-remove",
+        count_rows=True,  # of rows that can be used, which is private under both relations
         law="laplace" if pure else "gaussian",
         scale=1.0,
     )
-    classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,))
+    classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,), count_rows=relation == "add-remove")
     first, second = (
         scales.measured_price * part ** (1.0 if pure else 0.5)
         for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
@@ -96,12 +96,13 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
     """Ask for the sums and the classes."""
     geometry, names = problem.geometry, problem.geometry.standardisable
     sums, classes = plan.of_kind(ColumnSums)
-    means, deviations = _moments(sums, ask(plan.releases[0]), problem)
+    answer = ask(plan.releases[0])
+    rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
+    means, deviations = _moments(sums, answer, rows)
     moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
     typical = geometry.standardised(moments, 1.0)
     matrix = map_of(geometry, typical)
     counts = ask(plan.releases[1], matrix.ravel())
-    rows = _rows(classes, counts, problem)
     (minimiser,) = plan.of_kind(PerturbedMinimiser)
     # No row is longer than the norm of the map makes one of norm 1.
     longest = float(np.linalg.norm(matrix, 2)) ** 2
@@ -148,14 +149,13 @@ def _columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, fl
     return constant, tuple(slopes)
 
 
-def _moments(sums: ColumnSums, answer: FloatVector, problem: Problem) -> tuple[list[float], list[float]]:
+def _moments(sums: ColumnSums, answer: FloatVector, rows: float) -> tuple[list[float], list[float]]:
     """Means and standard deviations as shares of the declared ranges; the sums are of numbers in [-1, 1]."""
-    rows = _rows(sums, answer, problem)
-    answer, noise = answer[int(sums.count_rows) :], sums.deviations[int(sums.count_rows) :]
-    means = np.clip(answer[::2] / rows, -1.0, 1.0)
-    variances = 0.5 + answer[1::2] / rows - means**2
+    means = np.clip(answer[1::2] / rows, -1.0, 1.0)
+    variances = 0.5 + answer[2::2] / rows - means**2
     # In numbers that are twice a share; what noise alone makes is no more than a uniform number has.
-    least = np.clip(LEAST_NOISE * noise[1::2] / rows, (2.0 * LEAST_SHARE) ** 2, (2.0 * UNIFORM_SHARE) ** 2)
+    noise = sums.deviations[2::2] / rows
+    least = np.clip(LEAST_NOISE * noise, (2.0 * LEAST_SHARE) ** 2, (2.0 * UNIFORM_SHARE) ** 2)
     deviations = np.sqrt(np.clip(variances, least, (2.0 * MOST_SHARE) ** 2))
     return (0.5 * means).tolist(), (0.5 * deviations).tolist()
 
@@ -189,11 +189,3 @@ def _free_length(typical: Geometry, rows: float, deviation: float) -> float:
     """The squared length, in typical ones, up to which noise makes next to nothing of the variance."""
     _, ((_, value), *_) = _columns(typical)
     return NEGLIGIBLE * rows * USUAL_WEIGHT * (value / WIDTH) ** 2 / deviation**2
-
-
-def _rows(sums: ColumnSums, answer: FloatVector, problem: Problem) -> float:
-    """Number of rows: released, and at least what noise alone makes, or public."""
-    if sums.count_rows:
-        return max(float(answer[0]), float(sums.deviations[0]), 1.0)
-    assert problem.count_rows is not None, "public where it is not released"
-    return float(max(problem.count_rows(), 1))

@@ -152,7 +152,7 @@ def scale_notes(record: FitRecord) -> tuple[str, ...]:
         return ()
     lost = share(record.scales.weight_lost)
     return (
-        f"Rows whose numbers are far from their means count less: about {lost} of all weight is lost by that. "
+        f"Rows with numbers far from their means count less: about {lost} of all weight is lost by that. "
         "Where the model is wrong, coefficients are those of the rows that count.",
     )
 

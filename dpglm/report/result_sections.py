@@ -87,7 +87,7 @@ def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | flo
     return (
         *((f"Mean and standard deviation of {shown(name, 60)}, released", pair) for name, pair in moments),
         (
-            "Share of all weight that long rows lose, from released classes of length",
+            "Share of all weight that long rows lose, as their classes tell",
             record.scales.weight_lost,
         ),
     )

@@ -1,0 +1,202 @@
+"""Fits on standardised rows without noise: scales of the table, weighted maximum likelihood, secants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.special import expit
+
+import dpglm
+from dpglm.auditing.neighbours import Table
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.inference.interval_model import secant_design, weight_ratio
+from dpglm.inference.linear_model import LinearModel
+from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.mechanisms.mapped import Coordinates, LengthClasses, RowMapping, Standardisation
+from dpglm.methods import standardised
+from dpglm.optim.rows import ArrayChunk
+from dpglm.typing import FloatMatrix
+from tests.silence import Silence
+
+SCHEMA = {"ill": ["no", "yes"], "age": (0, 400), "dose": (0, 50), "sex": ["F", "M"]}
+FORMULA = "ill ~ age + dose + sex"
+EXACT: dict[str, Any] = {"schema": SCHEMA, "penalty": "none", "privacy": (1e12, 1e-6), "progress": False}
+
+
+@pytest.fixture
+def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpglm.spec.arguments.OsNoise", Silence)
+
+
+@pytest.fixture
+def _tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows far out count less at every budget."""
+    monkeypatch.setattr(standardised, "NEGLIGIBLE", 0.0)
+
+
+def frame(n: int = 6000) -> pd.DataFrame:
+    generator = np.random.default_rng(4)
+    age, dose = generator.normal(50.0, 12.0, n), np.minimum(generator.exponential(2.0, n), 50.0)
+    sex = generator.choice(["F", "M"], n)
+    chance = expit(-1.0 + 0.03 * (age - 50.0) + 0.3 * dose + 0.4 * (sex == "M"))
+    ill = np.where(generator.random(n) < chance, "yes", "no")
+    return pd.DataFrame({"ill": ill, "age": age, "dose": dose, "sex": sex})
+
+
+@pytest.mark.usefixtures("_silent")
+def test_scales_are_those_of_the_rows_that_can_be_used() -> None:
+    table = frame()
+    table.loc[::7, "sex"] = None
+    fit = dpglm.fit(FORMULA, table, **EXACT)
+    scales, used = fit._record.scales, table.dropna()
+    assert scales is not None
+    assert scales.names == ("age", "dose")
+    # Numbers are rounded to a grid of 2^-16 of half their range.
+    np.testing.assert_allclose(scales.means, used[["age", "dose"]].mean(), atol=0.01)
+    np.testing.assert_allclose(scales.deviations, used[["age", "dose"]].std(ddof=0), atol=0.01)
+
+
+@pytest.mark.usefixtures("_silent")
+def test_with_all_of_the_budget_no_row_loses_weight() -> None:
+    fit = dpglm.fit(FORMULA, frame(), **EXACT)
+    rows, _ = fit._record.row_map.coded(frame())
+    assert (np.square(rows).sum(axis=1) <= 1.0).all()
+    assert fit._record.scales.weight_lost == 0.0
+
+
+@pytest.mark.usefixtures("_silent", "_tail")
+def test_estimates_are_those_of_weighted_maximum_likelihood() -> None:
+    table = frame()
+    fit = dpglm.fit(FORMULA, table, **EXACT)
+    rows, _ = fit._record.row_map.coded(table)
+    weights = np.minimum(1.0, 1.0 / np.square(rows).sum(axis=1))
+    assert 0.01 < np.mean(weights < 1.0) <= standardised.TAIL
+    assert fit._record.scales.weight_lost == pytest.approx(np.mean(1.0 - weights), abs=0.01)
+    columns = np.column_stack([np.ones(len(table)), table["sex"] == "M", table["age"], table["dose"]])
+    peer = sm.GLM(table["ill"] == "yes", columns, family=sm.families.Binomial(), freq_weights=weights).fit()
+    order = ["Intercept", "sex[T.M]", "age", "dose"]
+    np.testing.assert_allclose(fit.params[order], peer.params, atol=1e-4 * peer.bse.min())
+    plain = sm.GLM(table["ill"] == "yes", columns, family=sm.families.Binomial()).fit()
+    assert np.abs(plain.params - peer.params).max() > 1e-3  # the weights tell
+
+
+@pytest.mark.usefixtures("_tail")
+def test_a_saved_fit_predicts_refits_and_says_the_same(tmp_path: Path) -> None:
+    table = frame(3000)
+    fit = dpglm.fit(FORMULA, table, **EXACT | {"privacy": (1.0, 1e-6), "seed": 1})
+    again = dpglm.load(fit.save(tmp_path / "fit.json"))
+    assert again.plan_fingerprint == fit.plan_fingerprint
+    np.testing.assert_array_equal(again.predict(table), fit.predict(table))
+    assert str(again.summary()) == str(fit.summary())
+    assert "count less" in str(fit.summary())
+    eta = fit.params["Intercept"] + fit.params["age"] * table["age"] + fit.params["dose"] * table["dose"]
+    eta += fit.params["sex[T.M]"] * (table["sex"] == "M")
+    np.testing.assert_allclose(fit.predict(table), expit(eta), rtol=1e-6)
+    assert (again.refit("l1", strength=1e6).params.drop("Intercept") == 0.0).all()
+
+
+@pytest.mark.parametrize("privacy", [(1.0, 1e-6), 2.0], ids=str)
+def test_ten_times_wider_bounds_cost_little(privacy: Any) -> None:
+    narrow = {**SCHEMA, "age": {"bounds": (0, 100), "mean": 50, "sd": 12}}
+    wide = {**SCHEMA, "age": {"bounds": (-450, 550), "mean": 50, "sd": 12}}
+    errors = [
+        dpglm.plan(FORMULA, schema, n=6000, privacy=privacy, penalty="none").expected().std_error
+        for schema in (narrow, wide)
+    ]
+    np.testing.assert_allclose(errors[1], errors[0], rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("formula", "options"),
+    [
+        ("ill ~ sex", {}),
+        ("ill ~ age - 1", {}),
+        ("ill ~ sex:age", {}),
+        (FORMULA, {"goal": "predict"}),
+        (FORMULA, {"privacy": dpglm.Privacy.gdp(0.5)}),
+        (FORMULA, {"method": dpglm.methods.Objective(scales="declared")}),
+    ],
+    ids=str,
+)
+def test_nothing_is_measured_where_that_would_not_pay_or_not_be_possible(
+    formula: str, options: dict[str, Any]
+) -> None:
+    asked = {"privacy": (1.0, 1e-6), "penalty": "none"} | options
+    plan = dpglm.plan(formula, SCHEMA, n=5000, **asked)
+    assert "means and standard deviations" not in [line.name for line in plan.description.releases]
+
+
+MAPPINGS: list[tuple[RowMapping, FloatMatrix | None]] = [
+    (Coordinates((0, 0.5), ((1, 0.4), (2, 0.3))), None),
+    (Standardisation(), np.array([[1.0, 0.0, 0.0], [-2.0, 9.0, 0.0], [0.5, 0.0, 30.0]])),
+    (
+        LengthClasses((0.5, 1.0, 9.0), (0, 0.5)),
+        np.array([[1.0, 0.0, 0.0], [-2.0, 9.0, 0.0], [0.5, 0.0, 30.0]]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("mapping", "matrix"), MAPPINGS, ids=lambda one: type(one).__name__)
+def test_a_row_is_mapped_alike_whatever_rows_are_beside_it(mapping: RowMapping, matrix: Any) -> None:
+    generator = np.random.default_rng(2)
+    X = np.vstack([np.full(900, 0.5), generator.uniform(-0.5, 0.5, (2, 900))]).astype(np.float32)
+    X[:, ::50] = 0.0  # rows that cannot be used
+    at = None if matrix is None else matrix.ravel()
+
+    def images(columns: Any) -> Any:
+        piece = ArrayChunk(np.ascontiguousarray(columns), np.zeros(columns.shape[1]), None)
+        rows, inside = mapping.mapped(Table(piece), at)
+        assert inside is None
+        (first,), (second,) = list(rows.chunks()), list(rows.chunks())
+        np.testing.assert_array_equal(first.X, second.X)
+        weights = np.ones(len(first.y)) if first.weight is None else first.weight
+        return np.vstack([first.X.astype(np.float64), weights])
+
+    whole = images(X)
+    for gone in (0, 1, 450, 899):
+        np.testing.assert_array_equal(images(np.delete(X, gone, axis=1)), np.delete(whole, gone, axis=1))
+
+
+def test_classes_of_length_are_counted_from_the_rows_that_can_be_used() -> None:
+    X = np.array([[0.5, 0.5, 0.0], [0.0, 0.4, 0.4]], dtype=np.float32)
+    mapping = LengthClasses((0.3, 9.0), (0, 0.5))
+    rows, _ = mapping.mapped(Table(ArrayChunk(X, np.zeros(3), None)), np.diag([1.0, 10.0]).ravel())
+    (chunk,) = rows.chunks()
+    np.testing.assert_array_equal(chunk.X, [[0.0, 0.0, -1.0], [0.0, 2.0, 2.0]])
+
+
+def test_the_secant_is_the_mean_information_of_normal_rows() -> None:
+    generator = np.random.default_rng(8)
+    n, theta = 400_000, np.array([0.3, 2.0, -1.5, 0.5])
+    mixed = generator.normal(size=(n, 3)) @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]])
+    X = np.column_stack([np.ones(n), mixed])
+    centre = 0.6 * theta
+    at = expit(X @ centre)
+    information = (X * (at * (1.0 - at))[:, None]).T @ X
+    step = X @ (theta - centre)
+    exact = (X * ((expit(X @ theta) - at) / step)[:, None]).T @ X
+    blocks = [TermColumns("Intercept", "intercept", 0, 1, 1.0, np.ones((1, 1)), np.array([5.0]))]
+    blocks += [TermColumns(f"x{j}", "slope", j, j + 1, 1.0, np.array([[4.0]]), np.ones(1)) for j in (1, 2, 3)]
+    released = ScoreAndInformation(
+        tuple(blocks), centre, np.zeros(4), information, 1e-9, 1e-9, 1.0, np.ones(4), 1.0, logistic=True
+    )
+    model = LinearModel(released)
+    found = secant_design(model, theta - centre)
+    error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+    assert error < 0.03
+    assert np.linalg.norm(information - exact) / np.linalg.norm(exact) > 0.1
+    np.testing.assert_array_equal(secant_design(model, np.zeros(4)), model.design)
+
+
+def test_the_ratio_of_weights_is_continuous_where_it_is_expanded() -> None:
+    eta = np.linspace(-30.0, 30.0, 41)
+    for change in (0.9e-4, -0.9e-4):
+        np.testing.assert_allclose(
+            weight_ratio(eta, np.full(41, change)), weight_ratio(eta, np.full(41, 1.2 * change)), rtol=1e-4
+        )
+    assert (weight_ratio(eta, np.full(41, 5.0)) > 0.0).all()
