@@ -96,9 +96,9 @@ def fit(
     privacy : float, (epsilon, delta), Privacy or None
         Required. A number asks for pure epsilon-DP. None fits without privacy and says so everywhere.
     goal : {"explain", "predict", "select"}
-        ``"explain"``: half of the budget is spent on the information matrix, which pays for standard errors,
-        intervals, tests, paths and refits, wherever a public rule expects that to be worth it
-        (`releases_information`). The other two spend all of it on the estimate.
+        ``"explain"``: nearly half of the budget is spent on the information matrix, which pays for standard
+        errors, intervals, tests, paths and refits, wherever a public rule expects that to be worth it
+        (`releases_information`); see `methods.Objective` for the rest. The others spend all on the estimate.
     method : str or Method
         ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
     ledger : Ledger or path, optional

@@ -29,6 +29,7 @@ def check_consistency(record: FitRecord) -> None:
     _prices(record)
     _guarantee(record)
     _released(record)
+    _scales(record)
     _exact_path(record)
     if record.part is not None:
         record.part.check(record)
@@ -122,6 +123,19 @@ def _released(record: FitRecord) -> None:
     for term in released.term_columns:
         _term_columns(term)
         _stationary(record, term)
+
+
+def _scales(record: FitRecord) -> None:
+    scales = record.scales
+    if scales is None:
+        return
+    size = len(scales.names)
+    if len(set(scales.names)) < size or not scales.means.shape == scales.deviations.shape == (size,):
+        raise store_error("scales of another length than their names", "one mean and deviation per name")
+    if not (scales.deviations > 0.0).all() or not 0.0 < scales.longer < math.inf:
+        raise store_error("scales that are not positive", "numbers > 0")
+    if not 0.0 <= scales.weight_lost <= 1.0:
+        raise store_error("scales.weight_lost that is no share", "a number from 0 to 1")
 
 
 def _term_columns(term: TermColumns) -> None:

@@ -25,7 +25,7 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-# An estimate beyond this many declared prior scales is named: it is a surprise to what was declared.
+# An estimate beyond this many prior scales, declared or default, is named: it is a surprise.
 SURPRISE: Final = 2.0
 MOST_NAMES: Final = 8
 
@@ -93,7 +93,7 @@ def caveats(record: FitRecord) -> tuple[str, ...]:
     notes = []
     if names := surprises(record):
         notes.append(
-            f"Beyond {SURPRISE:g} declared prior scales, and perhaps still drawn towards 0: {listed(names)}. "
+            f"Beyond {SURPRISE:g} prior scales, and perhaps still drawn towards 0: {listed(names)}. "
             "Neighbours may be biased, too. A larger declared effect in the schema helps another fit."
         )
     if sides := _separated(record):
@@ -105,7 +105,7 @@ def caveats(record: FitRecord) -> tuple[str, ...]:
 
 
 def surprises(record: FitRecord) -> tuple[str, ...]:
-    """Names of coefficients whose estimate exceeds `SURPRISE` declared prior scales."""
+    """Names of coefficients whose estimate exceeds `SURPRISE` prior scales."""
     if record.released is None:
         return ()
     scales = np.sqrt((record.user_from_coded**2) @ record.released.prior_variance)

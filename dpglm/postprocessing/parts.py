@@ -35,13 +35,29 @@ class ExactPath:
 class MeasuredScales:
     """Released means and standard deviations of numbers, in which rows were read.
 
-    ``longer`` is how many times the root mean square of a row a row may measure before it counts less, and
-    ``weight_lost`` the share of all weight that rows lose by that, as the released classes of length tell.
+    Parameters
+    ----------
+    names : tuple of str
+        The numbers as the formula writes them, such as ``"np.log1p(gain)"``; k of them.
+    means, deviations : ndarray, shape (k,)
+        In the units of the formula; deviations are above 0. Noise and floors are in them: they scale a fit,
+        and are no estimates to report.
+    longer : float
+        How many times the root mean square of a row, were its numbers uncorrelated, a row may measure before
+        it counts less, > 0.
+    weight_lost : float
+        Share of all weight that rows lose by that, from 0 to 1, as the released classes of length tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> MeasuredScales(("age",), np.array([50.0]), np.array([12.0]), 1.2, 0.01).moments
+    {'age': (50.0, 12.0)}
     """
 
     names: tuple[str, ...]
-    means: FloatVector  # (k,)
-    deviations: FloatVector  # (k,), > 0
+    means: FloatVector
+    deviations: FloatVector
     longer: float
     weight_lost: float
 

@@ -44,10 +44,10 @@ PENALISED = (
     'effect is. conf_int(adjust="fcr") widens the intervals for a list of selected coefficients.'
 )
 DEBIASED = (
-    "Coefficients with an interval are not shrunk; those without one are drawn towards 0 by the declared "
-    "prior scale."
+    "Coefficients with an interval are not shrunk; those without one are drawn towards 0 by their prior "
+    "scale."
 )
-DRAWN = "Coefficients without an interval are drawn towards 0 by the declared prior scale."
+DRAWN = "Coefficients without an interval are drawn towards 0 by their prior scale."
 
 # Rows that lose less weight than this share are not mentioned.
 LEAST_LOST: Final = 0.005

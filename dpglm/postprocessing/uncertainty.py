@@ -22,9 +22,9 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 RULE = (
     f"the released numbers say {LEAST_SIGNAL:g} times as much about the coefficient as noise alone, or more",
-    f"its standard error is no more than {MOST_SHARE_OF_SCALE:g} of its prior scale: the declared one, "
-    f"or {OWN_SCALE:g} times a surprising estimate",
-    "the other coefficients, of which only the declared prior is known, make no more than "
+    f"its standard error is no more than {MOST_SHARE_OF_SCALE:g} of its prior scale: the declared or default "
+    f"one, or {OWN_SCALE:g} times its estimate where that is more",
+    "the other coefficients, of which only the prior is known, make no more than "
     f"{100 * MOST_ADJUSTMENT:.0f} % of its variance",
 )
 # Standard errors that an effect must measure to be found by a two-sided test at 5 % with power 80 %:

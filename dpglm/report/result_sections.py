@@ -203,7 +203,7 @@ def _gaps(record: FitRecord) -> Rows | None:
 
 def _priors(record: FitRecord) -> Rows | None:
     rows = tuple((shown(term, 120), what, scale) for term, what, scale in prior_scales(record)[:MOST_TERMS])
-    caption = "Declared prior scales, as standard deviations"
+    caption = "Prior scales, as standard deviations"
     return Rows(caption, ("term", "of", "scale"), rows, numeric=(2,)) if rows else None
 
 

@@ -37,6 +37,7 @@ class Numeric:
     ----------
     low, high : float
         Public bounds, finite, ``low < high``. A value outside, infinite ones included, becomes the bound.
+        Wide bounds cost little where a fit measures its numbers first, and precision elsewhere.
     missing : "omit" or float
         What a row without a number does: contributes nothing (``"omit"``), or takes this value, which lies
         within the bounds.
@@ -46,8 +47,9 @@ class Numeric:
         Whether the bounds were read off the private data, which the guarantee does not cover.
     effect : float, optional
         Declared prior scale of its coefficient: standard deviation, in log-odds per full declared range, of
-        what the coefficient may be; 3 where nothing is declared. Not from the data. A transformation of the
-        column has the same effect per range of the transformed values.
+        what the coefficient may be. Not from the data. A transformation of the column has the same effect per
+        range of the transformed values. Where nothing is declared it is 1 per released standard deviation,
+        or 3 per range in a fit that does not measure its numbers.
     mean, sd : float, optional
         What is expected of the values, from the literature or an earlier table; only
         :func:`dpglm.plan` uses them.

@@ -322,11 +322,11 @@ def test_an_estimate_beyond_twice_its_scale_is_named_and_nothing_is_called_unshr
         for effect in (3, 20)
     }
     surprised, declared = (" ".join(str(fit).split()) for fit in fits.values())
-    assert "Beyond 2 declared prior scales, and perhaps still drawn towards 0: strong. " in surprised
+    assert "Beyond 2 prior scales, and perhaps still drawn towards 0: strong. " in surprised
     assert "not shrunk" not in surprised
     assert "Beyond" not in declared
     assert "Coefficients with an interval are not shrunk" in declared
-    assert "Beyond 2 declared prior scales" in fits[3].to_html()
+    assert "Beyond 2 prior scales" in fits[3].to_html()
     assert "is not shrunk" not in fits[3].to_html()
-    assert "Beyond 2 declared prior scales" not in fits[20].to_html()
-    assert "Beyond 2 declared prior scales" in str(fits[3].refit("l1"))
+    assert "Beyond 2 prior scales" not in fits[20].to_html()
+    assert "Beyond 2 prior scales" in str(fits[3].refit("l1"))

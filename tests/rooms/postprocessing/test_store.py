@@ -45,6 +45,7 @@ TREES = st.dictionaries(
 )
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 DOCUMENT = json.loads(to_json(private_record()))
+SCALES = {"names": ["x"], "means": [0.0], "deviations": [1.0], "longer": 1.2, "weight_lost": 0.01}
 ASKED = DOCUMENT["specification"]
 
 
@@ -144,9 +145,10 @@ def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
     ("changes", "told"),
     [
         ({"format": "other"}, "format"),
-        ({"format_version": 4}, "format_version 4"),
+        ({"format_version": 5}, "format_version 5"),
         ({"format_version": 1}, "development versions before dpglm 0.1.0"),
         ({"format_version": 2}, "development versions before dpglm 0.1.0"),
+        ({"format_version": 3}, "development versions before dpglm 0.1.0"),
         ({"format_version": True}, "format_version"),
         ({"format_version": "1"}, "format_version"),
         ({"surprise": 1}, "not known"),
@@ -158,6 +160,11 @@ def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
         ({"estimates": [*DOCUMENT["estimates"][:-1], True]}, "estimates"),
         ({"estimates": [*DOCUMENT["estimates"][:-1], 10**400]}, "estimates"),
         ({"strength": {"$float": "nan"}}, "strength"),
+        ({"scales": {**SCALES, "means": []}}, "scales of another length"),
+        ({"scales": {**SCALES, "names": ["x", "x"], "means": [0, 0], "deviations": [1, 1]}}, "scales"),
+        ({"scales": {**SCALES, "deviations": [0.0]}}, "scales that are not positive"),
+        ({"scales": {**SCALES, "longer": 0.0}}, "scales that are not positive"),
+        ({"scales": {**SCALES, "weight_lost": 1.5}}, "scales.weight_lost"),
         ({"n_rows": -1}, "n_rows"),
         ({"n_rows": 1.5}, "n_rows"),
         ({"terms": [["age", [5]]]}, "term"),
@@ -557,3 +564,12 @@ def test_packed_text_is_short_exact_and_refuses_what_is_not_finite():
     assert len(to_json(result, packed=True)) < 0.75 * len(to_json(result))
     with pytest.raises(StoreError, match="finite"):
         from_json(to_json(dataclasses.replace(result, estimates=np.full(many, np.nan)), packed=True))
+
+
+def test_scales_are_read_as_they_were_written_and_a_file_without_the_field_is_refused():
+    read = from_json(json.dumps({**DOCUMENT, "scales": SCALES})).scales
+    assert read is not None
+    assert read.moments == {"x": (0.0, 1.0)}
+    without = {key: value for key, value in DOCUMENT.items() if key != "scales"}
+    with pytest.raises(StoreError, match="without scales"):
+        from_json(json.dumps(without))

@@ -50,7 +50,7 @@ def test_missing_intervals_have_a_reason_a_factor_and_the_rule_beside_them() -> 
 
 
 def test_declared_prior_scales_are_those_that_people_know() -> None:
-    rows = table(Page(render(interval())), "Declared prior scales, as standard deviations")
+    rows = table(Page(render(interval())), "Prior scales, as standard deviations")
     # 5 for the intercept, 1 a level so that two differ by the square root of 2, 3 over a declared range.
     assert [(row[0], row[2]) for row in rows] == [
         ("Intercept", "5"),
