@@ -63,8 +63,10 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     """Sums, classes, minimiser and information that just fit the budget."""
     geometry, relation, pure = problem.geometry, privacy.relation, privacy.delta == 0.0
     constant, slopes = _columns(geometry)
-    # Lengths of typical rows, and with them priors and the constant, do not depend on what is measured.
-    usual = geometry.standardised(dict.fromkeys(geometry.standardisable, (0.0, 1.0)), 1.0)
+    # Lengths of typical rows, and with them usual priors and the constant, do not depend on what is measured.
+    # A prior that is declared for a whole range does: the ridge is that of the largest standard deviation.
+    largest = dict.fromkeys(geometry.standardisable, (0.0, MOST_SHARE))
+    usual = geometry.standardised(geometry.moments_at(largest), 1.0)
     standardised = replace(problem, geometry=usual, strength=None)
     share = MEASURED_SHARE_PURE if pure else MEASURED_SHARE
     ridge, scales = calibrated_ridge(standardised, privacy, information=True, measured_share=share)
