@@ -184,5 +184,5 @@ def _row_length(
 
 def _free_length(typical: Geometry, rows: float, deviation: float) -> float:
     """The squared length, in typical ones, up to which noise makes next to nothing of the variance."""
-    _, ((_, value), *_) = _columns(typical)
+    value = next(float(term.table[0, 0]) for term in typical.term_columns if term.kind == "slope")
     return NEGLIGIBLE * rows * USUAL_WEIGHT * (value / WIDTH) ** 2 / deviation**2

@@ -150,7 +150,10 @@ FAR = {
         ("y ~ x:z + x + z + g", ("x", "z")),
         ("y ~ t * u * g", ("t", "u")),
         ("y ~ t * u * x * z", ("t", "u", "x", "z")),
-        ("y ~ z + I(z**2) + np.log1p(x + 2)", ("z", "I(z ** 2)", "np.log1p(x + 2)")),
+        ("y ~ z + I(z**2) + np.log1p(x + 2)", ("z", "np.log1p(x + 2)")),
+        ("y ~ t + I(t**2) + g", ("t",)),
+        ("y ~ t * g + I(t**2):g", ("t", "I(t ** 2)")),
+        ("y ~ I(t**2) + u", ("I(t ** 2)", "u")),
         ("y ~ x + x:z", ()),  # z has no column of its own, and x:z needs it once x is centred elsewhere
         ("y ~ x + g:x", ()),
         ("y ~ x + z:g + g", ("x", "z")),

@@ -2,12 +2,16 @@
 
 With c the place of a number in its declared range, its standardised coordinate is ``c' = a c + b``. A product
 of these is a sum of products of some of the c, so that rows are mapped linearly, group by group.
+
+The square of a number that is a column too is hardly anything but that number again, where it lies far from
+0. Its coordinate is that of (z^2 - 1) / sqrt 2, z the number in standard deviations. With x^2 around
+m^2 + s^2, in units of sqrt 2 s^2, that is the coordinate of x^2 less sqrt 2 m / s times that of x.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -30,34 +34,71 @@ def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
     if () not in subsets or max(len(set(subset) & set(numbers)) for subset in subsets) > _MOST_NUMBERS:
         return ()
     free = [
-        model.factors[at].name
+        at
         for at in numbers
         if (at,) in subsets and all(_without(subset, at) in subsets for subset in subsets if at in subset)
     ]
-    return tuple(group.label for group in groups if group.kind == "slope" and group.label in free)
+    derived = _squares(groups, model, {model.factors[at].name for at in free})
+    names = [model.factors[at].name for at in free if at not in derived]
+    return tuple(group.label for group in groups if group.kind == "slope" and group.label in names)
+
+
+def _squares(groups: tuple[Group, ...], model: Model, names: Collection[str]) -> dict[int, int]:
+    """Factors that are squares of these numbers, in no product, and the factors of which they are."""
+    found = {}
+    alone = {_subset(group)[0] for group in groups if len(_subset(group)) == 1}
+    alone -= {at for group in groups if len(_subset(group)) > 1 for at in _subset(group)}
+    places = {factor.expression: at for at, factor in enumerate(model.factors) if factor.name in names}
+    for at in alone:
+        expression = model.factors[at].expression
+        base, power = expression.args if expression.op == "power" else (None, None)
+        if power is not None and power.op == "constant" and power.value == 2.0 and base in places:
+            found[at] = places[base]
+    return found
 
 
 def standardised(
     groups: tuple[Group, ...], model: Model, moments: Mapping[str, tuple[float, float]], longer: float
 ) -> tuple[Model, float, tuple[Group, ...]]:
     """The model in these means and standard deviations, the norm of its rows, and their groups."""
+    squares = _squares(groups, model, moments)
+    known = dict(moments)
+    for square, at in squares.items():
+        mean, deviation = moments[model.factors[at].name]
+        known[model.factors[square].name] = mean**2 + deviation**2, math.sqrt(2.0) * deviation**2
     factors = tuple(
-        replace(factor, moments=moments[factor.name])
-        if isinstance(factor, NumericFactor) and factor.name in moments
+        replace(factor, moments=known[factor.name])
+        if isinstance(factor, NumericFactor) and factor.name in known
         else factor
         for factor in model.factors
     )
     other = replace(model, factors=factors)
     rows = tuple(slice(group.start, group.stop) for group in groups)
     space = Space(factors, tuple(map(_subset, groups)), rows, np.zeros((groups[-1].stop, model.size)))
-    return other, *whole(other, space, longer)
+    norm, made = whole(other, space, longer)
+    places = {_subset(group): group for group in made}
+    for square, at in squares.items():
+        mean, deviation = moments[model.factors[at].name]
+        group, base = places[(square,)], places[(at,)].products[0]
+        less = -math.sqrt(2.0) * mean / deviation * group.products[0].scale
+        if less == 0.0:
+            continue
+        places[(square,)] = replace(group, products=(group.products[0], replace(base, scale=less, prior=0.0)))
+    return other, norm, tuple(places.values())
 
 
 def affine_maps(
     before: tuple[Group, ...], after: tuple[Group, ...], model: Model, other: Model
 ) -> tuple[FloatMatrix, FloatMatrix]:
-    """Rows of one layout from those of the other, and back, shapes (p, p); both are whole."""
-    return _map(before, after, model, other), _map(after, before, other, model)
+    """Rows of a layout as declared to those of a standardised one, and back, shapes (p, p)."""
+    sheared, straight = np.eye(before[-1].stop), np.eye(before[-1].stop)
+    starts = {_subset(group): group for group in after}
+    for group in after:
+        for product in group.products[1:]:  # of the square of another column
+            base = starts[tuple(part.factor for part in product.parts)]
+            times = product.scale / base.products[0].scale
+            sheared[group.start, base.start], straight[group.start, base.start] = times, -times
+    return sheared @ _map(before, after, model, other), _map(after, before, other, model) @ straight
 
 
 def _map(before: tuple[Group, ...], after: tuple[Group, ...], model: Model, other: Model) -> FloatMatrix:
