@@ -22,6 +22,7 @@ from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
+from dpglm.results.profile import Profile
 from dpglm.spec.arguments import (
     DEFAULT_FAMILY,
     DEFAULT_GOAL,
@@ -37,6 +38,7 @@ from dpglm.spec.arguments import (
 )
 from dpglm.spec.model_spec import ModelSpec, no_formula, plan_of
 from dpglm.spec.plan import Plan
+from dpglm.spec.profiled import informed
 from dpglm.spec.sites import fit_sites, site_schemas, site_tables
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ def fit(
     privacy: float | tuple[float, float] | Privacy | Required | None = REQUIRED,
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
+    profile: Profile | None = None,
     ledger: Ledger | str | PathLike[str] | None = None,
     seed: int | None = None,
     progress: bool | None = None,
@@ -101,6 +104,9 @@ def fit(
         (`releases_information`); see `methods.Objective` for the rest. The others spend all on the estimate.
     method : str or Method
         ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
+    profile : Profile, optional
+        What `dpglm.describe` released of the same columns: its means and standard deviations are the scales
+        of the fit, which then spends nothing on its own.
     ledger : Ledger or path, optional
         Charged before any row is read, at all sites or at none; a path opens an existing ledger.
     seed : int, optional
@@ -137,13 +143,13 @@ def fit(
     if not isinstance(formula, str | Plan):
         raise no_formula(formula)
     if isinstance(formula, Plan):
-        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy)
+        refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, profile)
         return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
 
     def specified(declared: Schema) -> ModelSpec:
         return ModelSpec.of(
             formula,
-            declared,
+            informed(declared, profile),
             family=family,
             penalty=penalty,
             strength=strength,
@@ -162,6 +168,7 @@ def fit(
         return advised(spec.plan(n=n)).fit(data, ledger=opened, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
+    schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
     spec = specified(next(iter(schemas.values())))
     return fit_sites(
         advised(spec.plan()), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas
@@ -179,6 +186,7 @@ def plan(
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
+    profile: Profile | None = None,
 ) -> Plan:
     """The plan of a fit, before any data are touched: its releases, their price and expected precision.
 
@@ -199,6 +207,9 @@ def plan(
         As for `dpglm.fit`.
     privacy : float, (epsilon, delta) or Privacy
         The budget, required.
+    profile : Profile, optional
+        As for `dpglm.fit`. Its shares, means and standard deviations are expected, too, and its number of
+        rows where ``n`` is None and the schema declares none.
 
     Returns
     -------
@@ -242,7 +253,7 @@ def plan(
     declared = schema if plain else find_schema(schema)
     spec = ModelSpec.of(
         formula,
-        declared,
+        informed(Schema.of(declared), profile),
         family=family,
         penalty=penalty,
         strength=strength,
@@ -250,6 +261,8 @@ def plan(
         method=method,
         privacy=privacy,
     )
+    if profile is not None and n is None and spec.schema.rows is None:
+        n = max(round(profile.n_rows), 1)
     return spec.plan(n=n)
 
 

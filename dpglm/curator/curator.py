@@ -119,6 +119,11 @@ class PricedReleases:
         return tuple(each.inside for each in self.releases if isinstance(each.inside, kind))
 
     @property
+    def on_mapped_rows(self) -> bool:
+        """Whether the last release reads rows through a map."""
+        return bool(self.releases) and self.releases[-1].inside is not self.releases[-1]
+
+    @property
     def _relation(self) -> Relation:
         return "replace-one" if self.privacy is None else self.privacy.relation
 

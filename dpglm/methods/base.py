@@ -71,7 +71,7 @@ class Problem:
     ``strength`` is what the user gave: a number per row, "cv" or None. ``rows`` is a declared number of rows,
     for a strength per row where the table's own is private. ``known_rows`` is a declared number of rows, for
     rules that plan. ``count_rows`` counts the table's own where that is public. ``offset`` tells whether
-    rows may have offsets.
+    rows may have offsets. ``moments`` are known means and standard deviations of numbers, by label.
     """
 
     geometry: Geometry
@@ -83,6 +83,7 @@ class Problem:
     known_rows: int | None = None
     count_rows: Callable[[], int] | None = None
     offset: bool = True
+    moments: Mapping[str, tuple[float, float]] | None = None
 
     def public_size(self) -> float | None:
         """Number of rows where it is public, counted or declared, for BIC."""

@@ -138,7 +138,7 @@ class Objective(Method):
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         if plan.of_kind(Information):
             scales, before = None, None
-            if plan.of_kind(ColumnSums):
+            if plan.on_mapped_rows:
                 scales = measured_scales(problem, plan, ask)
                 before = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
                 geometry = problem.geometry.standardised(scales.moments, scales.longer)
@@ -196,7 +196,7 @@ class Objective(Method):
                 rows.information, minimiser.ridges, minimiser.deviation, rows.dispersion
             )
         geometry, found = problem.geometry, rows.information
-        if plan.of_kind(ColumnSums):
+        if plan.on_mapped_rows:
             geometry, matrix = expected_geometry(problem, plan, rows)
             found = matrix @ found @ matrix.T
         terms, deviation = geometry.term_columns, minimiser.deviation

@@ -256,14 +256,15 @@ def calibrated_ridge(
     information: bool,
     ridge: float | None = None,
     uniform: bool = False,
+    weighted: bool = False,
     measured_share: float = 0.0,
 ) -> tuple[FloatVector, Calibration]:
     """Diagonal of the estimate's ridge, shape (p,), and noise scales that just fit the budget.
 
     Half of the budget goes to the information matrix where that is released. ``ridge`` is one number for all
-    coordinates instead of the default; ``uniform`` makes the default one number. ``measured_share`` is the
-    part of the budget that measures the scales of rows first: these then have weights, and only their norm
-    and their constant are bounded. Too small a ridge is a
+    coordinates instead of the default; ``uniform`` makes the default one number. Of ``weighted`` rows only
+    the norm, times the weight, and the constant are bounded; ``measured_share`` is the part of the budget
+    that measures their scales first. Too small a ridge is a
     MethodError, and so is a budget in Gaussian differential privacy for a loss that is not logistic.
     """
     logistic, curvature = problem.family.logistic, problem.family.curvature_max
@@ -277,7 +278,7 @@ def calibrated_ridge(
     term_columns, rows = problem.geometry.term_columns, STEPS[privacy.relation]
     intercept, other = (RIDGE_INTERCEPT, RIDGE) if logistic else (BOUNDED_RIDGE_INTERCEPT, BOUNDED_RIDGE)
     starts = [intercept if columns.kind == "intercept" and not uniform else other for columns in term_columns]
-    if measured_share and logistic:
+    if weighted and logistic:
         starts = [max(start, WEIGHTED_RIDGE_INTERCEPT) for start in starts]
     least = np.array(starts) * rows / privacy.epsilon
     prior = np.array([PRIOR_SHARE / float((columns.prior**2).min()) for columns in term_columns])
@@ -290,7 +291,7 @@ def calibrated_ridge(
         return np.maximum(np.maximum(least, prior * scale**2), LEAST_RIDGE) if information else least
 
     def max_leverage_of(by_term: FloatVector) -> float:
-        if measured_share:
+        if weighted:
             constant = np.array([columns.kind == "intercept" for columns in term_columns])
             first, rest = float(by_term[constant][0]), float(np.min(by_term[~constant]))
             share = float(bounds[constant][0])  # of a row whose weight times squared norm is 1, at most

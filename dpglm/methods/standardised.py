@@ -8,6 +8,7 @@ the first one has, and nothing else.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -68,8 +69,19 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     largest = dict.fromkeys(geometry.standardisable, (0.0, MOST_SHARE))
     usual = geometry.standardised(geometry.moments_at(largest), 1.0)
     standardised = replace(problem, geometry=usual, strength=None)
-    share = MEASURED_SHARE_PURE if pure else MEASURED_SHARE
-    ridge, scales = calibrated_ridge(standardised, privacy, information=True, measured_share=share)
+    share = 0.0 if problem.moments is not None else MEASURED_SHARE_PURE if pure else MEASURED_SHARE
+    ridge, scales = calibrated_ridge(
+        standardised, privacy, information=True, weighted=True, measured_share=share
+    )
+    minimiser = perturbed_objective(
+        standardised, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
+    )
+    last = (
+        Mapped(minimiser, Standardisation()),
+        Mapped(information_release(standardised, scales), Standardisation()),
+    )
+    if problem.moments is not None:
+        return last
     sums = ColumnSums(
         missing=(False,) * len(slopes),
         levels=(),
@@ -83,20 +95,20 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
         scales.measured_price * part ** (1.0 if pure else 0.5)
         for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
     )
-    minimiser = perturbed_objective(
-        standardised, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
-    )
     return (
         Mapped(sums.at_price(first, relation), Coordinates(constant, slopes)),
         Mapped(classes.at_price(second, relation), LengthClasses(tuple(_edges(usual).tolist()), constant)),
-        Mapped(minimiser, Standardisation()),
-        Mapped(information_release(standardised, scales), Standardisation()),
+        *last,
     )
 
 
 def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> MeasuredScales:
-    """Ask for the sums and the classes."""
+    """Known scales; or ask for the sums and the classes."""
     geometry, names = problem.geometry, problem.geometry.standardisable
+    if problem.moments is not None:
+        moments, longer = problem.moments, _usual_length(problem, plan, problem.moments, None)
+        natural = np.array([moments[name] for name in names])
+        return MeasuredScales(names, natural[:, 0], natural[:, 1], longer, None)
     sums, classes = plan.of_kind(ColumnSums)
     answer = ask(plan.releases[0])
     rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
@@ -118,21 +130,36 @@ def expected_geometry(
 ) -> tuple[Geometry, FloatMatrix]:
     """The coding that rows with these moments would lead to, and the map of rows to it, shape (p, p)."""
     geometry = problem.geometry
-    (at, value), slopes = _columns(geometry)
-    places = {}
-    for name, (column, unit) in zip(geometry.standardisable, slopes, strict=True):
-        mean = float(rows.moments[at, column]) / (value * unit)
-        variance = float(rows.moments[column, column]) / unit**2 - mean**2
-        places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
-    moments = geometry.moments_at(places)
-    typical, matrix = geometry.standardised(moments, 1.0), geometry.row_matrix(moments, 1.0)
-    (minimiser,) = plan.of_kind(PerturbedMinimiser)
-    fixed, count = _fixed(typical), len(places)
-    tail = fixed + (1.0 - fixed) * float(chdtri(count, TAIL)) / count  # of independent normal numbers
-    longest = float(np.linalg.norm(matrix, 2)) ** 2
-    edge = max(tail, min(_free_length(typical, rows.n, minimiser.deviation), 1.01 * longest))
-    longer = math.sqrt(edge)
+    moments = problem.moments
+    if moments is None:
+        (at, value), slopes = _columns(geometry)
+        places = {}
+        for name, (column, unit) in zip(geometry.standardisable, slopes, strict=True):
+            mean = float(rows.moments[at, column]) / (value * unit)
+            variance = float(rows.moments[column, column]) / unit**2 - mean**2
+            places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
+        moments = geometry.moments_at(places)
+    longer = _usual_length(problem, plan, moments, rows.n)
     return geometry.standardised(moments, longer), geometry.row_matrix(moments, longer)
+
+
+def _usual_length(
+    problem: Problem, plan: PricedReleases, moments: Mapping[str, tuple[float, float]], rows: float | None
+) -> float:
+    """The length, in typical ones, that a share `TAIL` of rows of independent normal numbers exceeds.
+
+    Where a number of rows is known it may be longer, see `NEGLIGIBLE`.
+    """
+    geometry = problem.geometry
+    typical, matrix = geometry.standardised(moments, 1.0), geometry.row_matrix(moments, 1.0)
+    fixed, count = _fixed(typical), len(moments)
+    edge = fixed + (1.0 - fixed) * float(chdtri(count, TAIL)) / count
+    rows = problem.known_rows if rows is None else rows
+    if rows is not None:
+        (minimiser,) = plan.of_kind(PerturbedMinimiser)
+        longest = float(np.linalg.norm(matrix, 2)) ** 2
+        edge = max(edge, min(_free_length(typical, rows, minimiser.deviation), 1.01 * longest))
+    return math.sqrt(edge)
 
 
 def _columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, float], ...]]:

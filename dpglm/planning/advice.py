@@ -11,7 +11,6 @@ import numpy as np
 
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import DpglmError, PlanningAdvice
-from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.perturbed_objective import BOUNDED_MOST, MOST, releases_information
 from dpglm.planning.expectation import Expectation
@@ -71,7 +70,7 @@ def advised(plan: Plan) -> Plan:
 def _clear(plan: Plan) -> bool:
     """Whether rows stand so far above the noise of the estimate that nearly every coefficient is told."""
     minimisers = plan.releases.of_kind(PerturbedMinimiser)
-    measured = bool(plan.releases.of_kind(ColumnSums))
+    measured = plan.releases.on_mapped_rows
     model = plan.specification.coded_model
     spreads = [_spread(model.schema.variables[name], measured) for name in model.coding.columns]
     order = max(len(name.split(":")) for name, _ in model.coding.terms)
@@ -161,7 +160,7 @@ def _bounds(expected: Expectation) -> Iterator[str]:
 
     Where scales are measured, wide bounds cost next to nothing.
     """
-    measured = bool(expected.plan.releases.of_kind(ColumnSums))
+    measured = expected.plan.releases.on_mapped_rows
     variables = {name: expected.model.schema.variables[name] for name in expected.model.coding.columns}
     widths = {
         name: (variable.high - variable.low) / variable.sd

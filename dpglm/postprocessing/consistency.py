@@ -134,7 +134,7 @@ def _scales(record: FitRecord) -> None:
         raise store_error("scales of another length than their names", "one mean and deviation per name")
     if not (scales.deviations > 0.0).all() or not 0.0 < scales.longer < math.inf:
         raise store_error("scales that are not positive", "numbers > 0")
-    if not 0.0 <= scales.weight_lost <= 1.0:
+    if not 0.0 <= (scales.weight_lost or 0.0) <= 1.0:
         raise store_error("scales.weight_lost that is no share", "a number from 0 to 1")
 
 

@@ -59,7 +59,7 @@ class MeasuredScales:
     means: FloatVector
     deviations: FloatVector
     longer: float
-    weight_lost: float
+    weight_lost: float | None
 
     @property
     def moments(self) -> dict[str, tuple[float, float]]:

@@ -148,9 +148,9 @@ def count_notes(record: FitRecord) -> tuple[str, ...]:
 
 def scale_notes(record: FitRecord) -> tuple[str, ...]:
     """What rows far out lose, where rows are read in released standard deviations."""
-    if record.scales is None or record.scales.weight_lost < LEAST_LOST:
+    if record.scales is None or (record.scales.weight_lost or 0.0) < LEAST_LOST:
         return ()
-    lost = share(record.scales.weight_lost)
+    lost = share(record.scales.weight_lost or 0.0)
     return (
         f"Rows with numbers far from their means count less: about {lost} of all weight is lost by that. "
         "Where the model is wrong, coefficients are those of the rows that count.",

@@ -79,7 +79,7 @@ def fit_subject(record: FitRecord) -> Subject:
     )
 
 
-def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | float], ...]:
+def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | float | None], ...]:
     """Released means and standard deviations in which rows were read, and what rows far out lose."""
     if record.scales is None:
         return ()

@@ -22,6 +22,7 @@ from dpglm.methods.objective import Objective
 from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
+from dpglm.results.profile import Profile
 
 Piece = TypeVar("Piece")
 # What a table can do and a mapping of tables cannot.
@@ -62,6 +63,7 @@ class FitOptions(RunOptions, total=False):
     privacy: float | tuple[float, float] | Privacy | Required | None
     goal: Goal
     method: str | Method
+    profile: Profile | None
 
 
 def privacy_of(value: object) -> Privacy | None:
@@ -251,7 +253,7 @@ def rate_of(rate: object) -> float:
 
 def refuse_beside_plan(schema: object, *options: object) -> None:
     """A plan says all of these itself."""
-    defaults = (DEFAULT_FAMILY, None, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED)
+    defaults = (DEFAULT_FAMILY, None, None, DEFAULT_GOAL, DEFAULT_METHOD, REQUIRED, None)
     given = zip(options, defaults, strict=True)
     # No other kind equals a default, and an array has no truth value.
     if schema is not None or any(type(a) is not type(b) or a != b for a, b in given):

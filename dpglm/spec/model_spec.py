@@ -36,6 +36,7 @@ from dpglm.spec.arguments import (
     strength_of,
 )
 from dpglm.spec.plan import Plan, hashed
+from dpglm.spec.profiled import known_moments
 
 FORMAT: Final = "dpglm-specification"
 
@@ -145,6 +146,7 @@ class ModelSpec:
             known_rows=declared,
             count_rows=count if self.rows_are_public else None,
             offset=bool(model.coding.model.offsets),
+            moments=known_moments(model),
         )
 
     def plan(self, *, n: int | None = None) -> Plan:

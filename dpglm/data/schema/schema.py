@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Sites = Literal["overlapping", "disjoint"]
+Moments = Literal["expected", "known"]
 Declarations: TypeAlias = "Schema | Mapping[str, Any] | str | os.PathLike[str]"
 
-_SETTINGS: Final = ("title", "unit", "rows", "sites")
+_SETTINGS: Final = ("title", "unit", "rows", "sites", "moments")
 _MOST_ROWS: Final = 10**15  # exact as a double, and so is what is computed from it
 
 
@@ -46,12 +47,15 @@ class Schema:
         Whether a person may have rows at several sites, where a fit is given one table per site.
         ``"disjoint"`` declares that everybody is at one site only. Then fits at all sites together cost the
         budget once, otherwise once per site. Declare it from how the data came about, never from the data.
+    moments : {"expected", "known"}
+        What ``mean`` and ``sd`` of numbers are. ``"expected"`` ones serve plans. ``"known"`` ones, from a
+        profile (`dpglm.describe`) or a publication, are the scales of a fit, which then measures none.
 
     Raises
     ------
     SchemaError
         If a name is not text, an entry is not a declaration, ``rows`` is not an integer from 1 to 10**15, or
-        ``sites`` is neither word.
+        ``sites`` or ``moments`` is neither word.
 
     Examples
     --------
@@ -65,6 +69,7 @@ class Schema:
     unit: str | None = field(default=None, kw_only=True)
     title: str = field(default="", kw_only=True)
     sites: Sites = field(default="overlapping", kw_only=True)
+    moments: Moments = field(default="expected", kw_only=True)
 
     def __post_init__(self) -> None:
         _require_mapping(self.variables)
@@ -102,6 +107,12 @@ class Schema:
                 expected="overlapping, or disjoint where everybody is at one site only",
                 remedy="Write sites: disjoint, or leave it out: a person may then be at several sites.",
             )
+        if not isinstance(self.moments, str) or self.moments not in get_args(Moments):
+            raise SchemaError(
+                f"moments: {shown(self.moments)}",
+                expected="expected, or known where means and standard deviations were published",
+                remedy="Leave moments out: a fit then measures them.",
+            )
         object.__setattr__(self, "variables", MappingProxyType(dict(self.variables)))
         if self.rows is not None:
             object.__setattr__(self, "rows", int(self.rows))
@@ -112,7 +123,7 @@ class Schema:
         return Schema.from_dict, (self.to_dict(),)
 
     def __hash__(self) -> int:
-        return hash((tuple(self.variables), self.rows, self.unit, self.title, self.sites))
+        return hash((tuple(self.variables), self.rows, self.unit, self.title, self.sites, self.moments))
 
     @classmethod
     def of(

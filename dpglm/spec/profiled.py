@@ -1,0 +1,99 @@
+"""What a profile tells a fit: a schema with its shares, means and standard deviations, and the scales."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpglm.data.coding.design import CodedModel
+from dpglm.data.formula.model import NumericFactor
+from dpglm.data.schema.expected import largest_sd
+from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.errors import MethodError, SchemaError
+from dpglm.planning.expected_rows import expected_quantiles
+from dpglm.results.profile import Profile
+
+# A released mean is this share of the range away from its ends, and a standard deviation so large a share.
+_LEAST = 0.01
+
+
+def informed(schema: Schema, profile: object) -> Schema:
+    """The schema with what a profile of the same columns released, its moments known; None changes nothing.
+
+    A column of which the profile says too little stays as it is.
+
+    Raises
+    ------
+    SchemaError
+        A column with other bounds or levels than the profile's.
+    """
+    if profile is None:
+        return schema
+    if not isinstance(profile, Profile):
+        raise MethodError(
+            f"profile of type {type(profile).__name__}",
+            expected="what dpglm.describe or Profile.load gave back",
+            remedy="Use profile=dpglm.describe(data, privacy=...), or leave it out.",
+        )
+    described = Schema.from_dict(profile._record.schema)
+    variables = dict(schema.variables)
+    for name in set(profile.names) & set(variables):
+        variable, known = variables[name], described.variables[name]
+        if isinstance(variable, Numeric) and isinstance(known, Numeric):
+            same = (variable.low, variable.high) == (known.low, known.high)
+            variables[name] = _number(variable, float(profile.means[name]), float(profile.sds[name]))
+        else:
+            same = isinstance(variable, Categorical) and isinstance(known, Categorical)
+            same = same and variable.labels == known.labels  # type: ignore[union-attr]
+            if same:
+                variables[name] = _factor(variable, np.array(profile.shares[name]))  # type: ignore[arg-type]
+        if not same:
+            raise SchemaError(
+                f"{name} declared otherwise than in the profile",
+                expected="the same bounds, or the same levels in the same order",
+                remedy="Describe the table with this schema, or leave profile out.",
+            )
+    return replace(schema, variables=variables, moments="known")
+
+
+def _number(variable: Numeric, mean: float, sd: float) -> Numeric:
+    if not np.isfinite([mean, sd]).all():
+        return variable
+    width = variable.high - variable.low
+    mean = float(np.clip(mean, variable.low + _LEAST * width, variable.high - _LEAST * width))
+    most = largest_sd(mean, variable.low, variable.high)
+    return replace(variable, mean=mean, sd=float(np.clip(sd, min(_LEAST * width, 0.5 * most), 0.999 * most)))
+
+
+def _factor(variable: Categorical, shares: np.ndarray) -> Categorical:
+    if not np.isfinite(shares).all():
+        return variable
+    shares = np.maximum(shares, 1e-6)
+    return replace(variable, shares=tuple((shares / shares.sum()).tolist()))
+
+
+def known_moments(model: CodedModel) -> dict[str, tuple[float, float]] | None:
+    """Mean and standard deviation of every number that can be standardised, by label, where all are known.
+
+    Those of a function of a column are computed as if the column had a beta distribution.
+    """
+    if model.schema.moments != "known":
+        return None
+    factors = {factor.name: factor for factor in model.coding.model.factors}
+    found = {}
+    for name in model.coding.standardisable:
+        factor = factors[name]
+        assert isinstance(factor, NumericFactor)
+        variables = [model.schema.variables[column] for column in factor.expression.columns]
+        (variable,) = variables if len(variables) == 1 else (None,)
+        if not isinstance(variable, Numeric) or variable.mean is None or variable.sd is None:
+            return None
+        with np.errstate(all="ignore"):
+            values = factor.read({factor.expression.columns[0]: expected_quantiles(variable)})
+        width = factor.high - factor.low
+        if not np.isfinite(values).all():
+            return None
+        found[name] = float(values.mean()), max(float(values.std()), _LEAST * width)
+    return found
