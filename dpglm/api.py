@@ -75,9 +75,9 @@ def fit(
         A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan, which says
         all but ``data``, ``ledger``, ``seed`` and ``progress``.
     data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
-        Private rows; files are read in chunks. ``{"north": frame, "south": "south.csv"}`` fits the same model
-        at each site, each under the whole budget. The budgets add up, and the ledger is charged for each
-        site, unless the schema declares that everybody is at one site only (``sites: disjoint``).
+        Private rows; files are read in chunks. ``{"north": frame, "south": "south.csv"}`` fits the model at
+        each site under the whole budget. The ledger is charged for each, unless the schema declares that
+        everybody is at one site only (``sites: disjoint``).
     schema : Schema, dict or path, optional
         Public bounds and levels. Looked for here, then on the frame (:func:`dpglm.declare`), then in a file
         ``name.schema.yaml`` beside a data file. Sites must agree on the columns, the unit and ``sites``.
@@ -117,8 +117,7 @@ def fit(
     Returns
     -------
     FitResult or SiteFits
-        Coefficients on the original scale, with the privacy spend. It holds no data. Of several sites: a
-        fit for each, and what they promise together.
+        Coefficients on the original scale, with the privacy spend, and no data; of sites one for each.
 
     Raises
     ------
@@ -208,8 +207,7 @@ def plan(
     privacy : float, (epsilon, delta) or Privacy
         The budget, required.
     profile : Profile, optional
-        As for `dpglm.fit`. Its shares, means and standard deviations are expected, too, and its number of
-        rows where ``n`` is None and the schema declares none.
+        As for `dpglm.fit`. Its shares, means, standard deviations and number of rows are expected, too.
 
     Returns
     -------
@@ -223,20 +221,15 @@ def plan(
 
     Notes
     -----
-    What is expected is an orientation: columns are taken to overlap like normal scores with correlation .5,
-    and to explain a fifth of the response. The fit decides by ``Schema(rows=...)``, not by ``n``, whether a
-    penalty that selects is worth releasing the information matrix for.
+    Columns are taken to overlap like normal scores with correlation .5, and to explain a fifth of the
+    response. ``Schema(rows=...)``, not ``n``, decides whether a penalty that selects is worth an information
+    matrix.
 
     Examples
     --------
     >>> import dpglm
-    >>> schema = dpglm.Schema.of(
-    ...     {
-    ...         "ill": ["no", "yes"],
-    ...         "age": {"bounds": (18, 90), "mean": 50, "sd": 15},
-    ...         "job": {"levels": ["office", "care", "mine", "sea"], "shares": [0.6, 0.37, 0.02, 0.01]},
-    ...     }
-    ... )
+    >>> jobs = {"levels": ["office", "care", "mine", "sea"], "shares": [0.6, 0.37, 0.02, 0.01]}
+    >>> schema = {"ill": ["no", "yes"], "age": {"bounds": (18, 90), "mean": 50, "sd": 15}, "job": jobs}
     >>> plan = dpglm.plan("ill ~ age + job", schema, n=4000, privacy=(1.0, 1e-6), penalty="none")
     >>> plan.expected().printed
     (True, True, False, False, True)
@@ -250,10 +243,10 @@ def plan(
     if not isinstance(formula, str):
         raise no_formula(formula)
     plain = isinstance(schema, Schema | Mapping | str | PathLike) and not is_data_file(schema)
-    declared = schema if plain else find_schema(schema)
+    declared = Schema.of(schema) if plain else find_schema(schema)
     spec = ModelSpec.of(
         formula,
-        informed(Schema.of(declared), profile),
+        informed(declared, profile),
         family=family,
         penalty=penalty,
         strength=strength,
@@ -261,8 +254,6 @@ def plan(
         method=method,
         privacy=privacy,
     )
-    if profile is not None and n is None and spec.schema.rows is None:
-        n = max(round(profile.n_rows), 1)
     return spec.plan(n=n)
 
 
@@ -276,10 +267,8 @@ def audit(
 ) -> Audit:
     """A lower bound on what a fit gives away, from draws on neighbouring tables made of its schema.
 
-    The releases of the plan are drawn as a fit draws them, on pairs of tables that differ in one row. No
-    private table is read, so an audit costs no privacy. Half of the draws choose the pair, a statistic of the
-    outputs (a likelihood ratio, or one that is learned) and events; the other half counts these, with exact
-    binomial bounds.
+    Draws are made as a fit makes them, on pairs of tables that differ in one row; no private table is read.
+    Half of them choose a pair, a statistic and events; the other half counts these, with binomial bounds.
 
     Parameters
     ----------
@@ -302,18 +291,16 @@ def audit(
     Raises
     ------
     MethodError
-        Neither a fit nor a plan, no promise, a fit whose plan is another one today, or numbers out of range.
+        Neither a fit nor a plan, no promise, another plan today, or numbers out of range.
 
     Notes
     -----
-    A bound below the claim does not prove the claim; a bound above it refutes it. Verdicts use its curve and
-    its mu too: with few draws the bound on epsilon at a small delta stays far below any claim.
+    A bound below the claim does not prove it; a bound above it refutes it. Verdicts use its curve and mu too.
 
     References
     ----------
-    Ding, Wang, Wang, Zhang and Kifer (2018), "Detecting violations of differential privacy", CCS; Gilbert and
-    McMillan (2018), "Property testing for differential privacy"; Jagielski, Ullman and Oprea (2020),
-    "Auditing differentially private machine learning", NeurIPS, for bounds from counts of events.
+    Ding et al. (2018), "Detecting violations of differential privacy", CCS; Jagielski, Ullman and Oprea
+    (2020), "Auditing differentially private machine learning", NeurIPS.
 
     Examples
     --------

@@ -22,7 +22,8 @@ _LEAST = 0.01
 def informed(schema: Schema, profile: object) -> Schema:
     """The schema with what a profile of the same columns released, its moments known; None changes nothing.
 
-    A column of which the profile says too little stays as it is.
+    A column of which the profile says too little stays as it is. The number of rows is taken from the profile
+    where the schema declares none.
 
     Raises
     ------
@@ -55,7 +56,8 @@ def informed(schema: Schema, profile: object) -> Schema:
                 expected="the same bounds, or the same levels in the same order",
                 remedy="Describe the table with this schema, or leave profile out.",
             )
-    return replace(schema, variables=variables, moments="known")
+    rows = max(round(profile.n_rows), 1) if schema.rows is None else schema.rows
+    return replace(schema, variables=variables, rows=rows, moments="known")
 
 
 def _number(variable: Numeric, mean: float, sd: float) -> Numeric:

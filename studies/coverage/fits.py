@@ -11,9 +11,9 @@ from dpglm.glm.penalties import penalties
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.inference.interval_model import interval_model
 from dpglm.mechanisms.noise import SeededNoise
+from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Problem
 from dpglm.methods.objective import Objective
-from dpglm.methods.perturbed_objective import released_by
 from dpglm.optim.minimise import minimise
 from dpglm.privacy.budget import Privacy
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -88,8 +88,13 @@ def private_fit(rows: StudyRows, privacy: Privacy, seed: int) -> dict[str, Float
     coding = rows.coding
     problem = Problem(coding, families["binomial"](), penalties["none"](), goal="explain")
     plan = Objective().plan(problem, privacy)
-    released = released_by(problem, plan, Curator(rows, plan, SeededNoise(seed)).ask)
+    found = Objective().solve(problem, plan, Curator(rows, plan, SeededNoise(seed)).ask)
+    released, scales = found.released, found.scales
+    assert released is not None
     user = coding.user_from_coded
+    if scales is not None:
+        user = coding.standardised(scales.moments, scales.longer).user_from_coded
+    (minimiser,) = plan.of_kind(PerturbedMinimiser)
     contrasts = Contrasts(interval_model(released), user)
     scale, curvature = released.score_scale, released.information
     floor = released.information_scale
@@ -98,7 +103,7 @@ def private_fit(rows: StudyRows, privacy: Privacy, seed: int) -> dict[str, Float
         "plain": plain(
             released.centre,
             curvature,
-            np.broadcast_to(plan.releases[0].ridge, (coding.size,)),  # type: ignore[attr-defined]
+            minimiser.ridges,
             user,
             score_scale=scale,
             floor=floor,
