@@ -77,14 +77,17 @@ def test_estimates_are_those_of_weighted_maximum_likelihood() -> None:
     fit = dpglm.fit(FORMULA, table, **EXACT)
     rows, _ = fit._record.row_map.coded(table)
     weights = np.minimum(1.0, 1.0 / np.square(rows).sum(axis=1))
-    assert 0.01 < np.mean(weights < 1.0) <= standardised.TAIL
-    assert fit._record.scales.weight_lost == pytest.approx(np.mean(1.0 - weights), abs=0.01)
+    assert np.mean(weights < 1.0) > 0.01
+    # A class is as wide as a fifth of the length of numbers: the weight that is told is about what is lost.
+    assert 0.0 < fit._record.scales.weight_lost <= standardised.MOST_LOST
+    assert np.mean(1.0 - weights) == pytest.approx(fit._record.scales.weight_lost, abs=0.005)
     columns = np.column_stack([np.ones(len(table)), table["sex"] == "M", table["age"], table["dose"]])
     peer = sm.GLM(table["ill"] == "yes", columns, family=sm.families.Binomial(), freq_weights=weights).fit()
     order = ["Intercept", "sex[T.M]", "age", "dose"]
-    np.testing.assert_allclose(fit.params[order], peer.params, atol=1e-4 * peer.bse.min())
+    close = 1e-4 * peer.bse.min()
+    np.testing.assert_allclose(fit.params[order], peer.params, atol=close)
     plain = sm.GLM(table["ill"] == "yes", columns, family=sm.families.Binomial()).fit()
-    assert np.abs(plain.params - peer.params).max() > 1e-3  # the weights tell
+    assert np.abs(plain.params - peer.params).max() > 100.0 * close  # the weights tell
 
 
 @pytest.mark.usefixtures("_tail")
