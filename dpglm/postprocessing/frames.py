@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.postprocessing.intervals import intervals, p_values, selected
+from dpglm.postprocessing.intervals import intervals, p_values, reliable, selected
 from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.summary import reason, separated
 from dpglm.postprocessing.uncertainty import no_intervals, shares
@@ -42,6 +42,7 @@ def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd
             "p_value": absent * p_values(record),
             "conf_low": absent * shown_ends[:, 0],
             "conf_high": absent * shown_ends[:, 1],
+            "reliable": np.zeros(len(errors), dtype=np.bool_) if untested else reliable(record),
             **({} if debiased else {"selected": selected(record)}),
             "sampling_se": absent * parts[:, 0],
             "privacy_se": absent * np.hypot(parts[:, 1], parts[:, 2]),

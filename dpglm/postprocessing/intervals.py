@@ -106,11 +106,20 @@ def caveats(record: FitRecord) -> tuple[str, ...]:
 
 def surprises(record: FitRecord) -> tuple[str, ...]:
     """Names of coefficients whose estimate exceeds `SURPRISE` prior scales."""
+    return _names(record, _surprising(record))
+
+
+def reliable(record: FitRecord) -> BoolVector:
+    """Which coefficients have an interval that does not lean on their prior scale, shape (p,)."""
+    return np.asarray(record.reported & ~_surprising(record))
+
+
+def _surprising(record: FitRecord) -> BoolVector:
     if record.released is None:
-        return ()
+        return np.zeros(len(record.names), dtype=np.bool_)
     scales = np.sqrt((record.user_from_coded**2) @ record.released.prior_variance)
     far = np.abs(record.debiased) > SURPRISE * scales
-    return _names(record, far & (np.array(record.names) != "Intercept"))
+    return np.asarray(far & (np.array(record.names) != "Intercept"))
 
 
 def listed(names: tuple[str, ...]) -> str:

@@ -126,12 +126,22 @@ def _debiased_table(record: FitRecord) -> Table:
 
 
 def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
-    """How intervals are made, and which share of the budget pays for them; nothing without them."""
+    """Of how many there are intervals, how they are made, and which share of the budget pays for them."""
     if record.contrasts is None:
         return ()
     paid = sum(line.share for line in record.spend_lines if line.release.startswith(INFORMATION))
     price = f", {share(paid)} of the budget" if paid else ""
-    return (("Intervals", f"95 %, {METHOD}{price}"),)
+    return (("Told", _told(record)), ("Intervals", f"95 %, {METHOD}{price}"))
+
+
+def _told(record: FitRecord) -> str:
+    """Of how many coefficients the fit tells, and what half of the others would take."""
+    words = f"{int(record.reported.sum())} of {len(record.names)} coefficients"
+    waiting = [decision.factor for decision in record.interval_decisions if not decision.reported]
+    if not waiting:
+        return words
+    times = factor(float(np.median(waiting)))
+    return f"{words}; half of the others would take {times} times the rows or epsilon"
 
 
 def count_notes(record: FitRecord) -> tuple[str, ...]:

@@ -154,9 +154,10 @@ class FitResult(Result[FitRecord]):
         Returns
         -------
         DataFrame
-            term, estimate, std_error, statistic, p_value, conf_low, conf_high, selected (of the fit's own
-            coefficients); sampling_se, privacy_se and adjustment_se, whose squares add up to that of
-            std_error; and reason, why there is no interval. NaN where absent.
+            term, estimate, std_error, statistic, p_value, conf_low, conf_high; reliable, whether there is an
+            interval, of an estimate within two prior scales; selected (of the fit's own coefficients);
+            sampling_se, privacy_se and adjustment_se, whose squares add up to that of std_error; and reason,
+            why there is no interval. NaN where absent.
         """
         return frames.tidy(self._record, exponentiate=exponentiate, debiased=debiased)
 

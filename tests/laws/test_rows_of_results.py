@@ -29,6 +29,7 @@ def check_frame(frame: pd.DataFrame, zero: float = 0.0) -> None:
     assert frame.loc[frame["std_error"].isna(), TESTED].isna().all(axis=None)
     assert (given["conf_low"] < given["estimate"]).all()
     assert (given["estimate"] < given["conf_high"]).all()
+    assert not (frame["reliable"] & frame["std_error"].isna()).any()
     outside = (given["conf_low"] > zero) | (given["conf_high"] < zero)
     np.testing.assert_array_equal(outside, given["p_value"] < 0.05)
     if "selected" in frame:

@@ -219,7 +219,7 @@ def test_tidy_has_the_columns_of_broom():
     frame = private_fit().tidy()
     assert list(frame) == [
         *("term", "estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"),
-        *("selected", "sampling_se", "privacy_se", "adjustment_se", "reason"),
+        *("reliable", "selected", "sampling_se", "privacy_se", "adjustment_se", "reason"),
     ]
     ratios = private_fit().tidy(exponentiate=True)["estimate"]
     np.testing.assert_array_equal(ratios, np.exp(private_fit()._record.estimates))
