@@ -226,9 +226,11 @@ class LengthClasses(RowMapping):
         at, value = self.constant
         X = np.zeros((size, len(rows.y)), dtype=np.float32)
         X[at] = value
-        middles = np.sqrt([0.5 * self.edges[0], *self.edges[:-1], 2.0 * self.edges[-1]])
+        ends = np.array([0.25 * self.edges[0], *self.edges, 4.0 * self.edges[-1]])
+        squares_of = np.sqrt(ends[:-1] * ends[1:])  # of a row in the middle of each class
         if size > 1:
-            X[(at + 1) % size] = middles[rows.X[1].astype(np.intp)]
+            rest = np.maximum(squares_of - value**2, 0.0)
+            X[(at + 1) % size] = np.sqrt(rest)[rows.X[1].astype(np.intp)]
         return ArrayChunk(X, rows.y, None)
 
 

@@ -142,7 +142,8 @@ COMMANDS = st.builds(
 
 def require_same(one: Seen, other: Seen) -> None:
     assert not differences(one.public(), other.public())
-    assert one.warned == []
+    # Advice follows from public facts alone, and is the same on both tables.
+    assert [warned for warned in one.warned if warned[0] != "PlanningAdvice"] == []
     assert one.outcome[0] == 0, one.outcome
     assert set(one.outcome[3]) == {"fit.json", "fit.html", "spent.db", "table.schema.yaml"}
 
