@@ -49,7 +49,7 @@ def cases() -> list[Case]:
     for relation in RELATIONS:
         privacy = dpglm.Privacy(2.0, 0.3, relation=relation)
         plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, penalty="none")
-        found.append(of_plan("four releases", plan, trials=4000))
+        found.append(of_plan("four releases", plan, trials=8000))
     return found
 
 
