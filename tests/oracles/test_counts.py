@@ -148,7 +148,7 @@ def test_counts_beyond_the_bound_are_read_as_the_bound_and_everything_says_so() 
             each,
             schema=schema,
             family="poisson",
-            privacy=(4.0, 1e-6),
+            privacy=(8.0, 1e-6),
             penalty="l2",
             seed=1,
         )
