@@ -91,8 +91,7 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
 
     The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared
     scales alone it errs upwards where most effects are small, and makes intervals wider, by 6 % on two
-    tables; with learned scales alone one large effect in a rare level was
-    covered .78 in 100 replications (``reports/coverage.md`` has the figures of the middle).
+    tables; with learned scales alone one large effect in a rare level was covered .78 in 100 replications.
     """
     own = with_own_scales(LinearModel(released))
     declared = LinearModel(own)

@@ -42,14 +42,12 @@ CLASSES_SHARE: Final = 0.4
 # and at most that of a number which is at either end of it.
 LEAST_NOISE: Final = 3.0
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5
-# How many standard deviations one unit of a standardised coordinate is.
-WIDTH: Final = 4.0
 UNIFORM_SHARE: Final = math.sqrt(1.0 / 12.0)
 # Rows count less where their numbers, squared, are this many times what they typically are: the first of
 # these at which rows lose no more than `MOST_LOST` of all weight, give or take a standard deviation of the
 # noise. Where scales are known it is what `TAIL` of the rows exceed whose numbers are normal and independent.
-# With .005, .01 and .02, Adult prints 11, 14 and 15 coefficients of 99 (15 without weights); a curve that the
-# formula leaves out is covered .73, .63 and .59 at epsilon 4.
+# With .005, .01 and .02, Adult prints 11, 14 and 15 coefficients of 99 (15 with declared scales), and those
+# beside a curve that the formula leaves out are covered .73, .63 and .59 at epsilon 4.
 GROWTH: Final = tuple(2.0 ** (k / 4.0) for k in range(17))
 MOST_LOST: Final = 0.01
 TAIL: Final = 0.05
@@ -118,13 +116,9 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
     rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
     means, deviations = _moments(sums, answer, rows)
     moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
-    typical, matrix = geometry.standardised(moments, 1.0), geometry.row_matrix(moments, 1.0)
-    counts = ask(plan.releases[1], matrix.ravel())
-    (minimiser,) = plan.of_kind(PerturbedMinimiser)
-    # No row is longer than the norm of the map makes one of norm 1.
-    longest = float(np.linalg.norm(matrix, 2)) ** 2
-    free = min(_free_length(typical, rows, minimiser.deviation), 1.01 * longest)
-    edge, lost = _row_length(classes, counts, _edges(typical), rows, free)
+    counts = ask(plan.releases[1], geometry.row_matrix(moments, 1.0).ravel())
+    free = _free_length(geometry, plan, moments, rows)
+    edge, lost = _row_length(classes, counts, _edges(geometry.standardised(moments, 1.0)), rows, free)
     natural = np.array([moments[name] for name in names])
     return MeasuredScales(names, natural[:, 0], natural[:, 1], math.sqrt(edge), lost)
 
@@ -154,15 +148,11 @@ def _usual_length(
 
     Where a number of rows is known it may be longer, see `NEGLIGIBLE`.
     """
-    geometry = problem.geometry
-    typical, matrix = geometry.standardised(moments, 1.0), geometry.row_matrix(moments, 1.0)
-    fixed, count = _fixed(typical), len(moments)
+    fixed, count = _fixed(problem.geometry.standardised(moments, 1.0)), len(moments)
     edge = fixed + (1.0 - fixed) * float(chdtri(count, TAIL)) / count
     rows = problem.known_rows if rows is None else rows
     if rows is not None:
-        (minimiser,) = plan.of_kind(PerturbedMinimiser)
-        longest = float(np.linalg.norm(matrix, 2)) ** 2
-        edge = max(edge, min(_free_length(typical, rows, minimiser.deviation), 1.01 * longest))
+        edge = max(edge, _free_length(problem.geometry, plan, moments, rows))
     return math.sqrt(edge)
 
 
@@ -213,7 +203,15 @@ def _row_length(
     return edge, min(max(lost, 0.0), 1.0)
 
 
-def _free_length(typical: Geometry, rows: float, deviation: float) -> float:
-    """The squared length, in typical ones, up to which noise makes next to nothing of the variance."""
-    value = next(float(term.table[0, 0]) for term in typical.term_columns if term.kind == "slope")
-    return NEGLIGIBLE * rows * USUAL_WEIGHT * (value / WIDTH) ** 2 / deviation**2
+def _free_length(
+    geometry: Geometry, plan: PricedReleases, moments: Mapping[str, tuple[float, float]], rows: float
+) -> float:
+    """The squared length, in typical ones, up to which noise makes next to nothing of the variance.
+
+    It is no more than the longest row can be: the norm of the map that makes it of one of norm 1.
+    """
+    (minimiser,) = plan.of_kind(PerturbedMinimiser)
+    slope = next(t for t in geometry.standardised(moments, 1.0).term_columns if t.kind == "slope")
+    square = slope.bound / 4.0  # on average: the bound is that of two standard deviations
+    free = NEGLIGIBLE * rows * USUAL_WEIGHT * square / minimiser.deviation**2
+    return min(free, 1.01 * float(np.linalg.norm(geometry.row_matrix(moments, 1.0), 2)) ** 2)

@@ -155,6 +155,7 @@ FAR = {
         ("y ~ t * u * x * z", ("t", "u", "x", "z")),
         ("y ~ z + I(z**2) + np.log1p(x + 2)", ("z", "np.log1p(x + 2)")),
         ("y ~ t + I(t**2) + g", ("t",)),
+        ("y ~ u + I(u**2)", ("u", "I(u ** 2)")),  # in float32, a parabola so far from 0 is a line
         ("y ~ t * g + I(t**2):g", ("t", "I(t ** 2)")),
         ("y ~ I(t**2) + u", ("I(t ** 2)", "u")),
         ("y ~ x + x:z", ()),  # z has no column of its own, and x:z needs it once x is centred elsewhere
@@ -189,7 +190,17 @@ def test_standardised_rows_are_a_linear_map_of_coded_ones(formula: str, names: t
         np.testing.assert_array_equal(one.prior, another.prior)
 
 
-@pytest.mark.parametrize("formula", ["y ~ t * u * g", "y ~ x + x:z", "y ~ t * u * x * z", "y ~ x:z + x + z"])
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ t * u * g",
+        "y ~ x + x:z",
+        "y ~ t * u * x * z",
+        "y ~ x:z + x + z",
+        "y ~ t + I(t**2)",
+        "y ~ u + I(u**2)",
+    ],
+)
 @pytest.mark.parametrize("rows", [0, 1, 300])
 def test_a_fit_far_from_zero_with_narrow_columns_runs_to_its_end(formula: str, rows: int) -> None:
     generator = np.random.default_rng(6)

@@ -23,6 +23,9 @@ from dpglm.typing import FloatMatrix
 
 # Products of more numbers than this may be enormous in standard deviations that are small.
 _MOST_NUMBERS: Final = 4
+# A number may lie so many declared ranges from 0 where its square is told apart from it. Beyond, float32 rows
+# do not hold the difference.
+_FARTHEST: Final = 64.0
 
 
 def standardisable(groups: tuple[Group, ...], model: Model) -> tuple[str, ...]:
@@ -48,13 +51,22 @@ def _squares(groups: tuple[Group, ...], model: Model, names: Collection[str]) ->
     found = {}
     alone = {_subset(group)[0] for group in groups if len(_subset(group)) == 1}
     alone -= {at for group in groups if len(_subset(group)) > 1 for at in _subset(group)}
-    places = {factor.expression: at for at, factor in enumerate(model.factors) if factor.name in names}
+    places = {
+        factor.expression: at
+        for at, factor in enumerate(model.factors)
+        if isinstance(factor, NumericFactor) and factor.name in names and _near(factor)
+    }
     for at in alone:
         expression = model.factors[at].expression
         base, power = expression.args if expression.op == "power" else (None, None)
         if power is not None and power.op == "constant" and power.value == 2.0 and base in places:
             found[at] = places[base]
     return found
+
+
+def _near(factor: NumericFactor) -> bool:
+    """Whether it is declared near enough to 0, in declared ranges."""
+    return max(abs(factor.low), abs(factor.high)) <= _FARTHEST * (factor.high - factor.low)
 
 
 def standardised(
