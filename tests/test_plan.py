@@ -65,7 +65,10 @@ def knowing(schema: Schema, frame, names) -> Schema:  # a DataFrame
 
 
 def ratios(formula: str, frame, schema: Schema, epsilon: float, family: str = "binomial"):
-    """Expected standard errors over the median of those of three seeded fits, without the intercept."""
+    """Expected standard errors over the median of those of three seeded fits, without the intercept.
+
+    Also which of these coefficients at least two of the fits tell of.
+    """
     model = parse(formula, schema)
     budget = dpglm.Privacy(epsilon, 1e-6, relation="add-remove")
     study = expected(
@@ -76,7 +79,7 @@ def ratios(formula: str, frame, schema: Schema, epsilon: float, family: str = "b
         penalty="none",
         family=family,
     )
-    errors = []
+    errors, told = [], []
     for seed in range(3):
         fit = dpglm.fit(
             formula,
@@ -89,7 +92,8 @@ def ratios(formula: str, frame, schema: Schema, epsilon: float, family: str = "b
             progress=False,
         )
         errors.append(Contrasts(interval_model(fit._record.released), fit._record.user_from_coded).deviations)
-    return (study.std_error / np.median(errors, axis=0))[1:]
+        told.append(fit.tidy()["reliable"].to_numpy())
+    return (study.std_error / np.median(errors, axis=0))[1:], np.median(told, axis=0)[1:] > 0.5
 
 
 @pytest.mark.slow
@@ -99,7 +103,7 @@ def test_expected_standard_errors_are_those_of_fits_within_a_factor_of_two_and_a
     name: str, formula: str, epsilon: float
 ) -> None:
     frame = dpglm.load_data(name)
-    found = ratios(formula, frame, declared(frame), epsilon)
+    found, _ = ratios(formula, frame, declared(frame), epsilon)
     # In the fair data age and years of marriage nearly repeat each other: 2 of 16 coefficients.
     assert np.mean((found > 0.4) & (found < 2.5)) >= 0.8
     assert 0.7 < np.median(found) < 1.4
@@ -107,18 +111,26 @@ def test_expected_standard_errors_are_those_of_fits_within_a_factor_of_two_and_a
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
-@pytest.mark.parametrize("name", ["gusto", "adult"])
-def test_expected_standard_errors_hold_on_tables_with_rare_levels(name: str, epsilon: float) -> None:
+@pytest.mark.parametrize(("name", "share"), [("gusto", 0.8), ("adult", 0.6)])
+def test_expected_standard_errors_hold_on_tables_with_rare_levels(
+    name: str, share: float, epsilon: float
+) -> None:
     table = require(name)
-    found = ratios(table.formula(), table.frame(), table.schema(), epsilon)
-    # Rare levels that a fit does not tell of have errors of any size: three of five are as expected.
-    assert np.mean((found > 0.4) & (found < 2.5)) >= 0.6
+    found, told = ratios(table.formula(), table.frame(), table.schema(), epsilon)
+    close = (found > 0.4) & (found < 2.5)
+    # Expectations take variables as independent. In Adult, years of education and its levels are the same
+    # twice, husbands are married, and who has no class of work has no occupation: a third of its coefficients
+    # have errors that the data leave to their priors, and no fit tells of these.
+    assert np.mean(close) >= share
+    assert np.mean(close[told]) >= 0.85
     assert 0.5 < np.median(found) < 2.0
 
 
 def test_a_gaussian_plan_is_in_units_of_the_response() -> None:
     frame = dpglm.load_data("fair")
-    found = ratios("yrs_married ~ rate_marriage + religious + educ", frame, declared(frame), 4.0, "gaussian")
+    found, _ = ratios(
+        "yrs_married ~ rate_marriage + religious + educ", frame, declared(frame), 4.0, "gaussian"
+    )
     assert (found > 0.5).all()
     assert (found < 2.0).all()
 

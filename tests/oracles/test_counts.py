@@ -137,7 +137,7 @@ def test_printed_intervals_cover_the_truth(privacy: dpglm.Privacy, size: int) ->
 
 
 def test_counts_beyond_the_bound_are_read_as_the_bound_and_everything_says_so() -> None:
-    frame, schema = simulated(0, 2000)
+    frame, schema = simulated(0, 10_000)
     wild = frame.assign(y=frame["y"].astype(float))
     wild.loc[:3, "y"] = [1e300, np.inf, 16.0, -4.0]
     tame = wild.copy()
@@ -148,7 +148,7 @@ def test_counts_beyond_the_bound_are_read_as_the_bound_and_everything_says_so() 
             each,
             schema=schema,
             family="poisson",
-            privacy=(8.0, 1e-6),
+            privacy=(4.0, 1e-6),
             penalty="l2",
             seed=1,
         )
