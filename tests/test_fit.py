@@ -39,7 +39,7 @@ def test_every_goal_is_accepted(data: pd.DataFrame, goal: Any) -> None:
 
 
 @pytest.mark.parametrize("privacy", [1.0, (1.0, 1e-6), None], ids=str)
-@pytest.mark.parametrize(("goal", "penalty"), [("explain", "none"), ("predict", "l2"), ("select", "l1/2")])
+@pytest.mark.parametrize(("goal", "penalty"), [("explain", "none"), ("predict", "l1"), ("select", "l1/2")])
 def test_the_penalty_follows_the_goal_and_the_result_keeps_it(
     data: pd.DataFrame, goal: Any, penalty: str, privacy: Any
 ) -> None:

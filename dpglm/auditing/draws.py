@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,7 +43,9 @@ class Act:
             The method does not ask for all that it planned.
         """
         if self.alone is not None:
-            plan = PricedReleases((self.alone,), self.plan.guarantee, self.plan.privacy)
+            # A bound for fewer releases may be a looser one somewhere: the curve is that of the whole plan.
+            claim = replace(self.plan.guarantee, curve=())
+            plan = PricedReleases((self.alone,), claim, self.plan.privacy)
             return [Curator(table, plan, noise).ask(self.alone, at)]
         curator = Curator(table, self.plan, noise)
         answers: list[FloatVector] = []

@@ -45,6 +45,10 @@ class EstimateNoise:
         noise = np.einsum("ij,jk,ik->i", rows, self.noise, rows)
         return np.column_stack([sampling, noise, 0.0 * noise, 0.0 * noise])
 
+    def mapped(self, matrix: FloatMatrix) -> EstimateNoise:
+        """The same for coefficients of other rows, of which these are ``matrix`` times; shape (p, q)."""
+        return EstimateNoise(matrix.T @ self.sampling @ matrix, matrix.T @ self.noise @ matrix)
+
     def scaled(self, factor: float) -> EstimateNoise:
         """The same for an estimate that is ``factor`` times as large."""
         return EstimateNoise(factor**2 * self.sampling, factor**2 * self.noise)

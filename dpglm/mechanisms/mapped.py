@@ -12,7 +12,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.mechanisms.rows import DownWeightedRows, RowView, squares
+from dpglm.mechanisms.rows import DownWeightedRows, RowView, ShortenedRows, squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
@@ -170,22 +170,31 @@ class _Coordinates(RowView):
 
 @dataclass(frozen=True)
 class Standardisation(RowMapping):
-    """Rows in standard deviations, long ones with a smaller weight; see `DownWeightedRows`.
+    """Rows in standard deviations, long ones with a smaller weight, or shortened.
 
     The map is the first part of ``at``: p * p numbers, row by row, made of public and released ones; what the
     inner release is evaluated at follows.
+
+    Parameters
+    ----------
+    shortens : bool
+        Whether rows are read as `ShortenedRows` and not as `DownWeightedRows`.
     """
+
+    shortens: bool = False
 
     @property
     def fact(self) -> Fact:
-        return Fact("Rows", "in standard deviations; those longer than 1 count less")
+        long = "are shortened" if self.shortens else "count less"
+        return Fact("Rows", f"in standard deviations; those longer than 1 {long}")
 
     def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
         size = rows.size
         if at is None or len(at) not in (size * size, size * (size + 1)):
             raise release_error("no map of rows", "a matrix of their columns, and a point or none")
         matrix, inside = at[: size * size].reshape(size, size), at[size * size :]
-        return DownWeightedRows(rows, matrix), inside if inside.size else None
+        view = ShortenedRows if self.shortens else DownWeightedRows
+        return view(rows, matrix), inside if inside.size else None
 
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
         identity = np.eye(size).ravel()

@@ -242,11 +242,9 @@ class PerturbedMinimiser(PenalisedMinimiser):
         first: Rows,
         second: Rows,
         at: FloatMatrix | None,
-        factor: FloatVector | None = None,
     ) -> FloatVector:
-        """With a ``factor``, of each answer, on rows times that and clipped to norm 1."""
         tables = self._within_leverage(first), self._within_leverage(second)
-        return perturbation_log_ratio(self.family, self.ridges, self.noise_law, answers, tables, factor)
+        return perturbation_log_ratio(self.family, self.ridges, self.noise_law, answers, tables)
 
     def _within_leverage(self, rows: Rows) -> Rows:
         if np.ndim(self.ridge) == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -144,11 +145,11 @@ def _within(chunk: RowChunk, weights: FloatVector) -> BoolVector:
     return within
 
 
-class DownWeightedRows(RowView):
-    """Rows through a public linear map, with weights min(1, 1 / |x|^2) where that makes them long.
+class MappedRows(RowView, ABC):
+    """Rows through a public linear map; a subclass says what becomes of those that this makes long.
 
-    A row and its weight depend on the row and on ``scales`` alone, not on its neighbours or its place in a
-    chunk. A row that fails its check, or is no number, is read as zeros of full weight.
+    That depends on the row and on ``scales`` alone, not on its neighbours or its place in a chunk.
+    A row that fails its check, or is no number, is read as zeros of full weight.
 
     Parameters
     ----------
@@ -177,14 +178,29 @@ class DownWeightedRows(RowView):
             if place < len(self._held):
                 yield self._held[place]
                 continue
-            weighted = self._weighted(chunk)
+            bounded = self._bounded(chunk)
             # From the first one without room on none is held, so that places stay those of the table.
-            self._room -= weighted.X.nbytes + 3 * weighted.y.nbytes
+            self._room -= bounded.X.nbytes + 3 * bounded.y.nbytes
             if self._room >= 0:
-                self._held.append(weighted)
-            yield weighted
+                self._held.append(bounded)
+            yield bounded
 
-    def _weighted(self, chunk: RowChunk) -> ArrayChunk:
+    @abstractmethod
+    def _bounded(self, chunk: RowChunk) -> ArrayChunk:
+        """The mapped rows x with weights w, and w |x|^2 at most 1."""
+
+    def _mapped(self, X: FloatBlock) -> FloatBlock:
+        wide = X.astype(np.float64)
+        mapped = np.empty((len(self._scales), X.shape[1]), dtype=np.float32)
+        for out, row, used in zip(mapped, self._scales, self._used, strict=True):
+            out[:] = predictor(row[used], (wide[at] for at in used.tolist()))
+        return mapped
+
+
+class DownWeightedRows(MappedRows):
+    """Mapped rows, with weights min(1, 1 / |x|^2) where they are long."""
+
+    def _bounded(self, chunk: RowChunk) -> ArrayChunk:
         with np.errstate(all="ignore"):
             X = self._mapped(chunk.X)
             norms = squares(np.ones(len(X)), X)
@@ -195,12 +211,18 @@ class DownWeightedRows(RowView):
         weight[outside] = 1.0
         return ArrayChunk(X, chunk.y, chunk.offset, weight)
 
-    def _mapped(self, X: FloatBlock) -> FloatBlock:
-        wide = X.astype(np.float64)
-        mapped = np.empty((len(self._scales), X.shape[1]), dtype=np.float32)
-        for out, row, used in zip(mapped, self._scales, self._used, strict=True):
-            out[:] = predictor(row[used], (wide[at] for at in used.tolist()))
-        return mapped
+
+class ShortenedRows(MappedRows):
+    """Mapped rows, shortened to norm 1 where they are longer."""
+
+    def _bounded(self, chunk: RowChunk) -> ArrayChunk:
+        with np.errstate(all="ignore"):
+            X = self._mapped(chunk.X)
+            ones = np.ones(len(X))
+            X *= np.minimum(1.0, SHRINK / np.sqrt(squares(ones, X))).astype(np.float32)
+            bounded = squares(ones, X) <= 1.0 - len(X) * 2.0**-50
+        X[:, np.flatnonzero(~bounded)] = 0.0
+        return ArrayChunk(X, chunk.y, chunk.offset)
 
 
 class FirstRows(RowView):
@@ -251,11 +273,10 @@ def perturbation_log_ratio(
     noise: NoiseLaw,
     theta: FloatMatrix,
     tables: tuple[Rows, Rows],
-    factor: FloatVector | None,
 ) -> FloatVector:
     """How much likelier minimisers theta, shape (k, p), are on the first table, shape (k,)."""
     (first, first_jacobian), (second, second_jacobian) = (
-        _perturbation_and_jacobian(family, theta, table, ridge, factor) for table in tables
+        _perturbation_and_jacobian(family, theta, table, ridge) for table in tables
     )
     return noise.log_ratio(first, second) + first_jacobian - second_jacobian
 
@@ -265,21 +286,14 @@ def _perturbation_and_jacobian(
     theta: FloatMatrix,
     rows: Rows,
     ridge: FloatVector,
-    factor: FloatVector | None,
 ) -> tuple[FloatMatrix, FloatVector]:
-    """-b at each theta, shape (k, p), and the log of its Jacobian, (k,); rows times factor, clipped to 1."""
+    """-b at each theta, shape (k, p), and the log of its Jacobian, (k,)."""
     X, y, offset, weight = one_piece(rows)
-    eta = theta @ X
-    clipped: FloatMatrix | float = 1.0
-    if factor is not None:
-        with np.errstate(divide="ignore"):
-            clipped = np.minimum(factor[:, None], 1.0 / np.linalg.norm(X, axis=0)[None, :])
-        eta = eta * clipped
-    eta = eta + offset
-    score = (family.slope(eta, y) * clipped * weight) @ X.T + ridge * theta
+    eta = theta @ X + offset
+    score = (family.slope(eta, y) * weight) @ X.T + ridge * theta
     if len(ridge) > MOST_JACOBIAN:
         return score, np.zeros(len(theta))
-    hessians = (family.curvature(eta, y) * clipped**2 * weight) @ outer_products(X).T
+    hessians = (family.curvature(eta, y) * weight) @ outer_products(X).T
     return score, np.linalg.slogdet(hessians.reshape(-1, len(X), len(X)) + np.diag(ridge))[1]
 
 

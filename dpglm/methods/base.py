@@ -126,11 +126,10 @@ class Problem:
 class Estimate:
     """What a method found: coded and user's coefficients, and which were selected.
 
-    ``strength`` is the penalty's per row, ``strength_sum`` in sum units; ``norm_factor`` what rows were
-    scaled by, where that was released; ``residual`` what a solver without noise left over. ``released`` is
-    what intervals are made of, where there is an information matrix; ``exact_path`` what a fit without
-    privacy found at other strengths. ``part`` is what a paper adds. ``scales``
-    are those of the coded coefficients where rows were standardised.
+    ``strength`` is the penalty's per row, ``strength_sum`` in sum units; ``residual`` what a solver
+    without noise left over. ``released`` is what intervals are made of, where there is an information matrix;
+    ``exact_path`` what a fit without privacy found at other strengths. ``part`` is what a paper adds.
+    ``scales`` are those of the coded coefficients where rows were standardised.
     """
 
     coded: FloatVector
@@ -138,7 +137,6 @@ class Estimate:
     selected: BoolVector
     strength: float | None = None
     strength_sum: float | None = None
-    norm_factor: float | None = None
     residual: float | None = None
     released: ScoreAndInformation | None = None
     exact_path: ExactPath | None = None
@@ -199,9 +197,6 @@ class Method(ABC):
     # How rows are coded: "centred", so that no row exceeds its bound, unless a method makes this a field.
     coding: Literal["centred", "reference"] = "centred"
 
-    # Whether it refuses penalties that are not convex.
-    convex_only: ClassVar[bool] = False
-
     @property
     def planned_by_row_count(self) -> bool:
         """Whether the plan follows from the table's number of rows: a reproduction without a promise only."""
@@ -210,6 +205,14 @@ class Method(ABC):
     def inside(self, penalty: Penalty, strength: object) -> Penalty:
         """The penalty inside the objective; a method whose models have their own says so."""
         return penalty
+
+    def default_penalty(self, goal: str, family: Family) -> str:
+        """The penalty where none is given: unbiased estimates, stable predictions, or a short list."""
+        return {"explain": "none", "predict": family.prediction_penalty, "select": "l1/2"}[goal]
+
+    def prepared(self, problem: Problem) -> Problem:
+        """The problem as this method takes it, with another loss where it minimises one."""
+        return problem
 
     def opened(self, load: Callable[[str | PathLike[str]], Any]) -> Self:
         """The method with the files that its options name read, by ``load``; most name none."""

@@ -25,22 +25,21 @@ from dpglm.inference.interval_model import interval_model
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.perturbed_objective import (
     calibrated_ridge,
     information_release,
-    norm_scaled_minimiser,
     perturbed_objective,
     released_by,
     releases_information,
-    scales_norms,
     uniform_ridge,
 )
 from dpglm.methods.standardised import (
     expected_geometry,
     measured_scales,
+    shortened_releases,
+    shortens,
     standardised_releases,
     standardises,
 )
@@ -68,11 +67,13 @@ class Objective(Method):
     coding : {"centred", "reference"}
         Centred columns, whose bound no row exceeds, or the user's own columns with rows clipped.
     scales : {"measured", "declared"}
-        How numbers are scaled where the information matrix is released, a ``ridge`` is not given and
-        ``coding`` is centred. ``"measured"`` spends 5 % of mu squared (10 % of a pure epsilon) on means,
-        standard deviations and classes of row length. Rows are read in these units, and long rows have a
-        weight below 1, so where the model is wrong, the coefficients of the weighted rows are estimated.
-        ``"declared"`` scales by declared ranges and weighs all rows alike; wide bounds then cost precision.
+        How numbers are scaled where a ``ridge`` is not given and ``coding`` is centred. ``"measured"`` spends
+        5 % of mu squared (10 % of a pure epsilon) on means and standard deviations, and rows are read in
+        these units. Beside an information matrix long rows have a weight below 1, so where the model is
+        wrong, the coefficients of the weighted rows are estimated. Without one, where a penalty and no
+        strength is given, long rows are shortened; for predictions and lists the logistic loss is shifted,
+        too. ``"declared"`` scales by declared ranges, reads all rows alike and shifts no loss; wide bounds
+        then cost precision.
 
     References
     ----------
@@ -97,6 +98,23 @@ class Objective(Method):
 
     name: ClassVar[str] = "objective"
 
+    def prepared(self, problem: Problem) -> Problem:
+        shifts = problem.goal != "explain" and self._may_shorten(problem)
+        return replace(problem, family=problem.family.shifted()) if shifts else problem
+
+    def _may_shorten(self, problem: Problem) -> bool:
+        """Whether rows as they are have no meaning to the user, where no intervals are asked for.
+
+        Without a penalty a fit is that of maximum likelihood; a strength has a meaning in rows as they are.
+        """
+        asked = problem.goal != "explain" or problem.penalty.selects
+        free = problem.strength is None and not isinstance(problem.penalty, NoPenalty)
+        return asked and free and self._by_default and self.scales == "measured"
+
+    @property
+    def _by_default(self) -> bool:
+        return self.ridge is None and self.coding == "centred"
+
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)
         require_positive(self.ridge, "ridge")
@@ -106,7 +124,7 @@ class Objective(Method):
                 expected="scales='measured' or scales='declared'",
                 remedy="Leave scales out.",
             )
-        by_default = self.ridge is None and self.coding == "centred"
+        by_default = self._by_default
         releases: tuple[Release, ...]
         inside = problem.penalty if problem.penalty.convex else L1()
         if by_default and self.scales == "measured" and standardises(problem, privacy):
@@ -128,21 +146,21 @@ class Objective(Method):
                     problem, inside, ridge=single_ridge, scales=scales, max_leverage=scales.max_leverage
                 ),
             )
-        elif by_default and scales_norms(problem, inside):
-            releases = (norm_scaled_minimiser(problem, privacy, inside),)
+        elif self._may_shorten(problem) and shortens(problem):
+            releases = shortened_releases(problem, privacy, inside)
         else:
             number, scales = uniform_ridge(Target.of(privacy), self.ridge)
             releases = (perturbed_objective(problem, inside, ridge=number, scales=scales),)
         return budgeted_plan(releases, privacy, mu=privacy.mu, curve=True)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
+        scales, before = None, None
+        if plan.on_mapped_rows:
+            scales = measured_scales(problem, plan, ask)
+            before = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
+            geometry = problem.geometry.standardised(scales.moments, scales.longer)
+            problem = replace(problem, geometry=geometry)
         if plan.of_kind(Information):
-            scales, before = None, None
-            if plan.on_mapped_rows:
-                scales = measured_scales(problem, plan, ask)
-                before = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
-                geometry = problem.geometry.standardised(scales.moments, scales.longer)
-                problem = replace(problem, geometry=geometry)
             released = released_by(problem, plan, ask, before)
             contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
             scaling = Scaling.of(problem.geometry)
@@ -158,11 +176,10 @@ class Objective(Method):
                 scales=scales,
             )
         scaling = Scaling.of(problem.geometry)
-        clipped = plan.of_kind(NormClippedMinimiser)
-        minimiser = clipped[0].minimiser if clipped else plan.of_kind(PerturbedMinimiser)[0]
-        answer = ask(plan.releases[0])
-        factor, coded = clipped[0].coefficients(answer) if clipped else (1.0, answer)
-        scaled = scaling.scaled(coded)
+        (minimiser,) = plan.of_kind(PerturbedMinimiser)
+        # Where typical rows were shortened, their constant was too.
+        factor = 1.0 if scales is None else min(1.0, scales.longer)
+        scaled = scaling.scaled(factor * ask(plan.releases[-1], before))
         if minimiser.penalty.selects and minimiser.penalty.weight:
             # The minimiser had exact zeros; the residual noise moved them by a known amount. Post-processing.
             deviation = factor * minimiser.residual_noise_scale * scaling.noise_deviations()
@@ -177,28 +194,23 @@ class Objective(Method):
             scaling.user(scaled),
             scaled != 0.0,
             strength_sum=minimiser.penalty.weight if minimiser.penalty_rows == 1.0 else None,
-            norm_factor=factor if clipped else None,
+            scales=scales,
         )
 
     def expected(
         self, problem: Problem, plan: PricedReleases, rows: ExpectedRows
     ) -> Contrasts | EstimateNoise:
-        clipped = plan.of_kind(NormClippedMinimiser)
-        if clipped:
-            release, minimiser = clipped[0], clipped[0].minimiser
-            factor = release.expected_factor(float(np.trace(rows.moments)))
-            scaled = factor**2 * rows.information
-            noise = noise_of_minimiser(scaled, minimiser.ridges, minimiser.deviation, rows.dispersion)
-            return noise.scaled(factor)
         (minimiser,), information = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
-        if not information:
-            return noise_of_minimiser(
-                rows.information, minimiser.ridges, minimiser.deviation, rows.dispersion
-            )
         geometry, found = problem.geometry, rows.information
+        matrix = np.eye(len(found))
         if plan.on_mapped_rows:
             geometry, matrix = expected_geometry(problem, plan, rows)
             found = matrix @ found @ matrix.T
+        if not information:
+            # Rows that are shortened are about as long as a typical one.
+            length = max(float(np.trace(matrix @ rows.moments @ matrix.T)), 1.0)
+            noise = noise_of_minimiser(found / length, minimiser.ridges, minimiser.deviation, rows.dispersion)
+            return noise.mapped(matrix).scaled(1.0 / math.sqrt(length))
         terms, deviation = geometry.term_columns, minimiser.deviation
         model = expected_model(
             terms,
@@ -212,8 +224,8 @@ class Objective(Method):
         return Contrasts(model, geometry.user_from_coded)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        first = "means and standard deviations, then " if plan.of_kind(ColumnSums) else ""
         if plan.of_kind(Information):
-            first = "means and standard deviations, then " if plan.of_kind(ColumnSums) else ""
             return MethodDescription(
                 f"{first}objective perturbation and the information matrix at its result",
                 plan.describe(),
@@ -224,7 +236,7 @@ class Objective(Method):
         inside = "inside the objective"
         if not problem.penalty.convex:
             inside = "as a lasso inside the objective, then by its own threshold"
-        return MethodDescription("objective perturbation", plan.describe(), inside, plan.why())
+        return MethodDescription(f"{first}objective perturbation", plan.describe(), inside, plan.why())
 
 
 def thresholded(penalty: Penalty, scaled: FloatVector) -> FloatVector:

@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
+from dpglm.glm.families import Family
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
@@ -60,7 +61,11 @@ class Output(Method):
     coding: Literal["centred", "reference"] = "reference"
 
     name: ClassVar[str] = "output"
-    convex_only: ClassVar[bool] = True
+
+    def default_penalty(self, goal: str, family: Family) -> str:
+        return (
+            "l1" if goal == "select" else super().default_penalty(goal, family)
+        )  # it takes convex ones only
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)

@@ -1,4 +1,4 @@
-"""The perturbed minimiser at calibrated noise: alone, on lengthened rows, or with the information matrix."""
+"""The perturbed minimiser at calibrated noise: alone, or with the information matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from dpglm.inference.expectation import expected_information, expected_model, pr
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information, information_sensitivity
 from dpglm.mechanisms.noise import NoiseLaw
-from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, length_sensitivity
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Problem
@@ -54,13 +53,8 @@ MOST_PURE_BLIND, MOST_BLIND = 10, 50
 # A penalty that selects is better served by the whole budget unless the curvature, with slopes of a sixth of
 # their range as standard deviation, is expected to hold this many times what noise alone would show.
 SIGNAL_WORTH, NARROW = 100.0, 12.0 / 36.0
-# Share of mu squared (pure: of epsilon) that measures how long rows are.
-LENGTH_SHARE = 0.03
-# Rows longer than this many times the root mean square are clipped.
-MARGIN = 1.25
-# From this many numeric columns on, and where they make at least this share of a row's declared length,
-# typical rows are of nearly one length, far below the declared bound.
-LEAST_SLOPES, LEAST_SHARE = 10, 0.5
+# Share of the level of noise that a penalty for predictions stops.
+PREDICTED = 0.35
 
 
 def perturbed_objective(
@@ -115,12 +109,15 @@ def default_strength(
 ) -> float:
     """Penalty strength, sum units, that stops coordinates of pure noise: deviation * sqrt(2 log p).
 
-    The deviation is that of the noise and, where the number of rows is declared, of sampling. Penalties that
+    The deviation is that of the noise and, where the number of rows is declared, of sampling. For predictions
+    it is a share of the noise's level: a coordinate of half noise predicts better than none. Penalties that
     set nothing to zero get 0: the ridge that privacy needs is there anyway (Theorem B).
     """
     if not penalty.selects:
         return 0.0
     size = int(np.asarray(problem.geometry.penalised).sum())
+    if problem.goal == "predict":
+        return PREDICTED * noise_level(deviation, size)
     weight, term_columns = problem.family.score_weight_max, problem.geometry.term_columns
     # What one row adds to the variance of a coordinate of the score, at most, on average over coordinates.
     if row_square is not None:
@@ -171,41 +168,6 @@ def gdp_ridge(target: Target, ridge: float | None = None, *, times: int = 1) -> 
 def _at(target: Target, ridge: float, times: int) -> Calibration:
     return calibrate(
         Minimisers(lambda scale: 1.0 / ridge, residual_share=RESIDUAL_SHARE, times=times), target
-    )
-
-
-def scales_norms(problem: Problem, penalty: Penalty) -> bool:
-    """Whether to measure row lengths first: a rule in public numbers only.
-
-    For penalties that select, at a default strength: a strength per row has a meaning in rows as they are.
-    """
-    if problem.goal == "predict" or problem.strength is not None or not penalty.selects:
-        return False
-    slopes = [block.bound for block in problem.geometry.term_columns if block.kind == "slope"]
-    total = sum(block.bound for block in problem.geometry.term_columns)
-    return len(slopes) >= LEAST_SLOPES and sum(slopes) >= LEAST_SHARE * total
-
-
-def norm_scaled_minimiser(problem: Problem, privacy: Privacy, penalty: Penalty) -> NormClippedMinimiser:
-    """The release that just fits the budget."""
-    relation = privacy.relation
-    least = RIDGE * STEPS[relation] / privacy.epsilon
-    scales = calibrate(
-        Minimisers(
-            None if privacy.mu is not None else lambda scale: 1.0 / least,
-            length_sensitivity(relation),
-            share=LENGTH_SHARE,
-            residual_share=RESIDUAL_SHARE,
-            ridge_grows=True,
-        ),
-        Target.of(privacy),
-    )
-    ridge = max(least * scales.ridge_factor, scales.least_ridge)
-    minimiser = perturbed_objective(
-        problem, penalty, ridge=ridge, scales=scales, max_leverage=1.0 / ridge, row_square=1.0 / MARGIN**2
-    )
-    return NormClippedMinimiser(
-        minimiser, scales.information_scale, count_rows=relation == "add-remove", margin=MARGIN
     )
 
 

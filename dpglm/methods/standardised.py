@@ -1,8 +1,9 @@
-"""Objective perturbation on rows in measured standard deviations, with the information matrix at its result.
+"""Objective perturbation on rows in measured standard deviations.
 
-Four releases: sums of numbers and of their squares; classes of row length; the perturbed minimiser on rows
-that are standardised by these; the information matrix on the same rows. Declared ranges decide how much noise
-the first one has, and nothing else.
+First come sums of numbers and of their squares; declared ranges decide how much noise these have, and nothing
+else. For intervals three releases follow: classes of row length; the perturbed minimiser on rows that are
+standardised, of which long ones count less; the information matrix on the same rows. For predictions, and for
+a short list, it is the minimiser alone, on rows that are shortened.
 """
 
 from __future__ import annotations
@@ -16,28 +17,37 @@ import numpy as np
 from scipy.special import chdtri
 
 from dpglm.curator.curator import PricedReleases
-from dpglm.glm.penalties.base import TermColumns
+from dpglm.glm.families.binomial import SHIFTED
+from dpglm.glm.penalties.base import Penalty, TermColumns
 from dpglm.glm.penalties.elastic_net import NoPenalty
+from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.perturbed_objective import (
+    RESIDUAL_SHARE,
     calibrated_ridge,
     information_release,
     perturbed_objective,
     releases_information,
 )
 from dpglm.postprocessing.parts import MeasuredScales
-from dpglm.privacy.budget import Privacy
+from dpglm.privacy.budget import STEPS, Privacy
+from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Share of mu squared (pure: of epsilon) for the sums and the classes, and that of the classes in it.
 MEASURED_SHARE: Final = 0.05
 MEASURED_SHARE_PURE: Final = 0.1
 CLASSES_SHARE: Final = 0.4
+# Without intervals rows are shortened to this many typical lengths: with a shifted loss about all are, so
+# that none is weak; else few are.
+SHORTENED: Final = 0.7
+FEW_SHORTENED: Final = 1.25
 # A standard deviation is taken to be at least so many of its noise's and this share of the declared range,
 # and at most that of a number which is at either end of it.
 LEAST_NOISE: Final = 3.0
@@ -58,20 +68,81 @@ USUAL_WEIGHT: Final = 0.15
 
 
 def standardises(problem: Problem, privacy: Privacy) -> bool:
-    """Whether numbers are measured first: a rule in public numbers only."""
+    """Whether numbers are measured first, for intervals: a rule in public numbers only."""
     return bool(problem.geometry.standardisable) and releases_information(problem, privacy)
+
+
+def shortens(problem: Problem) -> bool:
+    """Whether numbers can be standardised where no intervals are asked for: a rule in public numbers only.
+
+    A list should be short in the user's contrasts: those of products move with the means that are released.
+    Predictions do not mind.
+    """
+    geometry = problem.geometry
+    if not geometry.standardisable or problem.goal == "predict":
+        return bool(geometry.standardisable)
+    somewhere = geometry.moments_at(dict.fromkeys(geometry.standardisable, (0.3, 0.1)))
+    moved = Scaling.of(geometry.standardised(somewhere, 1.0)).mixing
+    return bool(np.allclose(moved, Scaling.of(geometry).mixing, atol=1e-6))
+
+
+def _longest(problem: Problem) -> float:
+    return SHORTENED if problem.family.link == SHIFTED else FEW_SHORTENED
+
+
+def shortened_releases(problem: Problem, privacy: Privacy, penalty: Penalty) -> tuple[Release, ...]:
+    """Sums and the minimiser on shortened rows, that just fit the budget; ``penalty`` is convex."""
+    share = 0.0 if problem.moments is not None else _measured_share(privacy)
+    least = STEPS[privacy.relation] / privacy.epsilon
+    scales = calibrate(
+        Minimisers(
+            None if privacy.mu is not None else lambda scale: 1.0 / least,
+            residual_share=RESIDUAL_SHARE,
+            measured_share=share,
+            ridge_grows=True,
+        ),
+        Target.of(privacy),
+    )
+    ridge = max(least * scales.ridge_factor, scales.least_ridge)
+    leverage = 1.0 / ridge if scales.claimed_epsilon is None else None
+    square = min(1.0, 1.0 / _longest(problem) ** 2)
+    minimiser = perturbed_objective(
+        problem, penalty, ridge=ridge, scales=scales, max_leverage=leverage, row_square=square
+    )
+    last = Mapped(minimiser, Standardisation(shortens=True))
+    if not share:
+        return (last,)
+    sums, coordinates = _sums(problem, privacy)
+    return Mapped(sums.at_price(scales.measured_price, privacy.relation), coordinates), last
+
+
+def _measured_share(privacy: Privacy) -> float:
+    return MEASURED_SHARE_PURE if privacy.delta == 0.0 and privacy.mu is None else MEASURED_SHARE
+
+
+def _sums(problem: Problem, privacy: Privacy) -> tuple[ColumnSums, Coordinates]:
+    """Of numbers that can be standardised, and of their squares, before they have a price."""
+    constant, slopes = _columns(problem.geometry)
+    sums = ColumnSums(
+        missing=(False,) * len(slopes),
+        levels=(),
+        groups=1,
+        count_rows=True,  # of rows that can be used, which is private under both relations
+        law="laplace" if privacy.definition == "pure" else "gaussian",
+        scale=1.0,
+    )
+    return sums, Coordinates(constant, slopes)
 
 
 def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...]:
     """Sums, classes, minimiser and information that just fit the budget."""
-    geometry, relation, pure = problem.geometry, privacy.relation, privacy.delta == 0.0
-    constant, slopes = _columns(geometry)
+    geometry, relation = problem.geometry, privacy.relation
     # Lengths of typical rows, and with them usual priors and the constant, do not depend on what is measured.
     # A prior that is declared for a whole range does: the ridge is that of the largest standard deviation.
     largest = dict.fromkeys(geometry.standardisable, (0.0, MOST_SHARE))
     usual = geometry.standardised(geometry.moments_at(largest), 1.0)
     standardised = replace(problem, geometry=usual, strength=None)
-    share = 0.0 if problem.moments is not None else MEASURED_SHARE_PURE if pure else MEASURED_SHARE
+    share = 0.0 if problem.moments is not None else _measured_share(privacy)
     ridge, scales = calibrated_ridge(
         standardised, privacy, information=True, weighted=True, measured_share=share
     )
@@ -84,43 +155,42 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     )
     if problem.moments is not None:
         return last
-    sums = ColumnSums(
-        missing=(False,) * len(slopes),
-        levels=(),
-        groups=1,
-        count_rows=True,  # of rows that can be used, which is private under both relations
-        law="laplace" if pure else "gaussian",
-        scale=1.0,
-    )
-    classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,), count_rows=relation == "add-remove")
+    pure = privacy.definition == "pure"
     first, second = (
         scales.measured_price * part ** (1.0 if pure else 0.5)
         for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
     )
+    sums, coordinates = _sums(problem, privacy)
+    classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,), count_rows=relation == "add-remove")
+    edges = LengthClasses(tuple(_edges(usual).tolist()), coordinates.constant)
     return (
-        Mapped(sums.at_price(first, relation), Coordinates(constant, slopes)),
-        Mapped(classes.at_price(second, relation), LengthClasses(tuple(_edges(usual).tolist()), constant)),
+        Mapped(sums.at_price(first, relation), coordinates),
+        Mapped(classes.at_price(second, relation), edges),
         *last,
     )
 
 
 def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> MeasuredScales:
-    """Known scales; or ask for the sums and the classes."""
+    """Known scales; or ask for the sums and, where rows are to count less, for the classes."""
     geometry, names = problem.geometry, problem.geometry.standardisable
-    if problem.moments is not None:
-        moments, longer = problem.moments, _usual_length(problem, plan, problem.moments, None)
-        natural = np.array([moments[name] for name in names])
-        return MeasuredScales(names, natural[:, 0], natural[:, 1], longer, None)
-    sums, classes = plan.of_kind(ColumnSums)
-    answer = ask(plan.releases[0])
-    rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
-    means, deviations = _moments(sums, answer, rows)
-    moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
-    counts = ask(plan.releases[1], geometry.row_matrix(moments, 1.0).ravel())
-    free = _free_length(geometry, plan, moments, rows)
-    edge, lost = _row_length(classes, counts, _edges(geometry.standardised(moments, 1.0)), rows, free)
+    shortened, known, lost = not plan.of_kind(Information), problem.moments, None
+    if known is not None:
+        moments, longer = dict(known), _usual_length(problem, plan, known, None)
+    else:
+        sums, *classes = plan.of_kind(ColumnSums)
+        answer = ask(plan.releases[0])
+        rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
+        means, deviations = _moments(sums, answer, rows)
+        moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
+        if not shortened:
+            counts = ask(plan.releases[1], geometry.row_matrix(moments, 1.0).ravel())
+            free = _free_length(geometry, plan, moments, rows)
+            edges = _edges(geometry.standardised(moments, 1.0))
+            edge, lost = _row_length(classes[0], counts, edges, rows, free)
+            longer = math.sqrt(edge)
     natural = np.array([moments[name] for name in names])
-    return MeasuredScales(names, natural[:, 0], natural[:, 1], math.sqrt(edge), lost)
+    longer = _longest(problem) if shortened else longer
+    return MeasuredScales(names, natural[:, 0], natural[:, 1], longer, lost, shortened)
 
 
 def expected_geometry(
@@ -137,7 +207,7 @@ def expected_geometry(
             variance = float(rows.moments[column, column]) / unit**2 - mean**2
             places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
         moments = geometry.moments_at(places)
-    longer = _usual_length(problem, plan, moments, rows.n)
+    longer = _usual_length(problem, plan, moments, rows.n) if plan.of_kind(Information) else _longest(problem)
     return geometry.standardised(moments, longer), geometry.row_matrix(moments, longer)
 
 
@@ -169,13 +239,27 @@ def _columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, fl
 
 def _moments(sums: ColumnSums, answer: FloatVector, rows: float) -> tuple[list[float], list[float]]:
     """Means and standard deviations as shares of the declared ranges; the sums are of numbers in [-1, 1]."""
-    means = np.clip(answer[1::2] / rows, -1.0, 1.0)
-    variances = 0.5 + answer[2::2] / rows - means**2
-    # In numbers that are twice a share; what noise alone makes is no more than a uniform number has.
     noise = sums.deviations[2::2] / rows
+    means, _ = _pooled(answer[1::2] / rows, sums.deviations[1::2] / rows, 0.0)
+    squares = 0.5 + answer[2::2] / rows
+    squares, noise = _pooled(squares, noise, float(squares.mean()))
+    means = np.clip(means, -1.0, 1.0)
+    # In numbers that are twice a share; what noise alone makes is no more than a uniform number has.
     least = np.clip(LEAST_NOISE * noise, (2.0 * LEAST_SHARE) ** 2, (2.0 * UNIFORM_SHARE) ** 2)
-    deviations = np.sqrt(np.clip(variances, least, (2.0 * MOST_SHARE) ** 2))
+    deviations = np.sqrt(np.clip(squares - means**2, least, (2.0 * MOST_SHARE) ** 2))
     return (0.5 * means).tolist(), (0.5 * deviations).tolist()
+
+
+def _pooled(values: FloatVector, noise: FloatVector, centre: float) -> tuple[FloatVector, FloatVector]:
+    """Values drawn towards a centre where noise alone would scatter them so; and the noise that is left.
+
+    The estimate of James and Stein (1961): it helps from three values on.
+    """
+    if len(values) < 3:
+        return values, noise
+    spread = float(np.mean((values - centre) ** 2))
+    kept = max(1.0 - float(np.mean(noise**2)) / spread, 0.0) if spread else 0.0
+    return centre + kept * (values - centre), noise * math.sqrt(kept + (1.0 - kept) / len(values))
 
 
 def _edges(typical: Geometry) -> FloatVector:

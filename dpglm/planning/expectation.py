@@ -75,10 +75,10 @@ class Expectation:
     def __str__(self) -> str:
         return str(self.summary())
 
-    @property
+    @cached_property
     def model(self) -> CodedModel:
-        """The formula with its coding and response."""
-        return self.plan.specification.coded_model
+        """The formula with its coding, its response and the loss that is minimised."""
+        return replace(self.plan.specification.coded_model, family=self.plan.problem.family)
 
     @property
     def names(self) -> tuple[str, ...]:

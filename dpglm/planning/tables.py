@@ -120,7 +120,7 @@ def _table(
             ("Fingerprint", plan.fingerprint),
         ),
         left=(
-            ("Family", f"{spec.family.name} ({spec.family.link} link)"),
+            ("Family", f"{spec.family.name} ({plan.problem.family.link} link)"),
             ("Penalty", plan.problem.penalty.name),
             ("Method", spec.method.name),
             ("Goal", spec.goal),

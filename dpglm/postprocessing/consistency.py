@@ -45,7 +45,7 @@ def _amounts(record: FitRecord) -> None:
     """Numbers in their ranges."""
     if len(record.names) > MAX_COEFFICIENTS:
         raise store_error("too many names", f"at most {MAX_COEFFICIENTS} coefficients")
-    for name in ("n_rows", "strength", "strength_sum", "row_norm", "norm_factor", "residual"):
+    for name in ("n_rows", "strength", "strength_sum", "row_norm", "residual"):
         value = getattr(record, name)
         if value is not None and (not math.isfinite(value) or (value < 0 and "strength" not in name)):
             raise store_error(f"{name} that is not finite, or below 0", "a finite number")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.glm.families.binomial import SHIFTED
 from dpglm.postprocessing.intervals import intervals, p_values, reliable, selected
 from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.summary import reason, separated
@@ -83,15 +84,17 @@ def glance(record: FitRecord) -> pd.DataFrame:
     return _framed(columns, record, ("strength", "epsilon", "delta", "mu", "nobs"))
 
 
+# How to have odds ratios instead of a fit with this link.
+_ODDS = {"margin": "Use family='binomial'.", SHIFTED: "Fit with goal='explain'."}
+
+
 def odds_ratios(record: FitRecord, *, debiased: bool = False) -> pd.DataFrame:
     """Odds ratios with their intervals; see :meth:`FitResult.odds_ratios`."""
     if record.link != "logit":
         raise MethodError(
             f"odds ratios of a fit with the {record.link} link",
             expected="the logit link",
-            remedy="Use family='binomial'."
-            if record.link == "margin"
-            else "Use tidy(exponentiate=True) where ratios make sense.",
+            remedy=_ODDS.get(record.link, "Use tidy(exponentiate=True) where ratios make sense."),
         )
     if record.predictor is not None:
         raise MethodError(

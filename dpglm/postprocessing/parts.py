@@ -44,14 +44,16 @@ class MeasuredScales:
         and are no estimates to report.
     longer : float
         How many times the root mean square of a row, were its numbers uncorrelated, a row may measure before
-        it counts less, > 0.
-    weight_lost : float
+        it counts less or is shortened, > 0.
+    weight_lost : float or None
         Share of all weight that rows lose by that, from 0 to 1, as the released classes of length tell.
+    shortened : bool
+        Whether long rows are shortened, and not weighted.
 
     Examples
     --------
     >>> import numpy as np
-    >>> MeasuredScales(("age",), np.array([50.0]), np.array([12.0]), 1.2, 0.01).moments
+    >>> MeasuredScales(("age",), np.array([50.0]), np.array([12.0]), 1.2, 0.01, False).moments
     {'age': (50.0, 12.0)}
     """
 
@@ -60,6 +62,12 @@ class MeasuredScales:
     deviations: FloatVector
     longer: float
     weight_lost: float | None
+    shortened: bool
+
+    def long_rows(self, norm: float) -> str:
+        """What becomes of rows longer than ``norm``, in words."""
+        how = f"rows longer than {norm:.4g}"
+        return how if self.shortened else f"none; {how} count less"
 
     @property
     def moments(self) -> dict[str, tuple[float, float]]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from dpglm.errors import MethodError
+from dpglm.glm.families.binomial import SHIFTED, shifted_mean
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.record import FitRecord
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 Prediction: TypeAlias = "pd.Series[Any] | pd.DataFrame | NDArray[Any]"
 What: TypeAlias = Literal["mean", "link", "class"]
 
+# The links of responses with two levels.
+MARGIN = "margin"  # of losses that are no likelihoods: what a linear predictor means is its sign
+BINARY_LINKS = ("logit", SHIFTED, MARGIN)
 INVERSE_LINKS: dict[str, Callable[[FloatVector], FloatVector]] = {
     "logit": expit,
+    SHIFTED: shifted_mean,
     "log": np.exp,
     "identity": np.asarray,
 }
-# The link of losses that are no likelihoods: what a linear predictor means is its sign.
-MARGIN = "margin"
 WORDS = {"false": 0.0, "true": 1.0}
 ROWS = 2048  # contrasts at once: a few matrices of p by this many doubles
 
@@ -55,7 +58,7 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
             expected="a fit with a released information matrix",
             remedy="Leave interval out.",
         )
-    if what == "class" and record.link not in ("logit", MARGIN):
+    if what == "class" and record.link not in BINARY_LINKS:
         raise MethodError(
             f"what='class' for a {record.specification.family.name} fit",
             expected="a fit of a response with two levels",
@@ -125,7 +128,7 @@ def auc(record: FitRecord, new: object) -> float:
     """Area under the ROC curve, ties counted half (Mann and Whitney); see :meth:`FitResult.auc`."""
     from scipy.stats import rankdata
 
-    if record.link not in ("logit", MARGIN):
+    if record.link not in BINARY_LINKS:
         raise MethodError(
             f"auc of a {record.specification.family.name} fit",
             expected="a fit of a response with two levels",

@@ -187,7 +187,6 @@ class FitRecord(Record):
     user_from_coded: FloatMatrix  # (p, p): estimates = user_from_coded @ coded
     row_norm: float  # coded rows are divided by it, so that their norm is at most 1
     rows_clipped: str  # which rows are shortened to it, in words
-    norm_factor: float | None  # by which rows were scaled further, where that was released
     residual: float | None  # of a solver without noise
     terms: tuple[tuple[str, tuple[int, ...]], ...]  # formula terms and their coefficient positions
     response: ResponseFacts

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from dpglm.glm.families.binomial import SHIFTED
 from dpglm.inference.contrasts import IntervalDecision
 from dpglm.postprocessing.intervals import (
     MOST_NAMES,
@@ -88,6 +89,7 @@ def summary(record: FitRecord) -> Table:
         notes=(
             *guarantee_notes(record),
             *((note,) if (note := approximation(record)) else ()),
+            *link_notes(record),
             *count_notes(record),
             *scale_notes(record),
             *interval_notes(record),
@@ -142,6 +144,16 @@ def _told(record: FitRecord) -> str:
         return words
     times = factor(float(np.median(waiting)))
     return f"{words}; half of the others would take {times} times the rows or epsilon"
+
+
+def link_notes(record: FitRecord) -> tuple[str, ...]:
+    """What coefficients of a shifted loss mean."""
+    if record.link != SHIFTED:
+        return ()
+    return (
+        "Coefficients are those of a loss that is shifted for predictions, and no log odds: predict() gives "
+        'probabilities, and a fit with goal="explain" log odds with intervals.',
+    )
 
 
 def count_notes(record: FitRecord) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dpglm.postprocessing.summary import (
     METHOD,
     approximation,
     interval_facts,
+    link_notes,
     mergeable,
     penalised,
     separated,
@@ -65,7 +66,6 @@ def fit_subject(record: FitRecord) -> Subject:
             if section is not None
         ),
         facts=(
-            ("Factor of the rows, released", record.norm_factor),
             ("Residual of the solver", record.residual),
             ("Penalty strength, sum units", record.strength_sum),
             ("Norm bound of a coded row, divided out", record.row_norm),
@@ -80,12 +80,12 @@ def fit_subject(record: FitRecord) -> Subject:
 
 
 def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | float | None], ...]:
-    """Released means and standard deviations in which rows were read, and what rows far out lose."""
+    """Means and standard deviations in which rows were read, and what rows far out lose."""
     if record.scales is None:
         return ()
     moments = list(record.scales.moments.items())[:MOST_ROWS]
     return (
-        *((f"Mean and standard deviation of {shown(name, 60)}, released", pair) for name, pair in moments),
+        *((f"Mean and standard deviation of {shown(name, 60)}, as used", pair) for name, pair in moments),
         (
             "Share of all weight that long rows lose, as their classes tell",
             record.scales.weight_lost,
@@ -104,6 +104,7 @@ def model_and_results(record: FitRecord) -> Section:
         "coefficients": _coefficients(record),
         "odds": _has_odds(record),
         "approximation": approximation(record),
+        "link_notes": link_notes(record),
         "why_none": no_intervals(record) if private else "",
         "penalised": penalised(record),
         "surprises": bool(surprises(record)),

@@ -41,8 +41,6 @@ REQUIRED = Required()
 DEFAULT_FAMILY: Final = "binomial"
 DEFAULT_GOAL: Final = "explain"
 DEFAULT_METHOD: Final = "auto"
-# The penalty of a goal where none is given: unbiased estimates, stable predictions, a short list.
-DEFAULT_PENALTY: Final[Mapping[Goal, str]] = {"explain": "none", "predict": "l2", "select": "l1/2"}
 
 
 class RunOptions(TypedDict, total=False):
@@ -121,18 +119,17 @@ def auto(privacy: Privacy | None, family: Family | None = None) -> Method:
     return Moments() if family is not None and family.name == "gaussian" else Objective()
 
 
-def penalty_of(penalty: str | Penalty | None, goal: Goal, method: Method) -> Penalty:
-    """The penalty that was asked for, or that of the goal; the lasso where a method takes no other to select.
+def penalty_of(penalty: str | Penalty | None, goal: Goal, method: Method, family: Family) -> Penalty:
+    """The penalty that was asked for, or the method's for the goal.
 
     Examples
     --------
-    >>> penalty_of(None, "explain", Objective()).name, penalty_of(None, "select", Objective()).name
-    ('none', 'l1/2')
+    >>> from dpglm.glm.families import Binomial
+    >>> [penalty_of(None, goal, Objective(), Binomial()).name for goal in ("explain", "predict", "select")]
+    ['none', 'l1', 'l1/2']
     """
     require_goal(goal)
-    asked = DEFAULT_PENALTY[goal] if penalty is None else penalty
-    if penalty is None and method.convex_only and not penalties[DEFAULT_PENALTY[goal]].convex:
-        asked = "l1"
+    asked = method.default_penalty(goal, family) if penalty is None else penalty
     return piece_of(penalties, Penalty, asked, "penalty='none' for none, or penalty='l1'")
 
 

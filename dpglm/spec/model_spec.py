@@ -102,7 +102,7 @@ class ModelSpec:
             chosen_method = auto(budget, chosen_family)
         else:
             chosen_method = piece_of(methods, Method, method, "method='auto'")
-        chosen_penalty = penalty_of(penalty, goal, chosen_method)
+        chosen_penalty = penalty_of(penalty, goal, chosen_method, chosen_family)
         if budget is not None and declared.unit is not None and budget.unit == "one row":
             budget = replace(budget, unit=declared.unit)
         strength = strength_of(strength, chosen_penalty)
@@ -136,7 +136,7 @@ class ModelSpec:
         penalty.require_size(int(model.coding.penalised.sum()))
         declared = self.schema.rows
         count = partial(_expected_rows, declared if n is None else n) if design is None else design.row_count
-        return Problem(
+        problem = Problem(
             geometry=model.coding,
             family=model.family,
             penalty=penalty,
@@ -148,6 +148,7 @@ class ModelSpec:
             offset=bool(model.coding.model.offsets),
             moments=known_moments(model),
         )
+        return self.method.prepared(problem)
 
     def plan(self, *, n: int | None = None) -> Plan:
         """The releases of the fit with their price, before any row is read.

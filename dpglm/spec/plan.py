@@ -267,7 +267,7 @@ class Run:
         """The result: released numbers and public facts."""
         plan, problem = self.plan, self.problem
         spec, model = plan.specification, _at_scales(plan.specification.coded_model, estimate)
-        coding, response = model.coding, model.response
+        coding, response, scales = model.coding, model.response, estimate.scales
         public_rows = self.design.row_count() if spec.rows_are_public else None
         strength, total = estimate.strength, estimate.strength_sum
         if strength is None and isinstance(problem.strength, float):
@@ -286,8 +286,7 @@ class Run:
             coded=estimate.coded,
             user_from_coded=coding.user_from_coded,
             row_norm=coding.row_norm,
-            rows_clipped=coding.clipping,
-            norm_factor=estimate.norm_factor,
+            rows_clipped=scales.long_rows(coding.row_norm) if scales else coding.clipping,
             residual=estimate.residual,
             terms=coding.terms,
             response=ResponseFacts(
@@ -305,7 +304,7 @@ class Run:
             plan_fingerprint=plan.fingerprint,
             released=estimate.released,
             exact_path=estimate.exact_path,
-            scales=estimate.scales,
+            scales=scales,
             part=estimate.part,
             row_map=model,
         )

@@ -1,4 +1,4 @@
-"""Support recovery of the default l1/2 fit on simulated rows: ``python -m studies selection``.
+"""Support recovery of `goal="select"` on simulated rows: ``python -m studies selection``.
 
 The first two designs are those of two papers: correlated normal columns, 8 or 20 of 100 with a signal,
 responses from the sign of the predictor (the first) or from a logistic model with an extra N(0, 1) in the
@@ -62,6 +62,7 @@ class Design:
             schema=schema,
             penalty="l1/2",
             privacy=dpglm.Privacy(self.epsilon, 1e-6, self.relation),
+            goal="select",
             seed=seed,
             progress=False,
         )
@@ -72,11 +73,15 @@ class Design:
 
 FIRST = (10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 0.5)
 SECOND = (*(k / 2 for k in range(1, 11)), *(-k / 2 for k in range(1, 11)))
+STRONG = (2.0, -2.0, 1.5, -1.5, 1.0, -1.0, 1.0, -1.0)
+WEAKER = (1.0, -1.0, 0.8, 0.8, -0.8, 0.6, 0.6, -0.6)
 DESIGNS = (
     Design("first paper", 10_000, FIRST, 100, "sign", 1.0, "replace-one", 0.94),
     Design("second paper", 40_000, SECOND, 100, "noisy logit", 1.0, "replace-one", 0.93),
     Design("first paper", 10_000, FIRST, 100, "sign", 0.5, "replace-one", 0.90),
     Design("second paper", 40_000, SECOND, 100, "noisy logit", 0.5, "replace-one", 0.90),
+    Design("eight of 200", 5_000, STRONG, 200, "logit", 1.0, "add-remove", 0.90),
+    Design("weaker of 200", 5_000, WEAKER, 200, "logit", 1.0, "add-remove", 0.90),
     Design("four of twenty", 5_000, (1.0, -1.0, 0.8, 0.6), 20, "logit", 1.0, "add-remove", 0.80, exact=True),
 )
 

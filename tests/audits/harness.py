@@ -22,7 +22,6 @@ from dpglm.auditing.neighbours import Neighbours, release_neighbours
 from dpglm.auditing.result import words
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise import NoiseSource, SeededNoise
-from dpglm.mechanisms.norm_clipped import NormClippedMinimiser
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Method
 from dpglm.privacy.budget import Relation
@@ -112,9 +111,6 @@ def hidden(release: PerturbedMinimiser, price: float) -> PerturbedMinimiser:
 
 def quieter(release: Release, part: float) -> Release:
     """The same release with this share of its noise, in all of its stages."""
-    if isinstance(release, NormClippedMinimiser):
-        minimiser = quieter(release.minimiser, part)
-        return replace(release, minimiser=minimiser, length_scale=part * release.length_scale)
     if hasattr(release, "inner"):
         return replace(release, inner=quieter(release.inner, part))  # type: ignore[type-var]
     if hasattr(release, "minimisers"):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import dpglm
-from dpglm.auditing.neighbours import release_neighbours
+from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
+from dpglm.mechanisms.base import FAR
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
+from dpglm.optim.rows import ArrayChunk
+from dpglm.privacy.budget import Relation
 from dpglm.privacy.gdp import gdp_mu
 from tests.audits.harness import RELATIONS, Case, check, of_plan, of_releases, under_both
 from tests.audits.test_minimiser import calibrated
@@ -32,6 +36,18 @@ def sums(privacy: dpglm.Privacy, *, classes: int) -> ColumnSums:
     return one.at_price(mu, privacy.relation)
 
 
+def long(relation: Relation) -> Neighbours:
+    """A row that the map makes 50 times as long as rows may be, against none or its opposite."""
+
+    def table(*rows: float) -> Table:
+        return Table(
+            ArrayChunk(np.array([rows], dtype=np.float32), np.ones(len(rows)), np.full(len(rows), -FAR))
+        )
+
+    second = () if relation == "add-remove" else (-0.5,)
+    return Neighbours("a long row", table(0.5), table(*second), np.ones(1), np.array([100.0]))
+
+
 def cases() -> list[Case]:
     found = []
     for title, privacy in under_both():
@@ -46,8 +62,12 @@ def cases() -> list[Case]:
     for title, privacy in under_both():
         release = Mapped(calibrated(privacy), Standardisation())
         found.append(of_releases(Mapped, f"standardised, {title}", privacy, [release], trials=9000))
+        release, near = Mapped(calibrated(privacy), Standardisation(shortens=True)), [long(privacy.relation)]
+        found.append(of_releases(Mapped, f"shortened, {title}", privacy, [release], near, trials=9000))
     for relation in RELATIONS:
         privacy = dpglm.Privacy(2.0, 0.3, relation=relation)
+        plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, goal="predict")
+        found.append(of_plan("two releases", plan, trials=8000))
         plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, penalty="none")
         found.append(of_plan("four releases", plan, trials=8000))
     return found

@@ -106,7 +106,6 @@ def private_fit(**changes: Any) -> FitResult:
         "strength_sum": None,
         "row_norm": 1.0,
         "rows_clipped": "none",
-        "norm_factor": None,
         "residual": None,
         "response": ResponseFacts("affair", levels=("no", "yes")),
         "description": described(12.345678901234567),

@@ -10,8 +10,11 @@ from hypothesis.extra.numpy import arrays
 
 from dpglm.errors import MethodError
 from dpglm.glm.families import families
+from dpglm.glm.families.binomial import ShiftedBinomial, shifted_mean
 
-every_family = pytest.mark.parametrize("name", list(families))
+# With the losses that are no family of their own.
+FAMILIES = {**{name: families[name] for name in families}, "shifted binomial": ShiftedBinomial}
+every_family = pytest.mark.parametrize("name", list(FAMILIES))
 law = settings(derandomize=True, deadline=None, max_examples=100)
 moderate = arrays(np.float64, 5, elements=st.floats(-30.0, 30.0))
 extreme = arrays(np.float64, 5, elements=st.floats(-1e4, 1e4))
@@ -42,7 +45,7 @@ def central_difference(function, eta, y):
 @law
 @given(eta=moderate, y=responses)
 def test_slope_is_the_derivative_of_the_loss(name, eta, y):
-    family = families[name]()
+    family = FAMILIES[name]()
     eta = off_the_kink(family, eta, y)
     # Truncation WIDTH^2 / 6 of the third derivative, rounding 30 * 2e-16 / WIDTH.
     np.testing.assert_allclose(
@@ -54,7 +57,7 @@ def test_slope_is_the_derivative_of_the_loss(name, eta, y):
 @law
 @given(eta=moderate, y=responses)
 def test_curvature_is_the_derivative_of_the_slope(name, eta, y):
-    family = families[name]()
+    family = FAMILIES[name]()
     eta = off_the_kink(family, eta, y)
     np.testing.assert_allclose(
         family.curvature(eta, y), central_difference(family.slope, eta, y), rtol=1e-7, atol=1e-8
@@ -65,7 +68,7 @@ def test_curvature_is_the_derivative_of_the_slope(name, eta, y):
 @law
 @given(eta=extreme, other=extreme, y=responses, share=st.floats(0.0, 1.0))
 def test_loss_is_convex_and_curvature_not_negative(name, eta, other, y, share):
-    family = families[name]()
+    family = FAMILIES[name]()
     between = family.loss(share * eta + (1 - share) * other, y)
     chord = share * family.loss(eta, y) + (1 - share) * family.loss(other, y)
     rounding = 1e-11 + 1e-14 * np.abs(chord)  # losses are up to 1e4, or to 1e8 where they are squares
@@ -77,7 +80,7 @@ def test_loss_is_convex_and_curvature_not_negative(name, eta, other, y, share):
 @law
 @given(eta=extreme, y=responses)
 def test_slope_and_curvature_keep_their_bounds(name, eta, y):
-    family = families[name]()
+    family = FAMILIES[name]()
     rounding = 1 + 4 * np.finfo(float).eps  # the bounds are those of real numbers
     if family.slope_max is not None:
         assert (np.abs(family.slope(eta, y)) <= rounding * family.slope_max).all()
@@ -87,7 +90,7 @@ def test_slope_and_curvature_keep_their_bounds(name, eta, y):
 
 @every_family
 def test_bounds_are_attained_so_that_no_smaller_ones_would_do(name):
-    family = families[name]()
+    family = FAMILIES[name]()
     eta = np.linspace(-50.0, 50.0, 10001)
     y = np.zeros_like(eta)
     if family.slope_max is not None:
@@ -99,7 +102,7 @@ def test_bounds_are_attained_so_that_no_smaller_ones_would_do(name):
 @every_family
 @pytest.mark.parametrize("size", [1.0, 40.0, 745.0, 1e4])
 def test_far_out_everything_is_finite_without_a_warning(name, size):
-    family = families[name]()
+    family = FAMILIES[name]()
     if family.slope_max is None:
         pytest.skip("a family without a slope bound may overflow far out")
     eta, y = np.array([-size, -size, size, size]), np.array([0.0, 1.0, 0.0, 1.0])
@@ -115,7 +118,7 @@ def test_far_out_everything_is_finite_without_a_warning(name, size):
 @law
 @given(eta=moderate, y=responses)
 def test_slopes_of_a_row_stay_in_an_interval_that_holds_zero(name, eta, y):
-    family = families[name]()
+    family = FAMILIES[name]()
     if family.slope_range is None:
         return
     ends = [family.slope(np.full_like(y, end), y) for end in (-1e4, 1e4)]
@@ -130,7 +133,7 @@ def test_slopes_of_a_row_stay_in_an_interval_that_holds_zero(name, eta, y):
 @law
 @given(eta=moderate, y=responses)
 def test_slope_is_the_mean_minus_the_response(name, eta, y):
-    family = families[name]()
+    family = FAMILIES[name]()
     if family.link not in {"logit", "identity", "log"}:
         return  # true of canonical links only
     np.testing.assert_allclose(family.slope(eta, y), family.dispersion * (family.mean(eta) - y), rtol=1e-14)
@@ -140,7 +143,7 @@ def test_slope_is_the_mean_minus_the_response(name, eta, y):
 @law
 @given(eta=moderate)
 def test_a_logistic_family_ties_its_curvature_to_its_slope(name, eta):
-    family = families[name]()
+    family = FAMILIES[name]()
     if not family.logistic:
         return
     for y in (np.zeros_like(eta), np.ones_like(eta)):
@@ -151,10 +154,20 @@ def test_a_logistic_family_ties_its_curvature_to_its_slope(name, eta):
 
 
 @every_family
-def test_a_loss_that_is_no_likelihood_refuses_an_expected_response(name):
-    family = families[name]()
-    if family.likelihood:
+def test_a_margin_loss_refuses_an_expected_response(name):
+    family = FAMILIES[name]()
+    if family.link != "margin":
         assert family.mean(np.zeros(2)).shape == (2,)
     else:
         with pytest.raises(MethodError, match="no probability"):
             family.mean(np.zeros(2))
+
+
+@law
+@given(eta=moderate)
+def test_the_shifted_mean_is_the_probability_at_which_a_predictor_minimises_the_mean_shifted_loss(eta):
+    chance = shifted_mean(eta)
+    one, zero = (ShiftedBinomial().slope(eta, np.full(5, y)) for y in (1.0, 0.0))
+    np.testing.assert_allclose(chance * one + (1.0 - chance) * zero, 0.0, atol=1e-12)
+    np.testing.assert_allclose(chance + shifted_mean(-eta), 1.0, rtol=1e-12)
+    assert (np.diff(shifted_mean(np.linspace(-20.0, 20.0, 99))) > 0.0).all()

@@ -21,7 +21,6 @@ from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.noise import SeededNoise
-from dpglm.mechanisms.norm_clipped import NormClippedMinimiser, NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
@@ -156,36 +155,6 @@ def test_moments_say_the_deviation_of_their_noise_and_refuse_what_has_none() -> 
     for heavy in ("square_weight", "count_weight"):
         with pytest.raises(MethodError, match="order"):
             SecondMoments(**({"span": free(2), "law": "gamma", "scale": SCALE} | weights | {heavy: 0.81}))
-
-
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("counted", [True, False])
-def test_a_mean_length_below_what_noise_shows_is_read_as_what_noise_shows(law: Law, counted: bool) -> None:
-    release = NormClippedMinimiser(minimiser(law, None), 4.0, count_rows=counted, margin=1.25, most=100.0)
-    released = np.array([-4000.0, 250.0]) if counted else np.array([-4000.0])
-    spread = 4.0 * (1.0 if law == "gaussian" else math.sqrt(3.0 if counted else 2.0))
-    expected = 1.0 / (1.25 * math.sqrt(spread / 500.0))
-    assert release.factor(released, 0 if counted else 500) == pytest.approx(expected, rel=1e-6)
-
-
-def test_shortened_rows_fill_the_reach_of_their_ridges_and_stay_within() -> None:
-    ridges, max_leverage = np.array([0.5, 8.0]), 0.9
-    plain = minimiser("gaussian", None, ridge=ridges, max_leverage=max_leverage)
-    release = NormClippedMinimiser(plain, 1e-6, count_rows=False, most=100.0)
-    X = np.array([[0.9, 0.3, 0.1, 0.01], [0.1, 0.9, 0.1, 0.99]], dtype=np.float32)
-
-    class Rows(Empty):
-        def chunks(self) -> list[ArrayChunk]:
-            return [ArrayChunk(X, np.zeros(4), None)]
-
-        def row_count(self) -> int:
-            return 4
-
-    (block,) = NormClippedRows(Rows(2), 50.0, release._weights).chunks()
-    long = np.square(block.X, dtype=np.float64)
-    lengths = np.maximum(long.sum(axis=0), (long / ridges[:, None]).sum(axis=0) / max_leverage)
-    assert np.all(lengths <= 1.0)
-    np.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
 
 
 def test_without_an_intercept_nothing_is_tied() -> None:

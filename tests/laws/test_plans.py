@@ -62,18 +62,23 @@ BUDGETS = st.one_of(
 
 def releases_of(privacy: dpglm.Privacy, size: int, goal: str, penalty: str) -> tuple[Release, ...]:
     problem = Problem(Columns(size), dpglm.families.Binomial(), penalties[penalty](), goal=goal)
-    return Objective().plan(problem, privacy).releases
+    return Objective().plan(Objective().prepared(problem), privacy).releases
 
 
 def planned(privacy: dpglm.Privacy, size: int, ridge: float | None = None) -> PerturbedMinimiser:
     problem = Problem(Columns(size), dpglm.families.Binomial(), dpglm.penalties.L1(), goal="predict")
-    (release,) = Objective(ridge=ridge).plan(problem, privacy).releases
+    (release,) = Objective(ridge=ridge, scales="declared").plan(problem, privacy).releases
     assert isinstance(release, PerturbedMinimiser)
     return release
 
 
 @settings(max_examples=300)
-@given(BUDGETS, st.integers(1, 30), st.sampled_from(["explain", "select"]), st.sampled_from(["none", "l1/2"]))
+@given(
+    BUDGETS,
+    st.integers(1, 30),
+    st.sampled_from(["explain", "predict", "select"]),
+    st.sampled_from(["none", "l1", "l1/2"]),
+)
 @pytest.mark.filterwarnings("error")
 def test_every_route_meets_its_budget(privacy: dpglm.Privacy, size: int, goal: str, penalty: str) -> None:
     planned_releases = releases_of(privacy, size, goal, penalty)
@@ -91,10 +96,11 @@ def test_the_routes_are_those_that_the_public_rule_says() -> None:
         "perturbed minimiser",
         "information matrix",
     ]
-    assert [release.name for release in releases_of(budget, 5, "predict", "l1")] == ["perturbed minimiser"]
-    assert [release.name for release in releases_of(budget, 30, "select", "l1/2")] == [
-        "perturbed minimiser on shortened rows"
-    ]
+    predicted = ["means and standard deviations", "perturbed minimiser"]
+    assert [release.name for release in releases_of(budget, 5, "predict", "l1")] == predicted
+    assert [release.name for release in releases_of(budget, 5, "predict", "none")] == predicted[1:]
+    assert [release.name for release in releases_of(budget, 30, "select", "l1/2")] == predicted
+    assert [release.name for release in releases_of(budget, 60, "explain", "l1/2")] == predicted
 
 
 @settings(max_examples=300)

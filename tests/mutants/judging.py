@@ -21,7 +21,7 @@ START, PATIENCE, LONGEST = 120.0, 10.0, 1800.0
 AUDITS = {
     "dpglm/mechanisms/information.py": ("tests/audits/test_curvature.py",),
     "dpglm/mechanisms/moments.py": ("tests/audits/test_moments.py",),
-    "dpglm/mechanisms/norm_clipped.py": ("tests/audits/test_shortened.py",),
+    "dpglm/mechanisms/mapped.py": ("tests/audits/test_mapped.py",),
     "dpglm/mechanisms/objective_perturbation.py": (
         "tests/audits/test_minimiser.py",
         "tests/audits/test_counts.py",

@@ -9,12 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy.optimize import minimize
 from scipy.special import expit
 
 import dpglm
 from dpglm.auditing.neighbours import Table
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
+from dpglm.errors import MethodError
+from dpglm.glm.families.binomial import SHIFT, shifted_mean
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.interval_model import secant_design, weight_ratio
 from dpglm.inference.linear_model import LinearModel
@@ -116,6 +119,61 @@ def test_ten_times_wider_bounds_cost_little(privacy: Any) -> None:
     np.testing.assert_allclose(errors[1], errors[0], rtol=0.02)
 
 
+@pytest.mark.usefixtures("_silent")
+def test_a_fit_for_predictions_minimises_the_shifted_loss_of_shortened_rows() -> None:
+    table = frame()
+    fit = dpglm.fit(FORMULA, table, **EXACT | {"goal": "predict", "penalty": "l2"})
+    rows, _ = fit._record.row_map.coded(table)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    assert np.mean(lengths > 1.0) > 0.8
+    # A row of which no number is far out is as long as half of all rows together say it is.
+    assert np.mean(np.square(lengths)) == pytest.approx(1.0 / standardised.SHORTENED**2, rel=0.05)
+    short, margin = rows / np.maximum(lengths, 1.0), np.where(table["ill"] == "yes", 1.0, -1.0)
+    found = minimize(
+        lambda at: np.logaddexp(0.0, SHIFT - margin * (short @ at)).mean(),
+        np.zeros(4),
+        jac=lambda at: short.T @ (-margin * expit(SHIFT - margin * (short @ at))) / len(short),
+        options={"gtol": 1e-9},
+    )
+    np.testing.assert_allclose(fit._record.coded, standardised.SHORTENED * found.x, rtol=1e-4, atol=1e-4)
+    link = fit.predict(table, what="link")
+    np.testing.assert_allclose(link, rows @ fit._record.coded, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(fit.predict(table), shifted_mean(link), rtol=1e-9)
+    assert (fit.predict(table, what="class") == np.where(link > 0.0, "yes", "no")).all()
+    # Chances are about right, though the loss is no likelihood.
+    assert fit.predict(table).mean() == pytest.approx(np.mean(table["ill"] == "yes"), abs=0.03)
+    text = " ".join(str(fit.summary()).split())
+    assert "(shifted logit" in text
+    assert "no log odds" in text
+    with pytest.raises(MethodError, match="odds ratios"):
+        fit.odds_ratios()
+
+
+def test_a_fit_for_predictions_saves_loads_and_does_not_depend_on_wide_bounds(tmp_path: Path) -> None:
+    table, found = frame(), []
+    for bounds in (SCHEMA["age"], (-400, 500)):
+        asked = EXACT | {"schema": SCHEMA | {"age": bounds}, "privacy": (1.0, 1e-6), "seed": 3}
+        fit = dpglm.fit(FORMULA, table, **asked | {"goal": "predict", "penalty": None})
+        assert fit.specification.penalty.name == "l1"
+        again = dpglm.load(fit.save(tmp_path / "fit.json"))
+        np.testing.assert_array_equal(again.predict(table), fit.predict(table))
+        assert again._record.rows_clipped.startswith("rows longer than ")
+        assert fit.spend["release"].tolist()[:2] == ["means and standard deviations", "perturbed minimiser"]
+        found.append(fit.auc(table))
+    assert min(found) > 0.66
+    assert abs(found[1] - found[0]) < 0.03
+
+
+def test_a_list_is_short_in_the_contrasts_of_the_user() -> None:
+    asked = {"n": 5000, "privacy": (1.0, 1e-6), "goal": "select"}
+    for formula, measured in (("ill ~ age + dose + sex", True), ("ill ~ age * dose + sex", False)):
+        named = [line.name for line in dpglm.plan(formula, SCHEMA, **asked).description.releases]
+        assert ("means and standard deviations" in named) is measured
+    # Predictions do not mind.
+    named = dpglm.plan("ill ~ age * dose", SCHEMA, **asked | {"goal": "predict"}).description.releases
+    assert named[0].name == "means and standard deviations"
+
+
 @pytest.mark.parametrize(
     ("formula", "options"),
     [
@@ -123,6 +181,7 @@ def test_ten_times_wider_bounds_cost_little(privacy: Any) -> None:
         ("ill ~ age - 1", {}),
         ("ill ~ sex:age", {}),
         (FORMULA, {"goal": "predict"}),
+        (FORMULA, {"goal": "predict", "penalty": "l2", "strength": 0.1}),
         (FORMULA, {"privacy": dpglm.Privacy.gdp(0.5)}),
         (FORMULA, {"method": dpglm.methods.Objective(scales="declared")}),
     ],
@@ -221,6 +280,7 @@ def test_a_fit_far_from_zero_with_narrow_columns_runs_to_its_end(formula: str, r
 MAPPINGS: list[tuple[RowMapping, FloatMatrix | None]] = [
     (Coordinates((0, 0.5), ((1, 0.4), (2, 0.3))), None),
     (Standardisation(), np.array([[1.0, 0.0, 0.0], [-2.0, 9.0, 0.0], [0.5, 0.0, 30.0]])),
+    (Standardisation(shortens=True), np.array([[1.0, 0.0, 0.0], [-2.0, 9.0, 0.0], [0.5, 0.0, 30.0]])),
     (
         LengthClasses((0.5, 1.0, 9.0), (0, 0.5)),
         np.array([[1.0, 0.0, 0.0], [-2.0, 9.0, 0.0], [0.5, 0.0, 30.0]]),

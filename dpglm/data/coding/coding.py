@@ -180,8 +180,6 @@ class Coding:
     @property
     def clipping(self) -> str:
         """Which rows are clipped, in words."""
-        if any(isinstance(factor, NumericFactor) and factor.moments for factor in self.model.factors):
-            return f"none; rows longer than {self.row_norm:.4g} count less"
         return f"rows longer than {self.row_norm:.4g}" if self.clips else "none"
 
     def encode(self, columns: Columns) -> tuple[FloatBlock, FloatVector | None, BoolVector]:

@@ -43,6 +43,8 @@ class Family(ABC):
     # Whether the loss is a negative log-likelihood: without one there are no standard errors to be had from
     # its curvature, and no expected responses.
     likelihood: ClassVar[bool] = True
+    # What predicts best where nothing else is asked for: noise that is alike in all coefficients is stopped.
+    prediction_penalty: ClassVar[str] = "l2"
 
     @property
     def curvature_max(self) -> float | None:
@@ -73,6 +75,10 @@ class Family(ABC):
         ``explained`` is the share of the response's variance that the predictors explain.
         """
         return float(self.curvature(np.zeros(1), np.full(1, mean))[0])
+
+    def shifted(self) -> Family:
+        """The family whose loss predicts best from noisy scores; the same one where there is none."""
+        return self
 
     def with_bound(self, bound: float) -> Family:
         """The family for responses up to a declared bound; the same one where no bound enters."""

@@ -93,6 +93,12 @@ class _Transfer(RidgeModels):
                 expected=f"family {problem.family.name!r}",
                 remedy="Fit the source with the same family.",
             )
+        if saved.link != problem.family.link:
+            raise MethodError(
+                f"a source with the {saved.link} link, whose coefficients mean something else",
+                expected=f"the {problem.family.link} link",
+                remedy="Fit the source with goal='explain'.",
+            )
         remedy = f"Use the formula of the source: {saved.specification.formula!r}."
         for name in (*saved.names, *names):
             if name not in saved.names or name not in names:

@@ -127,7 +127,7 @@ def test_a_saved_fit_is_audited_with_the_options_of_its_penalty_and_method(tmp_p
     net = dpglm.penalties.ElasticNet(l1_ratio=0.9)
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty=net, goal="predict", seed=1)
     plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
-    assert plan.releases[0].penalty.l1_ratio == 0.9
+    assert plan.of_kind(PerturbedMinimiser)[0].penalty.l1_ratio == 0.9
     method = dpglm.methods.Objective(ridge=50.0, coding="reference")
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=(1.0, 1e-6), method=method, seed=1)
     assert plan_of(dpglm.load(fit.save(tmp_path / "steps.json"))).specification.method == method

@@ -16,9 +16,15 @@ from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.noise import SeededNoise
-from dpglm.mechanisms.norm_clipped import NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.rows import LONGEST, DownWeightedRows, FirstRows, WithinLeverage, unweighted
+from dpglm.mechanisms.rows import (
+    LONGEST,
+    DownWeightedRows,
+    FirstRows,
+    ShortenedRows,
+    WithinLeverage,
+    unweighted,
+)
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk, ChunkLoss, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector
@@ -33,6 +39,11 @@ def chunk(X: FloatMatrix, offset: FloatVector | None = None) -> ArrayChunk:
 
 def weighted(X: FloatMatrix, scales: FloatMatrix | None = None) -> RowChunk:
     (found,) = DownWeightedRows(Table(chunk(X)), np.eye(len(X)) if scales is None else scales).chunks()
+    return found
+
+
+def shortened(X: FloatMatrix, scales: FloatMatrix | None = None) -> RowChunk:
+    (found,) = ShortenedRows(Table(chunk(X)), np.eye(len(X)) if scales is None else scales).chunks()
     return found
 
 
@@ -60,6 +71,27 @@ def test_weight_times_squared_norm_is_at_most_one_exactly(size: int) -> None:
         assert exact * exact * square <= 1
         # And little more is taken than must be.
         assert exact >= min(Fraction(1), 1 / square) * (1 - Fraction(1, 2**19))
+
+
+@pytest.mark.parametrize("size", [1, 3, 40])
+def test_shortened_rows_are_no_longer_than_one_exactly_and_keep_their_direction(size: int) -> None:
+    X = rows_of_all_lengths(size).astype(np.float32)
+    found = shortened(X)
+    assert found.weight is None
+    for column, given in zip(found.X.T, X.T, strict=True):
+        square = squared(column)
+        assert square <= 1
+        # And little more is taken than must be.
+        assert square >= min(Fraction(1), squared(given)) * (1 - Fraction(1, 2**17))
+        wide, long = column.astype(np.float64), given.astype(np.float64)
+        cosine = wide @ long / np.linalg.norm(wide) / np.linalg.norm(long)
+        assert cosine > 1 - 1e-12
+
+
+def test_shortened_rows_that_are_no_numbers_are_zeros() -> None:
+    X = np.array([[0.5, np.nan, np.inf, -np.inf, 0.0], [0.5, 0.0, 0.0, np.inf, 0.0]])
+    np.testing.assert_array_equal(shortened(X).X[:, 1:], 0.0)
+    np.testing.assert_allclose(shortened(1e15 * X[:, :1]).X, np.sqrt(0.5), rtol=1e-5)
 
 
 def test_rows_that_are_no_numbers_are_zeros_of_full_weight() -> None:
@@ -129,7 +161,7 @@ def test_releases_whose_proofs_have_no_weights_refuse_them() -> None:
     reads = [
         lambda: list(unweighted(rows)),
         lambda: list(FirstRows(rows, 2).chunks()),
-        lambda: list(NormClippedRows(rows, 2.0).chunks()),
+        lambda: list(ShortenedRows(rows, np.eye(2)).chunks()),
         lambda: list(DownWeightedRows(rows, np.eye(2)).chunks()),
         lambda: moments._sums(rows),
     ]

@@ -14,9 +14,8 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
-from dpglm.mechanisms.norm_clipped import NormClippedRows
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.mechanisms.rows import WithinLeverage
+from dpglm.mechanisms.rows import ShortenedRows, WithinLeverage
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 
@@ -103,7 +102,7 @@ def test_rows_that_no_factor_shortens_are_read_as_zeros(factor: float) -> None:
         def row_count(self) -> int:
             return 4
 
-    (read,) = NormClippedRows(Rows(), factor).chunks()
+    (read,) = ShortenedRows(Rows(), factor * np.eye(2)).chunks()
     assert read.X[:, 0].tolist() == [0.25 * factor] * 2
     assert not read.X[:, 1:3].any()
     assert 0.99 < np.square(read.X[:, 3].astype(float)).sum() <= 1.0

@@ -45,7 +45,14 @@ TREES = st.dictionaries(
 )
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 DOCUMENT = json.loads(to_json(private_record()))
-SCALES = {"names": ["x"], "means": [0.0], "deviations": [1.0], "longer": 1.2, "weight_lost": 0.01}
+SCALES = {
+    "names": ["x"],
+    "means": [0.0],
+    "deviations": [1.0],
+    "longer": 1.2,
+    "weight_lost": 0.01,
+    "shortened": False,
+}
 ASKED = DOCUMENT["specification"]
 
 
@@ -145,10 +152,11 @@ def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
     ("changes", "told"),
     [
         ({"format": "other"}, "format"),
-        ({"format_version": 5}, "format_version 5"),
+        ({"format_version": 6}, "format_version 6"),
         ({"format_version": 1}, "development versions before dpglm 0.1.0"),
         ({"format_version": 2}, "development versions before dpglm 0.1.0"),
         ({"format_version": 3}, "development versions before dpglm 0.1.0"),
+        ({"format_version": 4}, "development versions before dpglm 0.1.0"),
         ({"format_version": True}, "format_version"),
         ({"format_version": "1"}, "format_version"),
         ({"surprise": 1}, "not known"),

@@ -88,7 +88,6 @@ def fit(**changes: Any) -> FitResult:
         "strength_sum": None,
         "row_norm": 1.0,
         "rows_clipped": "none",
-        "norm_factor": None,
         "residual": None,
         "response": ResponseFacts("affair", levels=("no", "yes")),
         "description": described(2.0202020202020203),
