@@ -150,7 +150,8 @@ class Contrasts:
     @cached_property
     def signal(self) -> FloatVector:
         """Information about each function in units of what noise alone would show, shape (k,)."""
-        return 1.0 / (self.linear_variances * self.noise_information)
+        with np.errstate(over="ignore"):  # of ranges beyond 10^60
+            return 1.0 / (self.linear_variances * self.noise_information)
 
 
 def inverse_total(model: LinearModel, *, sampling: bool = True) -> FloatMatrix:

@@ -36,6 +36,7 @@ from dpglm.methods.perturbed_objective import (
     uniform_ridge,
 )
 from dpglm.methods.standardised import (
+    KNOWN,
     expected_geometry,
     measured_scales,
     shortened_releases,
@@ -151,7 +152,9 @@ class Objective(Method):
         else:
             number, scales = uniform_ridge(Target.of(privacy), self.ridge)
             releases = (perturbed_objective(problem, inside, ridge=number, scales=scales),)
-        return budgeted_plan(releases, privacy, mu=privacy.mu, curve=True)
+        mapped = releases[-1].inside is not releases[-1]
+        more = (KNOWN,) if mapped and problem.moments is not None else ()
+        return budgeted_plan(releases, privacy, mu=privacy.mu, curve=True, more=more)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         scales, before = None, None

@@ -40,6 +40,8 @@ from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Minimisers, Target, calibrate
 from dpglm.typing import FloatMatrix, FloatVector
 
+# What a guarantee takes for granted where scales are not measured.
+KNOWN: Final = "means and standard deviations that are declared as known were released before, or published"
 # Share of mu squared (pure: of epsilon) for the sums and the classes, and that of the classes in it.
 MEASURED_SHARE: Final = 0.05
 MEASURED_SHARE_PURE: Final = 0.1

@@ -11,6 +11,7 @@ import pytest
 
 import dpglm
 from dpglm.errors import MethodError, SchemaError
+from dpglm.methods.standardised import KNOWN
 from tests.silence import Silence
 
 SCHEMA = {"ill": ["no", "yes"], "age": (0, 400), "dose": (0.0, 50.0), "sex": ["F", "M"]}
@@ -42,6 +43,21 @@ def test_a_fit_with_a_profile_spends_nothing_on_scales(profile: Any) -> None:
     scale = {line.name: line.scale for line in own.description.releases}
     assert plan.description.releases[0].scale < scale["perturbed minimiser"]
     assert plan.n == round(profile.n_rows)
+    assert KNOWN in plan.guarantee.assumptions
+    assert KNOWN not in own.guarantee.assumptions
+
+
+@pytest.mark.parametrize("goal", ["predict", "select"])
+def test_a_fit_without_intervals_uses_the_profile_too(profile: Any, goal: Any) -> None:
+    formula = "ill ~ age + np.log1p(dose) + sex"
+    asked: Any = {"privacy": BUDGET, "goal": goal}
+    plan = dpglm.plan(formula, SCHEMA, profile=profile, **asked)
+    assert names(plan) == ["perturbed minimiser"]
+    assert KNOWN in plan.guarantee.assumptions
+    fit = dpglm.fit(formula, frame(), schema=SCHEMA, profile=profile, seed=1, **asked)
+    scales = fit._record.scales
+    assert scales.shortened
+    assert scales.moments["age"] == pytest.approx((profile.means["age"], profile.sds["age"]), rel=0.01)
 
 
 def test_its_scales_are_those_of_the_profile(profile: Any) -> None:
