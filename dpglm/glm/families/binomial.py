@@ -112,7 +112,7 @@ def shifted_mean(eta: FloatVector) -> FloatVector:
     Examples
     --------
     >>> shifted_mean(np.array([-2.0, 0.0, 2.0])).round(3)
-    array([0.338, 0.5  , 0.662])
+    array([0.337, 0.5  , 0.663])
     """
     upper, lower = expit(SHIFT + eta), expit(SHIFT - eta)
     return np.asarray(upper / (upper + lower))
