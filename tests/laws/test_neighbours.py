@@ -35,7 +35,7 @@ TABLES = st.lists(ROWS, min_size=0, max_size=12)
 
 # Released numbers and what was computed from them; and what is a function of schema and formula.
 RELEASED = {"estimates", "selected_mask", "coded", "strength", "released", "contrasts", "interval_decisions"}
-RELEASED |= {"row_map", "user_from_coded", "strength_sum", "residual"}
+RELEASED |= {"row_map", "user_from_coded", "strength_sum", "residual", "scales", "row_norm", "rows_clipped"}
 
 
 def observed(rows: list[dict[str, Any]], relation: str) -> tuple[str, dict[str, Any]]:
