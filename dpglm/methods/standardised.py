@@ -94,7 +94,7 @@ def _longest(problem: Problem) -> float:
 
 def shortened_releases(problem: Problem, privacy: Privacy, penalty: Penalty) -> tuple[Release, ...]:
     """Sums and the minimiser on shortened rows, that just fit the budget; ``penalty`` is convex."""
-    share = 0.0 if problem.moments is not None else _measured_share(privacy)
+    share = _measured_share(problem, privacy)
     least = STEPS[privacy.relation] / privacy.epsilon
     scales = calibrate(
         Minimisers(
@@ -118,8 +118,11 @@ def shortened_releases(problem: Problem, privacy: Privacy, penalty: Penalty) -> 
     return Mapped(sums.at_price(scales.measured_price, privacy.relation), coordinates), last
 
 
-def _measured_share(privacy: Privacy) -> float:
-    return MEASURED_SHARE_PURE if privacy.delta == 0.0 and privacy.mu is None else MEASURED_SHARE
+def _measured_share(problem: Problem, privacy: Privacy) -> float:
+    """Of the budget; nothing where scales are known."""
+    if problem.moments is not None:
+        return 0.0
+    return MEASURED_SHARE_PURE if privacy.definition == "pure" else MEASURED_SHARE
 
 
 def _sums(problem: Problem, privacy: Privacy) -> tuple[ColumnSums, Coordinates]:
@@ -144,7 +147,7 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     largest = dict.fromkeys(geometry.standardisable, (0.0, MOST_SHARE))
     usual = geometry.standardised(geometry.moments_at(largest), 1.0)
     standardised = replace(problem, geometry=usual, strength=None)
-    share = 0.0 if problem.moments is not None else _measured_share(privacy)
+    share = _measured_share(problem, privacy)
     ridge, scales = calibrated_ridge(
         standardised, privacy, information=True, weighted=True, measured_share=share
     )
@@ -175,9 +178,12 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
 def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> MeasuredScales:
     """Known scales; or ask for the sums and, where rows are to count less, for the classes."""
     geometry, names = problem.geometry, problem.geometry.standardisable
-    shortened, known, lost = not plan.of_kind(Information), problem.moments, None
-    if known is not None:
-        moments, longer = dict(known), _usual_length(problem, plan, known, None)
+    shortened = not plan.of_kind(Information)
+    longer, lost = _longest(problem), None
+    if problem.moments is not None:
+        moments = dict(problem.moments)
+        if not shortened:
+            longer = _usual_length(problem, plan, moments, None)
     else:
         sums, *classes = plan.of_kind(ColumnSums)
         answer = ask(plan.releases[0])
@@ -191,7 +197,6 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
             edge, lost = _row_length(classes[0], counts, edges, rows, free)
             longer = math.sqrt(edge)
     natural = np.array([moments[name] for name in names])
-    longer = _longest(problem) if shortened else longer
     return MeasuredScales(names, natural[:, 0], natural[:, 1], longer, lost, shortened)
 
 
