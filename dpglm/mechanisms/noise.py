@@ -71,10 +71,13 @@ class NoiseSource(ABC):
 
     def whole_laplace(self, size: int) -> Whole:
         """Integers of probability proportional to exp(-abs(k) / 2^40), shape (size,)."""
-        return laplace_cells(self.bytes, size)
+        return self._drawn(laplace_cells, size)
 
     def _normal_cells(self, size: int) -> Whole:
-        return normal_cells(self.bytes, size)
+        return self._drawn(normal_cells, size)
+
+    def _drawn(self, law: Callable[[Bytes, int], Whole], size: int) -> Whole:
+        return law(self.bytes, size)
 
     def chances(self, size: int, rate: float) -> BoolVector:
         """Independent trials that succeed with probability ``rate``, or 2^-63 less, shape (size,)."""
@@ -121,16 +124,16 @@ class SeededNoise(NoiseSource):
 
     def __init__(self, seed: int) -> None:
         self._generator = np.random.Generator(np.random.PCG64(seed))
-        self._ahead: Whole = np.zeros((2, 0), dtype=np.int64)
+        self._ahead: dict[Callable[[Bytes, int], Whole], Whole] = {}
 
     def bytes(self, count: int) -> bytes:
         return self._generator.bytes(count)
 
-    def _normal_cells(self, size: int) -> Whole:
-        if self._ahead.shape[1] < size:
-            more = normal_cells(self.bytes, max(size, 2**10))
-            self._ahead = np.concatenate([self._ahead, more], axis=1)
-        draws, self._ahead = np.split(self._ahead, [size], axis=1)
+    def _drawn(self, law: Callable[[Bytes, int], Whole], size: int) -> Whole:
+        ahead = self._ahead.get(law, law(self.bytes, 0))
+        if ahead.shape[-1] < size:
+            ahead = np.concatenate([ahead, law(self.bytes, max(size, 2**10))], axis=-1)
+        draws, self._ahead[law] = np.split(ahead, [size], axis=-1)
         return draws
 
 

@@ -18,8 +18,8 @@ import dpglm
 from dpglm.methods import Objective
 
 SEEDS = 24
-# A difference of means below this is no difference. Standard errors of a mean: .0054 at pure .2, .0018 at pure
-# .5, .0006 and less with a delta from .5 on; where it is large, so is the difference that is asked for.
+# A difference of means below this is no difference. Standard errors of a mean: .0054 at pure .2, .0018 at
+# pure .5, .0006 and less with a delta from .5 on; where it is large, so is the difference that is asked for.
 CLOSE = 0.005
 
 
