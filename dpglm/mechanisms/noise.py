@@ -57,7 +57,7 @@ class NoiseSource(ABC):
 
     def normal(self, size: int, *, scale: float) -> FloatVector:
         """Independent N(0, scale^2) draws, shape (size,), each within a share of 2^-50 of a real one."""
-        draws = self._normal_cells(size)
+        draws = self._drawn(normal_cells, size)
         negative = draws[0] < 0
         cells, places = np.where(negative, _mirrored(draws), draws)
         # Bits beyond the 29th matter in the two cells beside nought, where a double can tell more.
@@ -66,15 +66,12 @@ class NoiseSource(ABC):
 
     def whole_normal(self, size: int) -> Whole:
         """Integer parts of independent N(0, 2^80) draws, shape (size,): floor, not truncation."""
-        cells, places = self._normal_cells(size)
+        cells, places = self._drawn(normal_cells, size)
         return np.asarray((cells << 16) | (places >> (FINE - 16)), dtype=np.int64)
 
     def whole_laplace(self, size: int) -> Whole:
         """Integers of probability proportional to exp(-abs(k) / 2^40), shape (size,)."""
         return self._drawn(laplace_cells, size)
-
-    def _normal_cells(self, size: int) -> Whole:
-        return self._drawn(normal_cells, size)
 
     def _drawn(self, law: Callable[[Bytes, int], Whole], size: int) -> Whole:
         return law(self.bytes, size)
