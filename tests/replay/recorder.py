@@ -41,10 +41,10 @@ class Replayed(NoiseSource):
 
     def __init__(self, drawn: list[int], seed: int = 11) -> None:
         self._generator = np.random.Generator(np.random.PCG64(seed))
-        self._drawn = drawn
+        self._counts = drawn
 
     def bytes(self, count: int) -> bytes:
-        self._drawn.append(count)
+        self._counts.append(count)
         return self._generator.bytes(count)
 
 
