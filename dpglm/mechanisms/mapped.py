@@ -125,12 +125,15 @@ class Coordinates(RowMapping):
         Column of the constant and its value in every row that can be used.
     columns : tuple of (int, float)
         Columns of the numbers and their value per declared range, the middle being 0.
+    response : bool
+        Whether the response, less its offset, is one more number, the last.
     """
 
     label = "means and standard deviations"
 
     constant: tuple[int, float]
     columns: tuple[tuple[int, float], ...]
+    response: bool = False
 
     @property
     def fact(self) -> Fact:
@@ -145,9 +148,9 @@ class Coordinates(RowMapping):
     def unmapped(self, rows: RowChunk, size: int) -> RowChunk:
         X = np.zeros((size, len(rows.y)), dtype=np.float32)
         X[self.constant[0]] = self.constant[1]
-        for (at, value), numbers in zip(self.columns, rows.X[1:], strict=True):
+        for (at, value), numbers in zip(self.columns, rows.X[1:], strict=False):
             X[at] = 0.5 * value * numbers
-        return ArrayChunk(X, rows.y, None)
+        return ArrayChunk(X, rows.X[-1].astype(np.float64) if self.response else rows.y, None)
 
 
 class _Coordinates(RowView):
@@ -157,7 +160,7 @@ class _Coordinates(RowView):
 
     @property
     def size(self) -> int:
-        return 1 + len(self._mapping.columns)
+        return 1 + len(self._mapping.columns) + self._mapping.response
 
     def chunks(self) -> Iterator[RowChunk]:
         at, value = self._mapping.constant
@@ -165,6 +168,8 @@ class _Coordinates(RowView):
             with np.errstate(all="ignore"):
                 group = np.where(chunk.X[at] > 0.5 * value, 0.0, -1.0)
                 numbers = [2.0 / each * chunk.X[column] for column, each in self._mapping.columns]
+                if self._mapping.response:
+                    numbers.append(chunk.y if chunk.offset is None else chunk.y - chunk.offset)
             yield ArrayChunk(np.array([group, *numbers], dtype=np.float32), chunk.y, None)
 
 

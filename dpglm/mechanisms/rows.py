@@ -218,11 +218,17 @@ class ShortenedRows(MappedRows):
     def _bounded(self, chunk: RowChunk) -> ArrayChunk:
         with np.errstate(all="ignore"):
             X = self._mapped(chunk.X)
-            ones = np.ones(len(X))
-            X *= np.minimum(1.0, SHRINK / np.sqrt(squares(ones, X))).astype(np.float32)
-            bounded = squares(ones, X) <= 1.0 - len(X) * 2.0**-50
+            _, bounded = shortened(X)
         X[:, np.flatnonzero(~bounded)] = 0.0
         return ArrayChunk(X, chunk.y, chunk.offset)
+
+
+def shortened(X: FloatBlock) -> tuple[FloatBlock, BoolVector]:
+    """Shorten rows to norm 1, in place; by how much each, and whether it then is no longer, shape (k,)."""
+    ones = np.ones(len(X))
+    factor = np.minimum(1.0, SHRINK / np.sqrt(squares(ones, X))).astype(np.float32)
+    X *= factor
+    return factor, squares(ones, X) <= 1.0 - len(X) * 2.0**-50
 
 
 class FirstRows(RowView):

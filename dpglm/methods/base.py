@@ -156,6 +156,7 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
     origin = shift * np.asarray(geometry.coded_from_user)[:, free].sum(axis=1)
     released = estimate.released
     if released is not None:
+        known = 0.0 if released.origin is None else released.origin
         released = replace(
             released,
             term_columns=tuple(replace(block, prior=unit * block.prior) for block in released.term_columns),
@@ -164,7 +165,7 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
             score_scale=unit * released.score_scale,
             dispersion=unit**2 * released.dispersion,
             initial_variance=unit**2 * released.initial_variance,
-            origin=origin,
+            origin=origin + unit * known,
         )
     path = estimate.exact_path
     if path is not None:

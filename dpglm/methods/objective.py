@@ -39,6 +39,7 @@ from dpglm.methods.standardised import (
     KNOWN,
     expected_geometry,
     measured_scales,
+    noise_of_score,
     shortened_releases,
     shortens,
     standardised_releases,
@@ -207,7 +208,7 @@ class Objective(Method):
         geometry, found = problem.geometry, rows.information
         matrix = np.eye(len(found))
         if plan.on_mapped_rows:
-            geometry, matrix = expected_geometry(problem, plan, rows)
+            geometry, matrix = expected_geometry(problem, rows, noise_of_score(plan) if information else None)
             found = matrix @ found @ matrix.T
         if not information:
             # Rows that are shortened are about as long as a typical one.

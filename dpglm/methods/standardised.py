@@ -114,7 +114,7 @@ def shortened_releases(problem: Problem, privacy: Privacy, penalty: Penalty) -> 
     last = Mapped(minimiser, Standardisation(shortens=True))
     if not share:
         return (last,)
-    sums, coordinates = _sums(problem, privacy)
+    sums, coordinates = number_sums(problem, privacy)
     return Mapped(sums.at_price(scales.measured_price, privacy.relation), coordinates), last
 
 
@@ -125,18 +125,25 @@ def _measured_share(problem: Problem, privacy: Privacy) -> float:
     return MEASURED_SHARE_PURE if privacy.definition == "pure" else MEASURED_SHARE
 
 
-def _sums(problem: Problem, privacy: Privacy) -> tuple[ColumnSums, Coordinates]:
-    """Of numbers that can be standardised, and of their squares, before they have a price."""
-    constant, slopes = _columns(problem.geometry)
+def number_sums(
+    problem: Problem, privacy: Privacy, *, response: bool = False
+) -> tuple[ColumnSums, Coordinates]:
+    """Of numbers that are to be measured, and of their squares, before they have a price.
+
+    Those are numbers that can be standardised, unless their moments are known, and the ``response``, last.
+    """
+    constant, slopes = number_columns(problem.geometry)
+    if problem.moments is not None:
+        slopes = ()
     sums = ColumnSums(
-        missing=(False,) * len(slopes),
+        missing=(False,) * (len(slopes) + response),
         levels=(),
         groups=1,
         count_rows=True,  # of rows that can be used, which is private under both relations
         law="laplace" if privacy.definition == "pure" else "gaussian",
         scale=1.0,
     )
-    return sums, Coordinates(constant, slopes)
+    return sums, Coordinates(constant, slopes, response)
 
 
 def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...]:
@@ -165,9 +172,9 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
         scales.measured_price * part ** (1.0 if pure else 0.5)
         for part in (1.0 - CLASSES_SHARE, CLASSES_SHARE)
     )
-    sums, coordinates = _sums(problem, privacy)
+    sums, coordinates = number_sums(problem, privacy)
     classes = replace(sums, missing=(), levels=(len(GROWTH) + 1,), count_rows=relation == "add-remove")
-    edges = LengthClasses(tuple(_edges(usual).tolist()), coordinates.constant)
+    edges = LengthClasses(tuple(length_edges(usual).tolist()), coordinates.constant)
     return (
         Mapped(sums.at_price(first, relation), coordinates),
         Mapped(classes.at_price(second, relation), edges),
@@ -183,57 +190,60 @@ def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> Measure
     if problem.moments is not None:
         moments = dict(problem.moments)
         if not shortened:
-            longer = _usual_length(problem, plan, moments, None)
+            longer = usual_length(problem, noise_of_score(plan), moments, None)
     else:
         sums, *classes = plan.of_kind(ColumnSums)
         answer = ask(plan.releases[0])
         rows = max(float(answer[0]), float(sums.deviations[0]), 1.0)  # that can be used
-        means, deviations = _moments(sums, answer, rows)
+        means, deviations = means_and_deviations(answer[1:], sums.deviations[1:], rows)
         moments = geometry.moments_at(dict(zip(names, zip(means, deviations, strict=True), strict=True)))
         if not shortened:
             counts = ask(plan.releases[1], geometry.row_matrix(moments, 1.0).ravel())
-            free = _free_length(geometry, plan, moments, rows)
-            edges = _edges(geometry.standardised(moments, 1.0))
-            edge, lost = _row_length(classes[0], counts, edges, rows, free)
+            free = free_length(geometry, noise_of_score(plan), moments, rows)
+            edges = length_edges(geometry.standardised(moments, 1.0))
+            edge, lost = row_length(classes[0], counts, edges, rows, free)
             longer = math.sqrt(edge)
     natural = np.array([moments[name] for name in names])
     return MeasuredScales(names, natural[:, 0], natural[:, 1], longer, lost, shortened)
 
 
 def expected_geometry(
-    problem: Problem, plan: PricedReleases, rows: ExpectedRows
+    problem: Problem, rows: ExpectedRows, noise: float | None
 ) -> tuple[Geometry, FloatMatrix]:
-    """The coding that rows with these moments would lead to, and the map of rows to it, shape (p, p)."""
+    """The coding that rows with these moments would lead to, and the map of rows to it, shape (p, p).
+
+    ``noise`` as in `free_length`; None where rows are shortened for want of intervals.
+    """
     geometry = problem.geometry
     moments = problem.moments
     if moments is None:
-        (at, value), slopes = _columns(geometry)
+        (at, value), slopes = number_columns(geometry)
         places = {}
         for name, (column, unit) in zip(geometry.standardisable, slopes, strict=True):
             mean = float(rows.moments[at, column]) / (value * unit)
             variance = float(rows.moments[column, column]) / unit**2 - mean**2
             places[name] = mean, math.sqrt(max(variance, LEAST_SHARE**2))
         moments = geometry.moments_at(places)
-    longer = _usual_length(problem, plan, moments, rows.n) if plan.of_kind(Information) else _longest(problem)
+    longer = _longest(problem) if noise is None else usual_length(problem, noise, moments, rows.n)
     return geometry.standardised(moments, longer), geometry.row_matrix(moments, longer)
 
 
-def _usual_length(
-    problem: Problem, plan: PricedReleases, moments: Mapping[str, tuple[float, float]], rows: float | None
+def usual_length(
+    problem: Problem, noise: float, moments: Mapping[str, tuple[float, float]], rows: float | None
 ) -> float:
     """The length, in typical ones, that a share `TAIL` of rows of independent normal numbers exceeds.
 
-    Where a number of rows is known it may be longer, see `NEGLIGIBLE`.
+    Where a number of rows is known it may be longer, see `NEGLIGIBLE` and `free_length`.
     """
     fixed, count = _fixed(problem.geometry.standardised(moments, 1.0)), len(moments)
     edge = fixed + (1.0 - fixed) * float(chdtri(count, TAIL)) / count
     rows = problem.known_rows if rows is None else rows
     if rows is not None:
-        edge = max(edge, _free_length(problem.geometry, plan, moments, rows))
+        edge = max(edge, free_length(problem.geometry, noise, moments, rows))
     return math.sqrt(edge)
 
 
-def _columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, float], ...]]:
+def number_columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, float], ...]]:
     """Column of the constant and its value; those of the numbers, and their values per declared range."""
 
     def place(term: TermColumns) -> tuple[int, float]:
@@ -244,11 +254,15 @@ def _columns(geometry: Geometry) -> tuple[tuple[int, float], tuple[tuple[int, fl
     return constant, tuple(slopes)
 
 
-def _moments(sums: ColumnSums, answer: FloatVector, rows: float) -> tuple[list[float], list[float]]:
-    """Means and standard deviations as shares of the declared ranges; the sums are of numbers in [-1, 1]."""
-    noise = sums.deviations[2::2] / rows
-    means, _ = _pooled(answer[1::2] / rows, sums.deviations[1::2] / rows, 0.0)
-    squares = 0.5 + answer[2::2] / rows
+def means_and_deviations(
+    sums: FloatVector, noise: FloatVector, rows: float
+) -> tuple[list[float], list[float]]:
+    """Means and standard deviations as shares of the declared ranges, of numbers in [-1, 1].
+
+    Sums of each number and of its square, and the standard deviations of their noise, shape (2 k,).
+    """
+    means, _ = _pooled(sums[::2] / rows, noise[::2] / rows, 0.0)
+    squares, noise = 0.5 + sums[1::2] / rows, noise[1::2] / rows
     squares, noise = _pooled(squares, noise, float(squares.mean()))
     means = np.clip(means, -1.0, 1.0)
     # In numbers that are twice a share; what noise alone makes is no more than a uniform number has.
@@ -269,7 +283,7 @@ def _pooled(values: FloatVector, noise: FloatVector, centre: float) -> tuple[Flo
     return centre + kept * (values - centre), noise * math.sqrt(kept + (1.0 - kept) / len(values))
 
 
-def _edges(typical: Geometry) -> FloatVector:
+def length_edges(typical: Geometry) -> FloatVector:
     """Squared lengths between classes, in typical ones: numbers grow, and the rest stays."""
     fixed = _fixed(typical)
     return np.asarray(fixed + (1.0 - fixed) * np.array(GROWTH))
@@ -280,7 +294,7 @@ def _fixed(typical: Geometry) -> float:
     return sum(term.bound for term in typical.term_columns if term.kind in ("intercept", "levels"))
 
 
-def _row_length(
+def row_length(
     classes: ColumnSums, answer: FloatVector, ends: FloatVector, rows: float, free: float
 ) -> tuple[float, float]:
     """The squared length, in typical ones, from which on rows count less, and the weight that they lose."""
@@ -294,15 +308,22 @@ def _row_length(
     return edge, min(max(lost, 0.0), 1.0)
 
 
-def _free_length(
-    geometry: Geometry, plan: PricedReleases, moments: Mapping[str, tuple[float, float]], rows: float
+def free_length(
+    geometry: Geometry, noise: float, moments: Mapping[str, tuple[float, float]], rows: float
 ) -> float:
     """The squared length, in typical ones, up to which noise makes next to nothing of the variance.
 
-    It is no more than the longest row can be: the norm of the map that makes it of one of norm 1.
+    ``noise`` is its variance in each coordinate of the score, in units of what a row with a coordinate of 1
+    adds by sampling. The length is no more than the longest row can have: the norm of the map that makes it
+    of one of norm 1.
     """
-    (minimiser,) = plan.of_kind(PerturbedMinimiser)
     slope = next(t for t in geometry.standardised(moments, 1.0).term_columns if t.kind == "slope")
     square = slope.bound / 4.0  # on average: the bound is that of two standard deviations
-    free = NEGLIGIBLE * rows * USUAL_WEIGHT * square / minimiser.deviation**2
+    free = NEGLIGIBLE * rows * square / noise
     return min(free, 1.01 * float(np.linalg.norm(geometry.row_matrix(moments, 1.0), 2)) ** 2)
+
+
+def noise_of_score(plan: PricedReleases) -> float:
+    """Variance of its noise, in units of what a typical row adds by sampling."""
+    (minimiser,) = plan.of_kind(PerturbedMinimiser)
+    return minimiser.deviation**2 / USUAL_WEIGHT

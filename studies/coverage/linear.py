@@ -81,7 +81,9 @@ class LinearTruth:
             ask = Curator(rows, plan, SeededNoise(number)).ask
             estimate = to_response_scale(Moments().solve(problem, plan, ask), coding, unit=unit, shift=0.0)
             assert estimate.released is not None
-            contrasts = Contrasts(interval_model(estimate.released), coding.user_from_coded)
+            scales = estimate.scales
+            at = coding if scales is None else coding.standardised(scales.moments, scales.longer)
+            contrasts = Contrasts(interval_model(estimate.released), at.user_from_coded)
             covered = np.abs(contrasts.estimates - unit * self.beta) <= 1.96 * contrasts.deviations
             printed = np.array([verdict.reported for verdict in interval_decisions(contrasts)])
             fits.append((printed, covered, contrasts.deviations / (unit * self.errors)))

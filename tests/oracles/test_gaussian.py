@@ -71,7 +71,14 @@ class Pieces:
         method: Method = NonPrivate() if privacy is None else Moments()
         plan = method.plan(self.problem, privacy)
         found = method.solve(self.problem, plan, Curator(self.design, plan, noise).ask)
-        return to_response_scale(found, self.coding, unit=self.response.unit, shift=self.response.shift)
+        return to_response_scale(
+            found, self.coding_of(found), unit=self.response.unit, shift=self.response.shift
+        )
+
+    def coding_of(self, found: Estimate) -> Coding:
+        """The coding of an estimate's coefficients."""
+        scales = found.scales
+        return self.coding if scales is None else self.coding.standardised(scales.moments, scales.longer)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +118,7 @@ def test_without_noise_the_fit_is_least_squares(
     # Rows are float32, which moves coefficients by about 1e-7 of the response's range of 70.
     np.testing.assert_allclose(found.estimates, peer.params.to_numpy(), rtol=1e-6, atol=2e-6)
     cleaned = Schema.of(SCHEMA).clean(frame, ["x", "w", "g"])
-    rows, _ = pieces.coding.coded(cleaned)
+    rows, _ = pieces.coding_of(found).coded(cleaned)
     predicted = rows @ found.coded
     np.testing.assert_allclose(predicted, peer.fittedvalues, rtol=1e-5, atol=1e-5)
 
@@ -125,7 +132,7 @@ def test_without_noise_standard_errors_are_those_of_least_squares(
     found = pieces.fit(privacy, Silence())
     assert found.released is not None
     peer = smf.ols(formula, frame).fit()
-    contrasts = Contrasts(interval_model(found.released), pieces.coding.user_from_coded)
+    contrasts = Contrasts(interval_model(found.released), pieces.coding_of(found).user_from_coded)
     # The declared prior on the other coefficients moves an estimate by less than a twentieth of its error.
     gap = np.abs(contrasts.estimates - peer.params.to_numpy())
     assert (gap < 0.05 * peer.bse.to_numpy()).all()
@@ -176,7 +183,7 @@ def test_intervals_cover_what_least_squares_gives_on_simulated_tables() -> None:
         relation = "add-remove" if seed % 2 else "replace-one"
         found = pieces.fit(dpglm.Privacy(1.0, 1e-6, relation=relation), SeededNoise(seed))  # type: ignore[arg-type]
         assert found.released is not None
-        contrasts = Contrasts(interval_model(found.released), pieces.coding.user_from_coded)
+        contrasts = Contrasts(interval_model(found.released), pieces.coding_of(found).user_from_coded)
         hits += int((np.abs(contrasts.estimates - truth) < 1.96 * contrasts.deviations).sum())
     assert hits >= 260
 
@@ -201,7 +208,7 @@ class Bench:
         formula = f"{quoted(response)} ~ " + " + ".join(quoted(each) for each in terms)
         pieces = Pieces.of(formula, real.frame(), declared)
         privacy = dpglm.Privacy(1.0, 1e-6, relation="add-remove")
-        plan = Moments().plan(pieces.problem, privacy)
+        plan = Moments(scales="declared").plan(pieces.problem, privacy)
         (release,) = plan.releases
         assert isinstance(release, SecondMoments)
         sums = release._sums(pieces.design)
