@@ -12,13 +12,19 @@ from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.mechanisms.base import FAR
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
+from dpglm.mechanisms.moments import SecondMoments
+from dpglm.mechanisms.residuals import ResidualClasses, Residuals
+from dpglm.mechanisms.span import Span
+from dpglm.methods.normal_equations import part_weights
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.gdp import gdp_mu
 from tests.audits.harness import RELATIONS, Case, check, of_plan, of_releases, under_both
 from tests.audits.test_minimiser import calibrated
+from tests.audits.test_moments import Columns
 
 SCHEMA = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 9)})
+LINEAR = dpglm.Schema.of({"y": (-40, 40), "x": (0, 9)})
 CONSTANT, NUMBER = (0, 0.4), (1, 0.8)
 
 
@@ -48,12 +54,31 @@ def long(relation: Relation) -> Neighbours:
     return Neighbours("a long row", table(0.5), table(*second), np.ones(1), np.array([100.0]))
 
 
+def residuals(privacy: dpglm.Privacy) -> Mapped:
+    """Second moments of residuals at all of the budget."""
+    weights = part_weights(privacy.relation)
+    unit = SecondMoments(Span(Columns(2).term_columns), "gaussian", 1.0, **weights)
+    mu = gdp_mu(privacy.epsilon, privacy.delta)
+    scale = unit.sensitivity(privacy.relation) / mu
+    return Mapped(SecondMoments(unit.span, "gaussian", scale, **weights), Residuals("residuals"))
+
+
+def far_from_the_point(release: Mapped, relation: Relation) -> Neighbours:
+    """The worst case inside, at half the length and mapped back, with residuals far beyond the cut."""
+    worst = release.worst_case(relation, 2)
+    tables = (Table(ArrayChunk(0.5 * rows.X, rows.y, None)) for rows in (worst.first, worst.second))
+    at = np.concatenate([2.0 * np.eye(2).ravel(), [0.001, -0.001], [0.01]])
+    return Neighbours("far residuals", *tables, worst.direction, at)
+
+
 def cases() -> list[Case]:
     found = []
     for title, privacy in under_both():
         mapped = {
             "moments": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (NUMBER,))),
             "lengths": Mapped(sums(privacy, classes=3), LengthClasses((0.3, 0.6), CONSTANT)),
+            "responses": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (), response=True)),
+            "residual classes": Mapped(sums(privacy, classes=3), ResidualClasses((0.3, 0.6), CONSTANT)),
         }
         for words, release in mapped.items():
             near = [release_neighbours(release, privacy.relation, 2)]
@@ -64,8 +89,14 @@ def cases() -> list[Case]:
         found.append(of_releases(Mapped, f"standardised, {title}", privacy, [release], trials=9000))
         release, near = Mapped(calibrated(privacy), Standardisation(shortens=True)), [long(privacy.relation)]
         found.append(of_releases(Mapped, f"shortened, {title}", privacy, [release], near, trials=9000))
+        if privacy.definition != "pure":
+            release = residuals(privacy)
+            near = [far_from_the_point(release, privacy.relation)]
+            found.append(of_releases(Mapped, f"residuals, {title}", privacy, [release], near, trials=9000))
     for relation in RELATIONS:
         privacy = dpglm.Privacy(2.0, 0.3, relation=relation)
+        plan = dpglm.plan("y ~ x", LINEAR, n=1000, family="gaussian", privacy=privacy)
+        found.append(of_plan("five releases", plan, trials=6000))
         plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, goal="predict")
         found.append(of_plan("two releases", plan, trials=8000))
         plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, penalty="none")
