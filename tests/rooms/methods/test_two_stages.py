@@ -1,0 +1,155 @@
+"""Linear regression in two stages: prices, where it is used, where residuals are cut, wild answers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpglm
+from dpglm.errors import MethodError
+from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.moments import SecondMoments
+from dpglm.methods.moments import Moments
+from dpglm.methods.two_stages import CUTS, _cut, solve_in_two_stages
+from dpglm.privacy.gdp import gdp_mu
+
+SCHEMA = dpglm.Schema.of({"y": (-50, 50), "x": (-10, 10), "z": (0, 200), "g": ["a", "b", "c"]})
+BUDGETS = {
+    "approximate": dpglm.Privacy(1.0, 1e-6),
+    "add-remove": dpglm.Privacy(1.0, 1e-6, relation="add-remove"),
+    "gdp": dpglm.Privacy.gdp(0.3),
+    "zcdp": dpglm.Privacy.zcdp(0.05),
+}
+
+
+def planned(formula: str = "y ~ x + z + g", privacy: Any = BUDGETS["approximate"], **more: Any) -> dpglm.Plan:
+    return dpglm.plan(formula, SCHEMA, family="gaussian", privacy=privacy, **more)
+
+
+def names(plan: dpglm.Plan) -> list[str]:
+    return [release.name for release in plan.releases.releases]
+
+
+@pytest.mark.parametrize("privacy", BUDGETS.values(), ids=BUDGETS.keys())
+@pytest.mark.parametrize("formula", ["y ~ x + z + g", "y ~ g", "y ~ 1", "y ~ x * g + I(x ** 2)"])
+def test_all_of_the_budget_is_spent_and_no_more(formula: str, privacy: dpglm.Privacy) -> None:
+    plan = planned(formula, privacy)
+    spent = sum(
+        event.mu**2  # type: ignore[attr-defined]
+        for release in plan.releases.releases
+        for _, event in release.events(privacy.relation)
+    )
+    mu = gdp_mu(privacy.epsilon, privacy.delta) if privacy.mu is None else privacy.mu
+    assert spent <= mu**2
+    assert spent > 0.999999 * mu**2
+
+
+def test_it_is_for_gaussian_noise_a_constant_and_no_strength() -> None:
+    five = [
+        "means and standard deviations",
+        "classes of row length",
+        "second moments of the response",
+        "classes of residual size",
+        "second moments of residuals",
+    ]
+    assert names(planned()) == five
+    assert names(planned(goal="predict")) == five
+    assert names(planned("y ~ g")) == [five[0], *five[2:]]
+    one = ["second moments"]
+    assert names(planned(privacy=dpglm.Privacy(1.0))) == one
+    assert names(planned("y ~ x + z - 1")) == one
+    assert names(planned(penalty="l2", strength=0.1)) == one
+    assert names(planned(method=Moments(scales="declared"))) == one
+    with pytest.raises(MethodError, match="neither measured nor declared"):
+        planned(method=Moments(scales="guessed"))  # type: ignore[arg-type]
+
+
+def test_known_moments_leave_the_response_alone_to_be_measured() -> None:
+    table = {
+        "x": {"bounds": [-10, 10], "mean": 0.0, "sd": 1.0},
+        "z": {"bounds": [0, 200], "mean": 50.0, "sd": 5.0},
+        "y": {"bounds": [-50, 50]},
+    }
+    known = dpglm.Schema.of({"variables": table, "moments": "known"})
+    plan = dpglm.plan("y ~ x + z", known, family="gaussian", privacy=(1.0, 1e-6))
+    first = plan.releases.of_kind(ColumnSums)[0]
+    assert first.missing == (False,)
+    assert "classes of row length" not in names(plan)
+    assert any("declared as known" in text for text in plan.guarantee.assumptions)
+
+
+def classes(scale: float, relation: str = "replace-one") -> ColumnSums:
+    return ColumnSums((), (len(CUTS) + 1,), 1, relation == "add-remove", "gaussian", scale)
+
+
+def moments() -> SecondMoments:
+    return planned().releases.of_kind(SecondMoments)[1]
+
+
+def normal(rows: float) -> list[float]:
+    """Rows of normal residuals in each class."""
+    inside = [math.erf(cut / math.sqrt(2.0)) for cut in CUTS]
+    return [rows * share for share in np.diff([0.0, *inside, 1.0])]
+
+
+def test_residuals_are_cut_early_where_noise_is_large_or_hardly_any_are_beyond() -> None:
+    cut, lost = _cut(classes(1.0), np.array(normal(10_000)), moments(), 5)
+    assert cut == CUTS[0]
+    assert lost > 0.0
+    # A hundred times the rows make what is cut off matter more than noise.
+    assert _cut(classes(1.0), np.array(normal(1_000_000)), moments(), 5)[0] > CUTS[0]
+    # Rows far beyond are believed in where they stand above noise, and not where they do not.
+    far = np.array([9000.0, *[100.0] * len(CUTS)])
+    assert _cut(classes(1.0), far, moments(), 5)[0] > CUTS[2]
+    assert _cut(classes(1e4), far, moments(), 5) == (CUTS[0], 0.0)
+    assert _cut(classes(1.0, "add-remove"), np.array([1e4, *normal(10_000)]), moments(), 5)[0] == CUTS[0]
+
+
+def test_a_wide_range_costs_next_to_nothing() -> None:
+    generator = np.random.default_rng(1)
+    table = pd.DataFrame({"x": generator.normal(size=20_000)})
+    table["y"] = 0.5 * table["x"] + generator.normal(size=20_000)
+    widths = []
+    for factor in (1.0, 5.0):
+        schema = dpglm.Schema.of({"x": (-5.0 * factor, 5.0 * factor), "y": (-5.0 * factor, 5.0 * factor)})
+        fit = dpglm.fit(
+            "y ~ x", table, schema=schema, family="gaussian", penalty="none", privacy=(2.0, 1e-6), seed=3
+        )
+        widths.append(float(fit.bse["x"]))
+        assert abs(float(fit.params["x"]) - 0.5) < 4.0 * widths[-1]
+    assert widths[1] < 1.25 * widths[0]
+
+
+ANSWERS = st.sampled_from([0.0, 1.0, -1.0, 1e-9, 1e9, -1e9, 1e15, -1e15, 50.0, -50.0])
+
+
+@settings(deadline=None)
+@given(st.lists(ANSWERS, min_size=8, max_size=8), st.sampled_from(["y ~ x + z + g", "y ~ g", "y ~ 1"]))
+def test_no_answer_makes_a_fault_or_a_number_that_is_none(answers: list[float], formula: str) -> None:
+    plan = planned(formula)
+    problem = plan.problem
+    asked: list[str] = []
+
+    def ask(release: Any, at: Any = None) -> Any:
+        # Answers of any size, but for the lengths that the release has; and it can be run at this point.
+        inner = release.inside
+        size = len(problem.geometry.names)
+        count = inner.size if isinstance(inner, ColumnSums) else size * (size + 3) // 2 + 2
+        if at is not None:
+            assert np.isfinite(at).all()
+            assert at[-1] > 0.0 or "residual" not in release.name
+        asked.append(release.name)
+        return np.resize(answers, count)
+
+    released, rows, _, _ = solve_in_two_stages(problem, plan.releases, ask)
+    assert asked == names(plan)
+    assert rows > 0.0
+    for found in (released.score, released.centre, released.information, released.score_scale):
+        assert np.isfinite(found).all()
+    assert released.dispersion > 0.0
