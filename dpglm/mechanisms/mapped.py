@@ -170,7 +170,8 @@ class _Coordinates(RowView):
                 numbers = [2.0 / each * chunk.X[column] for column, each in self._mapping.columns]
                 if self._mapping.response:
                     numbers.append(chunk.y if chunk.offset is None else chunk.y - chunk.offset)
-            yield ArrayChunk(np.array([group, *numbers], dtype=np.float32), chunk.y, None)
+                coordinates = np.array([group, *numbers], dtype=np.float32)
+            yield ArrayChunk(coordinates, chunk.y, None)
 
 
 @dataclass(frozen=True)

@@ -49,12 +49,13 @@ class Residuals(RowMapping):
 
 @dataclass(frozen=True)
 class ResidualClasses(RowMapping):
-    """Classes of absolute residuals, as levels of a factor that `ColumnSums` counts; ``at`` as above.
+    """Classes of residuals, as levels of a factor that `ColumnSums` counts; ``at`` as above.
 
     Parameters
     ----------
-    edges : tuple of float
-        Rising, in residuals that become 1; class k holds those from edge k - 1 to edge k.
+    edges : tuple of float, k of them
+        Rising, in residuals that become 1. Class k holds those below the first one in absolute value, class
+        k + j and class k - j those from edge j on, above and below 0.
     constant : (int, float)
         Column of the constant and its value in every coded row that can be used; others are left out.
     """
@@ -66,7 +67,7 @@ class ResidualClasses(RowMapping):
 
     @property
     def fact(self) -> Fact:
-        return Fact("Levels", "classes of absolute residuals, in their standard deviations")
+        return Fact("Levels", "classes of residuals, in their standard deviations")
 
     def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
         return _Classes(rows, ResidualRows.of(rows, at), self), None
@@ -79,8 +80,9 @@ class ResidualClasses(RowMapping):
         at, value = self.constant
         X = np.zeros((size, len(rows.y)), dtype=np.float32)
         X[at] = value
-        ends = np.array([0.0, *self.edges, 1.0])
-        return ArrayChunk(X, (0.5 * (ends[:-1] + ends[1:]))[rows.X[1].astype(np.intp)], None)
+        ends = np.array([*self.edges, 1.0])
+        above = 0.5 * (ends[:-1] + ends[1:])
+        return ArrayChunk(X, np.array([*-above[::-1], 0.0, *above])[rows.X[1].astype(np.intp)], None)
 
 
 def _unmoved(size: int) -> FloatVector:
@@ -134,5 +136,6 @@ class _Classes(RowView):
         for coded, chunk in zip(self._rows.chunks(), self._residuals.chunks(), strict=True):
             with np.errstate(all="ignore"):
                 group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
-            classes = np.searchsorted(edges, np.abs(chunk.y), side="right")
+            away = np.searchsorted(edges, np.abs(chunk.y), side="right")
+            classes = len(edges) + np.where(chunk.y < 0.0, -away, away)
             yield ArrayChunk(np.array([group, classes], dtype=np.float32), chunk.y, None)

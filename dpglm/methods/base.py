@@ -167,6 +167,9 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
             initial_variance=unit**2 * released.initial_variance,
             origin=origin + unit * known,
         )
+    scales = estimate.scales
+    if scales is not None and scales.residual_cut is not None:
+        scales = replace(scales, residual_cut=unit * scales.residual_cut)
     path = estimate.exact_path
     if path is not None:
         users = np.where(free, shift + unit * path.coefficients, unit * path.coefficients)
@@ -177,6 +180,7 @@ def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, sh
         estimates=np.where(free, shift + unit * estimate.estimates, unit * estimate.estimates),
         released=released,
         exact_path=path,
+        scales=scales,
     )
 
 

@@ -50,7 +50,7 @@ class Moments(Method):
     Noisy normal equations are solved as a linear model whose error has a known covariance. By default, and
     with Gaussian noise, they are those of residuals at a point that is released first, on rows in released
     standard deviations: the noise of X'X then multiplies only what that point is wrong by. A pure epsilon, a
-    strength, a model without a constant, and ``scales="declared"`` take one release of X'X, X'y and y'y on
+    strength, a model without an intercept, and ``scales="declared"`` take one release of X'X, X'y and y'y on
     rows in declared ranges, where that noise multiplies all of theta. Coefficients are shrunk by a normal
     prior whose scale is read off the release where ``learn_scale``, else declared. Without noise this is
     least squares.
@@ -61,7 +61,7 @@ class Moments(Method):
         Whether the prior's scale for slopes, levels and other terms is the one that fits the release best.
     scales : {"measured", "declared"}
         How numbers and the response are scaled. ``"measured"`` spends 5 % of mu squared on means and standard
-        deviations, and 3 % on where residuals are to be cut; rows far out count less. ``"declared"`` cuts
+        deviations, and 5 % on where residuals are to be cut; rows far out count less. ``"declared"`` cuts
         nothing and weighs all rows alike; wide bounds then cost precision.
 
     References

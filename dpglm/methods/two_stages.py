@@ -5,9 +5,8 @@ the numbers and of the response. The first second moments are taken on rows and 
 give a point and the residual standard deviation. Residuals at that point are a response of small range: their
 second moments have less noise, and the noise of X'X multiplies only what the point is wrong by.
 
-Residuals are cut where noise and the cut together cost least. What is cut off moves an effect where large
-residuals are more frequent at one end of a number than at the other. Classes of their size say how much is
-cut off, and the standard errors hold a part of it.
+Residuals are cut where noise and the cut together cost least. Classes of their size and sign say how much is
+cut off: its mean is given back, and standard errors hold what its correlation with a number may be.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ from dpglm.typing import FloatVector
 # Of mu squared: what is measured first has `MEASURED_SHARE`; then the first moments, the classes of residual
 # size, and the moments of residuals, which have the rest.
 FIRST_SHARE: Final = 0.2
-SIZES_SHARE: Final = 0.03
+SIZES_SHARE: Final = 0.05
 # The response is cut so many standard deviations from its mean in the first stage, and residuals at one of
 # these many of theirs in the second.
 FIRST_CUT: Final = 3.0
@@ -74,12 +73,14 @@ ALIGNED: Final = 0.35
 
 
 def in_two_stages(problem: Problem, privacy: Privacy) -> bool:
-    """Whether there is a constant, and noise is Gaussian: a pure epsilon is worth more in one release.
+    """Whether there is an intercept, and noise is Gaussian: a pure epsilon is worth more in one release.
 
     A strength has a meaning in rows as they are.
     """
-    constant = any(term.kind == "intercept" for term in problem.geometry.term_columns)
-    return constant and privacy.definition != "pure" and problem.strength is None
+    geometry = problem.geometry
+    constant = any(term.kind == "intercept" for term in geometry.term_columns)
+    intercept = constant and not np.all(geometry.penalised)
+    return intercept and privacy.definition != "pure" and problem.strength is None
 
 
 def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...]:
@@ -107,7 +108,7 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
         edges = LengthClasses(tuple(length_edges(usual).tolist()), coordinates.constant)
         measured.append(Mapped(lengths.at_price(price(MEASURED_SHARE * CLASSES_SHARE), relation), edges))
     spent = MEASURED_SHARE * (1.0 if len(measured) == 2 else 1.0 - CLASSES_SHARE)
-    sizes = classes(len(CUTS)).at_price(price(SIZES_SHARE), relation)
+    sizes = classes(2 * len(CUTS)).at_price(price(SIZES_SHARE), relation)
     fractions = tuple(cut / CUTS[-1] for cut in CUTS)
     span = Span(usual.term_columns)
     return (
@@ -205,40 +206,56 @@ def solve_in_two_stages(
     priors = tuple(replace(term, prior=unit * term.prior) for term in model.term_columns)
 
     counts = ask(sizes, np.concatenate([matrix, origin + point, [CUTS[-1] * deviation]]))
-    noise = plan.of_kind(ColumnSums)[-1]
-    cut, lost = _cut(noise, counts, second, size)
-    unit = cut * deviation
+    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, second, size)
+    unit = cut.place * deviation
     residuals = MomentSums.of(ask(end, np.concatenate([matrix, origin + point, [unit]])), size)
     weights = 1.0 / first.gram_deviation**2, 1.0 / second.gram_deviation**2
     information = np.average([sums.gram, residuals.gram], axis=0, weights=weights)
-    left = residual_variance(residuals, second, np.zeros(size), 1.0)
+    left, rows = residual_variance(residuals, second, np.zeros(size), 1.0), rows_of(residuals, second)
+    typical = information[constant.start] / (constant.table[0, 0] * rows)  # the mean of the rows
     released = ScoreAndInformation(
         term_columns=priors,
         centre=point,
-        score=unit * residuals.cross,
+        score=unit * residuals.cross + deviation * cut.more * typical,
         information=information,
-        score_scale=math.hypot(unit * second.cross_deviation, deviation * lost),
+        score_scale=math.hypot(unit * second.cross_deviation, deviation * cut.unknown),
         information_scale=1.0 / math.sqrt(sum(weights)),
         dispersion=unit**2 * left,
         initial_variance=np.concatenate([term.prior**2 for term in priors]),
         third_derivative_bound=0.0,
         origin=origin,
     )
-    return released, rows_of(residuals, second), geometry, measured.scales
+    return released, rows, geometry, replace(measured.scales, residual_cut=unit)
 
 
-def _cut(classes: ColumnSums, answer: FloatVector, second: SecondMoments, size: int) -> tuple[float, float]:
-    """Where residuals are cut, and what that may move the score by, both in standard deviations."""
-    counts, noise = answer[int(classes.count_rows) + 1 :], float(classes.deviations[-1])
-    beyond = np.cumsum(counts[::-1])[::-1]  # rows beyond each cut
-    unsure = np.flatnonzero(beyond <= SURE * noise * np.sqrt(np.arange(len(CUTS), 0, -1)))
-    beyond[unsure[0] if unsure.size else len(CUTS) :] = 0.0
-    cuts = np.array(CUTS)
-    # Those beyond the last cut are taken to be a fifth of it further out.
-    means = 0.5 * (beyond + np.append(beyond[1:], 0.0)) * np.append(np.diff(cuts), 0.2 * cuts[-1])
-    lost = np.cumsum(means[::-1])[::-1] * ALIGNED / math.sqrt(size)
-    best = int(np.argmin((second.cross_deviation * cuts) ** 2 + lost**2))
-    return float(cuts[best]), float(lost[best])
+@dataclass(frozen=True)
+class Cut:
+    """Where residuals are cut, and what that takes from the score, all in residual standard deviations."""
+
+    place: float
+    more: float  # sum of what is cut off, with its sign, where counts stand above their noise
+    unknown: float  # what the cut may move each coordinate of the score by beside that
+
+    @classmethod
+    def of(cls, classes: ColumnSums, answer: FloatVector, second: SecondMoments, size: int) -> Cut:
+        """The cut at which noise and what is cut off together cost least."""
+        counts, noise = answer[int(classes.count_rows) :], float(classes.deviations[-1])
+        cuts = np.array(CUTS)
+        # Those beyond the last cut are taken to be a fifth of it further out.
+        further = np.append(np.diff(cuts), 0.2 * cuts[-1])
+        allowed = SURE * noise * np.sqrt(np.arange(len(cuts), 0, -1))
+
+        def off(beyond: FloatVector) -> FloatVector:
+            """Sum of what each cut takes off on one side, from the rows in each class beyond the first."""
+            tail = np.cumsum(beyond[::-1])[::-1]
+            unsure = np.flatnonzero(tail <= allowed)
+            tail[unsure[0] if unsure.size else len(cuts) :] = 0.0
+            return np.cumsum((0.5 * (tail + np.append(tail[1:], 0.0)) * further)[::-1])[::-1]
+
+        above, below = off(counts[len(cuts) + 1 :]), off(counts[: len(cuts)][::-1])
+        unknown = ALIGNED * (above + below) / math.sqrt(size)
+        best = int(np.argmin((second.cross_deviation * cuts) ** 2 + unknown**2))
+        return cls(float(cuts[best]), float(above[best] - below[best]), float(unknown[best]))
 
 
 def expected_in_two_stages(

@@ -136,6 +136,8 @@ def _scales(record: FitRecord) -> None:
         raise store_error("scales that are not positive", "numbers > 0")
     if not 0.0 <= (scales.weight_lost or 0.0) <= 1.0:
         raise store_error("scales.weight_lost that is no share", "a number from 0 to 1")
+    if scales.residual_cut is not None and not 0.0 < scales.residual_cut < math.inf:
+        raise store_error("scales.residual_cut that is not positive", "a finite number > 0")
 
 
 def _term_columns(term: TermColumns) -> None:
@@ -168,9 +170,9 @@ def _stationary(record: FitRecord, term: TermColumns) -> None:
     """The released score of a minimiser is a ridge, >= 0 and one for each term, times the minimiser."""
     released = record.released
     assert released is not None
-    centre, score = released.centre[term.columns], released.score[term.columns]
-    if not released.centre.any():  # a moment release
+    if record.specification.method.name == "moments":  # normal equations have a score of their own
         return
+    centre, score = released.centre[term.columns], released.score[term.columns]
     largest = int(np.argmax(np.abs(centre)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ridge = score[largest] / centre[largest] if centre.any() else 0.0

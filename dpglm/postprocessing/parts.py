@@ -49,6 +49,8 @@ class MeasuredScales:
         Share of all weight that rows lose by that, from 0 to 1, as the released classes of length tell.
     shortened : bool
         Whether long rows are shortened, and not weighted.
+    residual_cut : float or None
+        Residuals beyond it, in units of the response, are read as that large; None where none are cut.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class MeasuredScales:
     longer: float
     weight_lost: float | None
     shortened: bool
+    residual_cut: float | None = None
 
     def long_rows(self, norm: float) -> str:
         """What becomes of rows longer than ``norm``, in words."""

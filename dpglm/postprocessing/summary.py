@@ -31,6 +31,7 @@ from dpglm.tables.table import (
     count,
     factor,
     p_value,
+    plain_number,
     share,
     statistic,
 )
@@ -169,11 +170,21 @@ def count_notes(record: FitRecord) -> tuple[str, ...]:
 
 
 def scale_notes(record: FitRecord) -> tuple[str, ...]:
-    """What rows far out lose, where rows are read in released standard deviations."""
-    if record.scales is None or (record.scales.weight_lost or 0.0) < LEAST_LOST:
+    """What rows and residuals far out lose, where rows are read in released standard deviations."""
+    if record.scales is None:
         return ()
+    notes: tuple[str, ...] = ()
+    if record.scales.residual_cut is not None:
+        cut = plain_number(record.scales.residual_cut)
+        notes = (
+            f"Residuals beyond {cut} are read as {cut}. Where large ones are more frequent at one end of a "
+            "number than at the other, its coefficient is that of the bulk of the rows.",
+        )
+    if (record.scales.weight_lost or 0.0) < LEAST_LOST:
+        return notes
     lost = share(record.scales.weight_lost or 0.0)
     return (
+        *notes,
         f"Rows with numbers far from their means count less: about {lost} of all weight is lost by that. "
         "Where the model is wrong, coefficients are those of the rows that count.",
     )

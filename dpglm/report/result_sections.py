@@ -90,6 +90,7 @@ def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | flo
             "Share of all weight that long rows lose, as their classes tell",
             record.scales.weight_lost,
         ),
+        ("Residuals are cut at, in units of the response", record.scales.residual_cut),
     )
 
 

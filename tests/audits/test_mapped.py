@@ -78,7 +78,7 @@ def cases() -> list[Case]:
             "moments": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (NUMBER,))),
             "lengths": Mapped(sums(privacy, classes=3), LengthClasses((0.3, 0.6), CONSTANT)),
             "responses": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (), response=True)),
-            "residual classes": Mapped(sums(privacy, classes=3), ResidualClasses((0.3, 0.6), CONSTANT)),
+            "residual classes": Mapped(sums(privacy, classes=3), ResidualClasses((0.3,), CONSTANT)),
         }
         for words, release in mapped.items():
             near = [release_neighbours(release, privacy.relation, 2)]

@@ -22,6 +22,15 @@ SCHEMA = {"y": ["no", "yes"], "x": (0, 9), "z": ["a", "b", "c"]}
 NUMBERS = {"y": (0, 1), "x": (0, 9)}
 
 
+RELEASES = [
+    "means and standard deviations",
+    "classes of row length",
+    "second moments of the response",
+    "classes of residual size",
+    "second moments of residuals",
+]
+
+
 def study(**options: object) -> Plan:
     given = {"privacy": (1.0, 0.05), "family": "gaussian", "n": 99} | options
     return dpglm.plan("y ~ x", NUMBERS, **given)  # type: ignore[arg-type]
@@ -44,14 +53,14 @@ def test_the_same_seed_gives_the_same_audit_and_tables_say_what_it_does_not_prov
     assert found.passed
     text = str(found.summary())
     assert "does not prove" in text
-    assert "no private table was read" in text
+    assert "no private table was read" in " ".join(text.split())
     table = found.summary()
     assert "second moments" in table.to_html()
     assert "<table" in found._repr_html_()
     assert "second moments" in table.to_latex()
     assert "second moments" in table.to_markdown()
-    assert found.tidy()["release"].tolist() == ["second moments", "whole method"]
-    assert found.tidy()["trials"].tolist() == [300, 300]
+    assert found.tidy()["release"].tolist() == [*RELEASES, "whole method"]
+    assert found.tidy()["trials"].tolist() == [300] * 6
 
 
 def test_failure_is_shared_by_the_rows_so_that_all_hold_together() -> None:
@@ -73,7 +82,7 @@ def test_a_refuted_claim_is_the_first_and_last_thing_shown() -> None:
     rows = tuple(type(row)(**{**vars(row), "refuted": True}) for row in found.rows)
     bad = type(found)(found.formula, found.method, rows, found.confidence)
     assert not bad.passed
-    assert "CLAIM REFUTED: second moments, whole method" in str(bad.summary())
+    assert f"CLAIM REFUTED: {', '.join(RELEASES)}, whole method" in " ".join(str(bad.summary()).split())
     assert "A CLAIM IS REFUTED" in repr(bad)
 
 
@@ -81,7 +90,7 @@ def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
     found = dpglm.audit(study(), trials=200, seed=1, progress=False)
     ax = found.plot()
     assert len(ax.patches) == len(found.rows)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["second moments", "whole method"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [*RELEASES, "whole method"]
     with pytest.raises(MethodError, match="ax of type"):
         found.plot(ax=3)  # type: ignore[arg-type]
 

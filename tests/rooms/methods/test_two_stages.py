@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.methods.moments import Moments
-from dpglm.methods.two_stages import CUTS, _cut, solve_in_two_stages
+from dpglm.methods.two_stages import CUTS, Cut, solve_in_two_stages
 from dpglm.privacy.gdp import gdp_mu
 
 SCHEMA = dpglm.Schema.of({"y": (-50, 50), "x": (-10, 10), "z": (0, 200), "g": ["a", "b", "c"]})
@@ -64,6 +65,7 @@ def test_it_is_for_gaussian_noise_a_constant_and_no_strength() -> None:
     one = ["second moments"]
     assert names(planned(privacy=dpglm.Privacy(1.0))) == one
     assert names(planned("y ~ x + z - 1")) == one
+    assert names(planned("y ~ 0 + g")) == one
     assert names(planned(penalty="l2", strength=0.1)) == one
     assert names(planned(method=Moments(scales="declared"))) == one
     with pytest.raises(MethodError, match="neither measured nor declared"):
@@ -84,31 +86,75 @@ def test_known_moments_leave_the_response_alone_to_be_measured() -> None:
     assert any("declared as known" in text for text in plan.guarantee.assumptions)
 
 
-def classes(scale: float, relation: str = "replace-one") -> ColumnSums:
-    return ColumnSums((), (len(CUTS) + 1,), 1, relation == "add-remove", "gaussian", scale)
-
-
-def moments() -> SecondMoments:
-    return planned().releases.of_kind(SecondMoments)[1]
+def cut(*counts: float, scale: float = 1.0, relation: str = "replace-one") -> Cut:
+    """The cut of one residual in each class, on both sides alike unless counts are given for both."""
+    classes = ColumnSums((), (2 * len(CUTS) + 1,), 1, relation == "add-remove", "gaussian", scale)
+    second = planned().releases.of_kind(SecondMoments)[1]
+    every = list(counts) if len(counts) > len(CUTS) + 1 else [*counts[:0:-1], *counts]
+    return Cut.of(classes, np.array([1e4, *every] if relation == "add-remove" else every), second, 5)
 
 
 def normal(rows: float) -> list[float]:
-    """Rows of normal residuals in each class."""
-    inside = [math.erf(cut / math.sqrt(2.0)) for cut in CUTS]
-    return [rows * share for share in np.diff([0.0, *inside, 1.0])]
+    """Rows of normal residuals inside, and in each class on one side."""
+    inside = [math.erf(place / math.sqrt(2.0)) for place in CUTS]
+    shares = np.diff([0.0, *inside, 1.0])
+    return [rows * shares[0], *(0.5 * rows * shares[1:])]
 
 
 def test_residuals_are_cut_early_where_noise_is_large_or_hardly_any_are_beyond() -> None:
-    cut, lost = _cut(classes(1.0), np.array(normal(10_000)), moments(), 5)
-    assert cut == CUTS[0]
-    assert lost > 0.0
+    usual = cut(*normal(10_000))
+    assert usual.place == CUTS[0]
+    assert usual.unknown > 0.0
+    assert usual.more == pytest.approx(0.0)
+    assert cut(*normal(10_000), relation="add-remove").place == CUTS[0]
     # A hundred times the rows make what is cut off matter more than noise.
-    assert _cut(classes(1.0), np.array(normal(1_000_000)), moments(), 5)[0] > CUTS[0]
+    assert cut(*normal(1_000_000)).place > CUTS[0]
     # Rows far beyond are believed in where they stand above noise, and not where they do not.
-    far = np.array([9000.0, *[100.0] * len(CUTS)])
-    assert _cut(classes(1.0), far, moments(), 5)[0] > CUTS[2]
-    assert _cut(classes(1e4), far, moments(), 5) == (CUTS[0], 0.0)
-    assert _cut(classes(1.0, "add-remove"), np.array([1e4, *normal(10_000)]), moments(), 5)[0] == CUTS[0]
+    far = [9000.0, *[100.0] * len(CUTS)]
+    assert cut(*far).place > CUTS[2]
+    assert cut(*far, scale=1e4) == Cut(CUTS[0], 0.0, 0.0)
+
+
+def test_the_mean_of_what_is_cut_off_is_known_with_its_sign() -> None:
+    none, some = [0.0] * len(CUTS), [400.0, 50.0, *[0.0] * (len(CUTS) - 2)]
+    above, below = cut(*none, 9000.0, *some), cut(*some[::-1], 9000.0, *none)
+    assert above.place == below.place == CUTS[1]
+    # 50 rows between the second cut and the third, half way on average.
+    expected = 50.0 * (CUTS[2] - CUTS[1]) / 2.0
+    assert above.more == pytest.approx(expected)
+    assert below.more == pytest.approx(-expected)
+    assert above.unknown == pytest.approx(below.unknown)
+
+
+def test_a_skewed_response_keeps_its_mean() -> None:
+    generator = np.random.default_rng(2)
+    x = generator.normal(size=50_000)
+    table = pd.DataFrame({"x": x, "y": x + generator.exponential(size=50_000)})
+    schema = dpglm.Schema.of({"x": (-10, 10), "y": (-50, 100)})
+    fit = dpglm.fit(
+        "y ~ x", table, schema=schema, family="gaussian", penalty="none", privacy=(4.0, 1e-6), seed=3
+    )
+    gap = (fit.params.to_numpy() - [1.0, 1.0]) / fit.bse.to_numpy()
+    assert np.abs(gap).max() < 4.0
+    assert "are read as" in str(fit.summary())
+
+
+@pytest.mark.parametrize("penalty", ["none", "l2", "l1", "l1/2"])
+def test_a_fit_is_saved_and_read_again(penalty: str, tmp_path: Path) -> None:
+    generator = np.random.default_rng(2)
+    x = generator.normal(size=2000)
+    table = pd.DataFrame({"x": x, "g": generator.choice(list("abc"), 2000), "y": 3.0 + x})
+    fit = dpglm.fit(
+        "y ~ x + g", table, schema=SCHEMA, family="gaussian", penalty=penalty, privacy=(4.0, 1e-6), seed=3
+    )
+    again = dpglm.load(fit.save(tmp_path / "fit.json"))
+    assert str(again.summary()) == str(fit.summary())
+    np.testing.assert_array_equal(again.predict(table), fit.predict(table))
+    np.testing.assert_array_equal(again.refit("l1").params, fit.refit("l1").params)
+    # The linear predictor of the coefficients is what is predicted.
+    shift = fit.params["Intercept"] + fit.params["x"] * x
+    shift = shift + fit.params["g[T.b]"] * (table["g"] == "b") + fit.params["g[T.c]"] * (table["g"] == "c")
+    np.testing.assert_allclose(fit.predict(table), shift, atol=1e-4)
 
 
 def test_a_wide_range_costs_next_to_nothing() -> None:

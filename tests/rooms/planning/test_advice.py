@@ -71,7 +71,7 @@ def test_wide_bounds_and_long_factors_are_named_with_what_they_cost() -> None:
         "age": {"bounds": (20, 80), "mean": 50, "sd": 15},
         "job": {"levels": [f"job {j}" for j in range(30)], "shares": [1 / 30] * 30},
     }
-    words: dict[str, Any] = {"privacy": APPROXIMATE, "n": 3000, "family": "gaussian"}
+    words: dict[str, Any] = {"privacy": 1.0, "n": 3000, "family": "gaussian"}
     numbers = schema | {"y": (0, 100)}
     text = told("y ~ score + age + job", numbers, **words)
     assert "tighten score to half its range" in text
