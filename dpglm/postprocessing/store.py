@@ -24,7 +24,7 @@ from dpglm.postprocessing.consistency import check_consistency
 from dpglm.postprocessing.profile import ProfileRecord
 from dpglm.postprocessing.record import FitRecord, Record
 
-FORMAT, FORMAT_VERSION = "dpglm-fit", 5
+FORMAT, FORMAT_VERSION = "dpglm-fit", 6
 Saved = TypeVar("Saved", bound=Record)
 _FORMATS: Final[Mapping[type[Record], tuple[str, int]]] = {
     FitRecord: (FORMAT, FORMAT_VERSION),

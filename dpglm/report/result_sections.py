@@ -83,14 +83,14 @@ def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | flo
     """Means and standard deviations in which rows were read, and what rows far out lose."""
     if record.scales is None:
         return ()
-    moments = list(record.scales.moments.items())[:MOST_ROWS]
+    moments, cut = list(record.scales.moments.items())[:MOST_ROWS], record.scales.residual_cut
     return (
         *((f"Mean and standard deviation of {shown(name, 60)}, as used", pair) for name, pair in moments),
         (
             "Share of all weight that long rows lose, as their classes tell",
             record.scales.weight_lost,
         ),
-        ("Residuals are cut at, in units of the response", record.scales.residual_cut),
+        *([("Residuals are cut at, in units of the response", cut)] if cut is not None else []),
     )
 
 

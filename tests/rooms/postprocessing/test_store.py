@@ -52,6 +52,7 @@ SCALES = {
     "longer": 1.2,
     "weight_lost": 0.01,
     "shortened": False,
+    "residual_cut": None,
 }
 ASKED = DOCUMENT["specification"]
 
@@ -152,11 +153,12 @@ def test_a_field_of_another_type_is_refused_or_means_the_same(key, value):
     ("changes", "told"),
     [
         ({"format": "other"}, "format"),
-        ({"format_version": 6}, "format_version 6"),
+        ({"format_version": 7}, "format_version 7"),
         ({"format_version": 1}, "development versions before dpglm 0.1.0"),
         ({"format_version": 2}, "development versions before dpglm 0.1.0"),
         ({"format_version": 3}, "development versions before dpglm 0.1.0"),
         ({"format_version": 4}, "development versions before dpglm 0.1.0"),
+        ({"format_version": 5}, "development versions before dpglm 0.1.0"),
         ({"format_version": True}, "format_version"),
         ({"format_version": "1"}, "format_version"),
         ({"surprise": 1}, "not known"),
