@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -22,9 +23,9 @@ LATENT = math.pi / math.sqrt(3.0)
 LEAST_RESIDUAL = 1e-6
 
 
-def part_weights(relation: Relation) -> dict[str, float]:
+def part_weights(relation: Relation, shares: Mapping[str, float] = SHARES) -> dict[str, float]:
     """Public weights of the four parts; under replace-one y'y and the count cost nothing up to these."""
-    shares = dict(SHARES)
+    shares = dict(shares)
     if relation == "replace-one":
         shares |= {"square": shares["cross"], "count": shares["gram"]}
     return {f"{name}_weight": math.sqrt(share) for name, share in shares.items()}

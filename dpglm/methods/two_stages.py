@@ -12,6 +12,7 @@ cut off: its mean is given back, and standard errors hold what its correlation w
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,6 +33,7 @@ from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import (
     LATENT,
+    SHARES,
     normal_equations,
     part_weights,
     prior_of,
@@ -61,6 +63,8 @@ from dpglm.typing import FloatVector
 # size, and the moments of residuals, which have the rest.
 FIRST_SHARE: Final = 0.2
 SIZES_SHARE: Final = 0.05
+# Of the second moments of residuals: the noise of X'X multiplies little there.
+RESIDUAL_SHARES: Final = {"gram": 0.3, "cross": 0.64, "square": 0.05, "count": 0.01}
 # The response is cut so many standard deviations from its mean in the first stage, and residuals at one of
 # these many of theirs in the second.
 FIRST_CUT: Final = 3.0
@@ -116,7 +120,8 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
         Mapped(_moments(span, relation, price(FIRST_SHARE)), Residuals("the response")),
         Mapped(sizes, ResidualClasses(fractions, coordinates.constant)),
         Mapped(
-            _moments(span, relation, price(1.0 - spent - FIRST_SHARE - SIZES_SHARE)), Residuals("residuals")
+            _moments(span, relation, price(1.0 - spent - FIRST_SHARE - SIZES_SHARE), RESIDUAL_SHARES),
+            Residuals("residuals"),
         ),
     )
 
@@ -126,8 +131,10 @@ def _measures_lengths(problem: Problem) -> bool:
     return bool(problem.geometry.standardisable) and problem.moments is None
 
 
-def _moments(span: Span, relation: Relation, price: float) -> SecondMoments:
-    unit = SecondMoments(span, "gaussian", 1.0, **part_weights(relation))
+def _moments(
+    span: Span, relation: Relation, price: float, shares: Mapping[str, float] = SHARES
+) -> SecondMoments:
+    unit = SecondMoments(span, "gaussian", 1.0, **part_weights(relation, shares))
     return replace(unit, scale=unit.sensitivity(relation) / price)
 
 
