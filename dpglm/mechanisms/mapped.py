@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from dpglm.mechanisms.rows import DownWeightedRows, RowView, ShortenedRows, squa
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 
 class RowMapping(ABC):
@@ -230,7 +230,10 @@ class LengthClasses(RowMapping):
 
     def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
         standardised, inside = Standardisation().mapped(rows, at)
-        return _Lengths(rows, standardised, self), inside
+        return ClassRows(rows, standardised, self.constant, self._class_of), inside
+
+    def _class_of(self, chunk: RowChunk) -> IntVector:
+        return np.searchsorted(np.array(self.edges), squares(np.ones(len(chunk.X)), chunk.X))
 
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
         # Coded rows of a worst case have the constant alone: it is stretched to the classes' lengths.
@@ -249,22 +252,31 @@ class LengthClasses(RowMapping):
         return ArrayChunk(X, rows.y, None)
 
 
-class _Lengths(RowView):
-    def __init__(self, rows: Rows, standardised: Rows, mapping: LengthClasses) -> None:
+class ClassRows(RowView):
+    """A group and a class of each row, as `ColumnSums` reads them: group -1 where it cannot be used.
+
+    ``constant`` is the column of the constant and its value in the coded ``rows`` that can be used;
+    ``class_of`` gives the classes of mapped ones, shape (k,).
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        mapped: Rows,
+        constant: tuple[int, float],
+        class_of: Callable[[RowChunk], IntVector],
+    ) -> None:
         super().__init__(rows)
-        self._standardised, self._mapping = standardised, mapping
+        self._mapped, self._constant, self._class_of = mapped, constant, class_of
 
     @property
     def size(self) -> int:
         return 2
 
     def chunks(self) -> Iterator[RowChunk]:
-        at, value = self._mapping.constant
-        edges = np.array(self._mapping.edges)
-        for coded, chunk in zip(self._rows.chunks(), self._standardised.chunks(), strict=True):
+        at, value = self._constant
+        for coded, chunk in zip(self._rows.chunks(), self._mapped.chunks(), strict=True):
             with np.errstate(all="ignore"):
                 group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
-                lengths = squares(np.ones(len(chunk.X)), chunk.X)
-            yield ArrayChunk(
-                np.array([group, np.searchsorted(edges, lengths)], dtype=np.float32), chunk.y, None
-            )
+                classes = self._class_of(chunk)
+            yield ArrayChunk(np.array([group, classes], dtype=np.float32), chunk.y, None)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpglm.mechanisms.base import Rows, release_error
-from dpglm.mechanisms.mapped import RowMapping
-from dpglm.mechanisms.rows import MappedRows, RowView, finite, predictor, shortened
+from dpglm.mechanisms.mapped import ClassRows, RowMapping
+from dpglm.mechanisms.rows import MappedRows, finite, predictor, shortened
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.events import Fact
-from dpglm.typing import FloatVector
+from dpglm.typing import FloatVector, IntVector
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,11 @@ class ResidualClasses(RowMapping):
         return Fact("Levels", "classes of residuals, in their standard deviations")
 
     def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
-        return _Classes(rows, ResidualRows.of(rows, at), self), None
+        return ClassRows(rows, ResidualRows.of(rows, at), self.constant, self._class_of), None
+
+    def _class_of(self, chunk: RowChunk) -> IntVector:
+        away = np.searchsorted(np.array(self.edges), np.abs(chunk.y), side="right")
+        return np.asarray(len(self.edges) + np.where(chunk.y < 0.0, -away, away))
 
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
         return _unmoved(size)
@@ -119,23 +122,3 @@ class ResidualRows(MappedRows):
         X[:, np.flatnonzero(out)] = 0.0
         residual[out] = 0.0
         return ArrayChunk(X, residual, None)
-
-
-class _Classes(RowView):
-    def __init__(self, rows: Rows, residuals: Rows, mapping: ResidualClasses) -> None:
-        super().__init__(rows)
-        self._residuals, self._mapping = residuals, mapping
-
-    @property
-    def size(self) -> int:
-        return 2
-
-    def chunks(self) -> Iterator[RowChunk]:
-        at, value = self._mapping.constant
-        edges = np.array(self._mapping.edges)
-        for coded, chunk in zip(self._rows.chunks(), self._residuals.chunks(), strict=True):
-            with np.errstate(all="ignore"):
-                group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
-            away = np.searchsorted(edges, np.abs(chunk.y), side="right")
-            classes = len(edges) + np.where(chunk.y < 0.0, -away, away)
-            yield ArrayChunk(np.array([group, classes], dtype=np.float32), chunk.y, None)
