@@ -67,9 +67,16 @@ class ProfilePlan:
         names = tuple(dict.fromkeys(schema.variables if columns is None else columns))
         names = tuple(name for name in names if name != by)
         schema.require(names if by is None else (by, *names))
-        if by is not None and not isinstance(schema.variables[by], Categorical):
+        factor = None if by is None else schema.variables[by]
+        if factor is not None and not isinstance(factor, Categorical):
             raise SchemaError(
                 f"groups by the number {by}", expected="a column with levels", remedy="Leave by out."
+            )
+        if factor is not None and OVERALL in factor.labels:
+            raise SchemaError(
+                f"groups by {by}, of which a level is called {OVERALL!r}",
+                expected="another name, since all rows together are called that",
+                remedy="Rename the level in the schema and in the table.",
             )
         if not names:
             raise SchemaError("no column to describe", expected="at least one", remedy="Leave columns out.")

@@ -22,6 +22,7 @@ SCHEMA = {
     "f": {"levels": list("abcd"), "missing": "a"},
     "s": {"levels": ["F", "M"]},
 }
+WITH_OVERALL = SCHEMA | {"s": {"levels": ["F", "overall"]}}
 BUDGETS = [
     1.0,
     (1.0, 1e-6),
@@ -174,6 +175,7 @@ def test_it_is_charged_before_a_row_is_read(tmp_path: Path) -> None:
         ({"columns": []}, SchemaError),
         ({"columns": "x"}, SchemaError),
         ({"columns": ["s"], "by": "s"}, SchemaError),
+        ({"schema": WITH_OVERALL, "by": "s"}, SchemaError),
     ],
 )
 def test_what_cannot_be_told_is_refused_before_a_charge(
@@ -181,7 +183,7 @@ def test_what_cannot_be_told_is_refused_before_a_charge(
 ) -> None:
     ledger = dpglm.Ledger(tmp_path / "ledger", budget=(1.0, 1e-5), dataset="ward")
     with pytest.raises(error):
-        dpglm.describe(table(), schema=SCHEMA, ledger=ledger, **{"privacy": 1.0, **options})
+        dpglm.describe(table(), ledger=ledger, **{"schema": SCHEMA, "privacy": 1.0, **options})
     assert not ledger.entries
 
 
