@@ -58,7 +58,7 @@ class Audit:
     --------
     >>> import dpglm
     >>> schema = {"y": (0, 1), "x": (0, 9)}
-    >>> study = dpglm.plan("y ~ x", schema, n=99, privacy=(1.0, 0.05), family="gaussian")
+    >>> study = dpglm.plan("y ~ x", schema, n=99, privacy=1.0, family="gaussian")
     >>> found = dpglm.audit(study, trials=400, seed=1, progress=False)
     >>> [row.name for row in found.rows], found.passed
     (['second moments', 'whole method'], True)

@@ -171,10 +171,10 @@ def _parsed(text: object) -> dict[str, Any]:
 
 
 def _version_error(version: object, expected: int) -> StoreError:
-    """Formats of development versions lack a specification (1, 2) or scales (3, 4): no guess is made."""
+    """Formats of development versions lack a specification (1, 2), scales (3, 4) or a cut (5): no guess is made."""
     number = version if type(version) is int else None
     remedy = "Read the file with the version of dpglm that wrote it, or a later one."
-    if number in (1, 2, 3, 4) and expected == FORMAT_VERSION:
+    if number in (1, 2, 3, 4, 5) and expected == FORMAT_VERSION:
         remedy = (
             "Only development versions before dpglm 0.1.0 read it: use the one that wrote it, or fit again."
         )
