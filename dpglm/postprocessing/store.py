@@ -171,7 +171,7 @@ def _parsed(text: object) -> dict[str, Any]:
 
 
 def _version_error(version: object, expected: int) -> StoreError:
-    """Formats of development versions lack a specification (1, 2), scales (3, 4) or a cut (5): none is guessed."""
+    """Formats of development versions lack a specification (1, 2), scales (3, 4) or a cut (5)."""
     number = version if type(version) is int else None
     remedy = "Read the file with the version of dpglm that wrote it, or a later one."
     if number in (1, 2, 3, 4, 5) and expected == FORMAT_VERSION:
