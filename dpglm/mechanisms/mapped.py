@@ -23,7 +23,7 @@ class RowMapping(ABC):
     """A map of rows, each by itself, from public numbers and what was released before."""
 
     # What the inner release's one event is called; None where it keeps its names.
-    label: ClassVar[str | None] = None
+    label: str | None = None
 
     @property
     @abstractmethod

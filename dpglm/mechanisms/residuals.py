@@ -24,16 +24,11 @@ class Residuals(RowMapping):
 
     Parameters
     ----------
-    stage : str
-        What the residuals are of, in words.
+    label : str
+        What the release is called.
     """
 
-    stage: str
-
-    @property
-    def label(self) -> str:  # type: ignore[override]
-        """What the release is called."""
-        return f"second moments of {self.stage}"
+    label: str
 
     @property
     def fact(self) -> Fact:

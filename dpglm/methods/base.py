@@ -191,6 +191,16 @@ def require_positive(value: float | None, name: str) -> None:
         raise MethodError(f"{name} out of range", expected="a number above 0", remedy=f"Leave {name} out.")
 
 
+def require_scales(scales: object) -> None:
+    """Refuse an option that says neither that scales are measured nor that they are declared."""
+    if scales not in ("measured", "declared"):
+        raise MethodError(
+            "scales that are neither measured nor declared",
+            expected="scales='measured' or scales='declared'",
+            remedy="Leave scales out.",
+        )
+
+
 class Method(ABC):
     """An algorithm that plans releases and turns them into coefficients.
 

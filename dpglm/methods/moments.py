@@ -18,7 +18,7 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.span import Span
-from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
+from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_scales
 from dpglm.methods.normal_equations import (
     LATENT,
     normal_equations,
@@ -88,12 +88,7 @@ class Moments(Method):
                 expected="family='gaussian': other families need more than second moments",
                 remedy="Leave method out.",
             )
-        if self.scales not in ("measured", "declared"):
-            raise MethodError(
-                "scales that are neither measured nor declared",
-                expected="scales='measured' or scales='declared'",
-                remedy="Leave scales out.",
-            )
+        require_scales(self.scales)
         mu = None if privacy.definition == "pure" else Target.of(privacy).ideal_mu
         if self.scales == "measured" and in_two_stages(problem, privacy):
             more = (KNOWN,) if problem.moments is not None else ()

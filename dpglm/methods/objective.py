@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpglm.curator.curator import PricedReleases
-from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1, NoPenalty
 from dpglm.inference.coefficients import Scaling, coefficients
@@ -26,7 +25,16 @@ from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
+from dpglm.methods.base import (
+    Ask,
+    Estimate,
+    Method,
+    Problem,
+    budgeted_plan,
+    methods,
+    require_positive,
+    require_scales,
+)
 from dpglm.methods.perturbed_objective import (
     calibrated_ridge,
     information_release,
@@ -120,12 +128,7 @@ class Objective(Method):
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
         privacy = problem.require_budget(privacy, self.name)
         require_positive(self.ridge, "ridge")
-        if self.scales not in ("measured", "declared"):
-            raise MethodError(
-                "scales that are neither measured nor declared",
-                expected="scales='measured' or scales='declared'",
-                remedy="Leave scales out.",
-            )
+        require_scales(self.scales)
         by_default = self._by_default
         releases: tuple[Release, ...]
         inside = problem.penalty if problem.penalty.convex else L1()

@@ -104,8 +104,8 @@ def normal(rows: float) -> list[float]:
 def test_residuals_are_cut_early_where_noise_is_large_or_hardly_any_are_beyond() -> None:
     usual = cut(*normal(10_000))
     assert usual.place == CUTS[0]
-    assert usual.unknown > 0.0
-    assert usual.more == pytest.approx(0.0)
+    assert usual.bias > 0.0
+    assert usual.removed == pytest.approx(0.0)
     assert cut(*normal(10_000), relation="add-remove").place == CUTS[0]
     # A hundred times the rows make what is cut off matter more than noise.
     assert cut(*normal(1_000_000)).place > CUTS[0]
@@ -121,9 +121,9 @@ def test_the_mean_of_what_is_cut_off_is_known_with_its_sign() -> None:
     assert above.place == below.place == CUTS[1]
     # 50 rows between the second cut and the third, half way on average.
     expected = 50.0 * (CUTS[2] - CUTS[1]) / 2.0
-    assert above.more == pytest.approx(expected)
-    assert below.more == pytest.approx(-expected)
-    assert above.unknown == pytest.approx(below.unknown)
+    assert above.removed == pytest.approx(expected)
+    assert below.removed == pytest.approx(-expected)
+    assert above.bias == pytest.approx(below.bias)
 
 
 def test_a_skewed_response_keeps_its_mean() -> None:
