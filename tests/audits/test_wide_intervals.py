@@ -1,8 +1,8 @@
 """Intervals without a standard error, which rest mostly on prior scales, cover on tables that chose nothing.
 
-Responses are drawn again in every fit. Misses within a fit depend on each other, so fits are what is averaged.
-With a standard deviation of .3 over fits (.04 was seen), their mean has one of .04 for 60 fits. A true share of
-.80 then passes with a probability of .005, and one of .99 fails with .01. Intervals of a tenth of the width fail.
+Responses are drawn again in every fit. Misses within a fit depend on each other, so fits are averaged. With a
+standard deviation of .3 over fits (.04 was seen), their mean has one of .04 for 60 fits. A true share of .80
+then passes with a probability of .005, and one of .99 fails with .01. Intervals of a tenth of the width fail.
 """
 
 from __future__ import annotations
