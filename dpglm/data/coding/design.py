@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding, Kind
+from dpglm.data.coding.geometry import SHORTEST
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical, Numeric
@@ -74,7 +75,8 @@ class Response:
 
         A ``"binary"`` response needs two levels, a ``"number"`` bounds, and a ``"count"``, which stays in its
         own units, bounds from 0. ``centred`` subtracts the middle of a number's bounds, which a model with a
-        constant gives back; otherwise a number is only divided by its largest absolute value.
+        constant gives back; otherwise a number is only divided by its largest absolute value. The square of
+        what it is divided by must be a number, too.
 
         Raises
         ------
@@ -93,7 +95,8 @@ class Response:
             if kind == "number":  # halved first: bounds may be as large as numbers get
                 shift = 0.5 * low + 0.5 * high if centred else 0.0
                 unit = 0.5 * high - 0.5 * low if centred else max(abs(low), abs(high))
-                return cls(name, low, high, shift, max(unit, _SMALLEST), (-1.0, 1.0))
+                if SHORTEST <= unit <= 1.0 / SHORTEST:
+                    return cls(name, low, high, shift, unit, (-1.0, 1.0))
             if kind == "count" and low == 0.0 and 1e-100 <= high <= 1e100:
                 return cls(name, 0.0, high, 0.0, 1.0, (0.0, high))
             declared = f"bounds from {low:g} to {high:g}"
@@ -117,7 +120,6 @@ class Response:
         return np.clip(coded, *self.coded_bounds), usable
 
 
-_SMALLEST: Final = float(np.finfo(np.float64).tiny)
 # What a response of each kind needs, how that is written, and what else can be done.
 _NEEDED: Final[dict[ResponseKind, tuple[str, str, str]]] = {
     "binary": (
@@ -126,7 +128,7 @@ _NEEDED: Final[dict[ResponseKind, tuple[str, str, str]]] = {
         "with the two values as they stand in the data. If there is no such column, derive one first.",
     ),
     "number": (
-        "bounds, because this family has a numeric response",
+        f"bounds {SHORTEST:g} to {1.0 / SHORTEST:g} apart, because this family has a numeric response",
         "bounds: [LOW, HIGH]",
         "or use family='binomial' for a response with two levels.",
     ),

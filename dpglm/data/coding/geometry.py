@@ -29,7 +29,7 @@ _INTERCEPT_SHARE: Final = 0.25
 # Prior standard deviation of the constant, log-odds in the middle of all declared ranges.
 _INTERCEPT_PRIOR: Final = 5.0
 # Columns shorter or longer than this and its inverse have lengths that cannot be squared.
-_SHORTEST: Final = 1e-140
+SHORTEST: Final = 1e-140
 DEPENDENT: Final = 1e-9  # sine of the angle below which a column counts as a combination of others
 
 Subset = tuple[int, ...]
@@ -250,10 +250,10 @@ def directions(columns: FloatMatrix, formula: str) -> tuple[FloatMatrix, FloatVe
     """Columns divided by their lengths, and the lengths, which a double must hold squared; public both."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         lengths = np.sqrt((columns**2).sum(axis=0))
-    if not ((lengths > _SHORTEST) & (lengths < 1.0 / _SHORTEST)).all():
+    if not ((lengths > SHORTEST) & (lengths < 1.0 / SHORTEST)).all():
         raise FormulaError(
             f"columns or products that are too large or too small for a number in {formula!r}",
-            expected=f"declared ranges whose products lie between {_SHORTEST:g} and {1.0 / _SHORTEST:g}",
+            expected=f"declared ranges whose products lie between {SHORTEST:g} and {1.0 / SHORTEST:g}",
             remedy="Declare the columns in other units, or write scale(x, center=0, by=1e9).",
         )
     return columns / lengths, lengths

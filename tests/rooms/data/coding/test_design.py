@@ -215,3 +215,10 @@ def test_a_row_that_is_not_bounded_never_reaches_a_release() -> None:
     assert block.X[:, 1].tolist() == block.X[:, 2].tolist() == [0.0, 0.0]
     assert block.X[0, [0, 3]].tolist() == [0.5, 1.0]
     assert block.y.tolist() == [0.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("bounds", [(-8e307, 8e307), (0, 1e-300), (-1e155, 1e155), (1e300, 1.0000001e300)])
+@pytest.mark.parametrize("centred", [True, False])
+def test_a_response_whose_square_is_no_number_is_refused(bounds, centred):
+    with pytest.raises(SchemaError, match="1e-140 to 1e"):
+        Response.of(Schema.of({"y": bounds}), "y", "number", centred=centred)
