@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dpglm.results.compare import compare as compare
     from dpglm.results.fit_result import FitResult as FitResult
     from dpglm.results.profile import Profile as Profile
+    from dpglm.results.profile import SiteProfiles as SiteProfiles
     from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
@@ -57,6 +58,7 @@ _HOMES = {
     "Profile": "dpglm.results.profile",
     "Schema": "dpglm.data.schema.schema",
     "SiteFits": "dpglm.results.compare",
+    "SiteProfiles": "dpglm.results.profile",
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
     "declare": "dpglm.data.tables.sources",

@@ -107,6 +107,7 @@ def fit(
 @click.option(
     "--column", "columns", multiple=True, help="A column to describe, once for each; by default all."
 )
+@click.option("--quartiles", is_flag=True, help="Medians and quartiles of numbers, for half of the budget.")
 @PRIVACY
 @RELATION
 @UNIT
@@ -118,6 +119,7 @@ def describe(
     schema: Path | None,
     by: str | None,
     columns: tuple[str, ...],
+    quartiles: bool,
     privacy: str,
     relation: str,
     unit: str | None,
@@ -129,7 +131,15 @@ def describe(
     _check_files(data, schema, ledger, report, save)
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    told = describe_table(data, schema=schema, by=by, columns=columns or None, privacy=budget, ledger=charged)
+    told = describe_table(
+        data,
+        schema=schema,
+        by=by,
+        columns=columns or None,
+        quartiles=quartiles,
+        privacy=budget,
+        ledger=charged,
+    )
     _give(told, report, save)
 
 

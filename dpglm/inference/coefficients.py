@@ -117,10 +117,10 @@ def coefficients(
 ) -> Coefficients:
     """The fit's coefficients.
 
-    Without a penalty: the estimate where it has an interval, the prior's compromise elsewhere. With "l2" and
-    no strength: the prior's compromise throughout. With any other penalty: the minimiser of the released loss
-    plus the penalty, on the scale of ``scaling``. The strength is in sum units; None chooses it by BIC along
-    the path, where ``size`` is a public number of rows. ``contrasts`` are those of the user's coefficients.
+    Without a penalty: the estimate where it has a standard error, the prior's compromise elsewhere. With "l2"
+    and no strength: the prior's compromise throughout. With any other penalty: the minimiser of the released
+    loss plus the penalty, on the scale of ``scaling``. The strength is in sum units; None chooses it by BIC
+    along the path, where ``size`` is a public number of rows. ``contrasts`` are of the user's coefficients.
     """
     if penalty.name == "none" or (penalty.name == "l2" and strength is None):
         estimates = contrasts.shrunk

@@ -18,9 +18,9 @@ from dpglm.inference.linear_model import (
 )
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-# A coefficient is reported with an interval if the released information says more about it than noise alone
-# would, its standard error is below this share of the declared scale, and the other coefficients, which are
-# only known through the declared prior, make no more than this share of its variance.
+# A coefficient is reported with a standard error if the released information says more about it than noise
+# alone would, its standard error is below this share of the declared scale, and the other coefficients, which
+# are only known through the declared prior, make no more than this share of its variance.
 LEAST_SIGNAL: Final = 8.0
 MOST_SHARE_OF_SCALE: Final = 0.5
 MOST_ADJUSTMENT: Final = 0.35
@@ -71,7 +71,7 @@ class Contrasts:
 
     @cached_property
     def shrunk(self) -> FloatVector:
-        """Posterior means under the declared prior, shape (k,): for coefficients without an interval."""
+        """Posterior means under the declared prior, shape (k,): for coefficients without a standard error."""
         return np.asarray(self.rows @ self.model.mean) + self.model.released.known(self.rows)
 
     @cached_property
@@ -190,7 +190,7 @@ def wald(model: LinearModel, rows: FloatMatrix, values: FloatVector) -> tuple[fl
 
 @dataclass(frozen=True)
 class IntervalDecision:
-    """Whether a coefficient has an interval, and why not."""
+    """Whether a coefficient has a standard error, a test and an interval that rests on them, and why not."""
 
     reported: bool  # True if all three tests hold
     reason: str = ""  # the first test that fails, in words

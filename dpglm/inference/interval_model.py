@@ -40,6 +40,10 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Below this step the ratio is its first two terms: the difference of two means would have lost its digits.
 _SMALL: Final = 1e-4
 _SPREAD_JITTER: Final = 1e-9
+# The step from t to the posterior mean is found so many times at most, until it changes by no more than this
+# share of itself.
+_STEPS: Final = 4
+_STAYS: Final = 0.01
 
 
 def fitted_scales(model: LinearModel) -> ScoreAndInformation:
@@ -73,6 +77,11 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
     ridge = released.score_scale / np.sqrt(released.initial_variance)
     inverse = positive_inverse(model.positive_design + np.diag(ridge))
     squares = released.centre**2 - released.score_scale**2 * (inverse**2).sum(axis=0)
+    return _grown(released, squares)
+
+
+def _grown(released: ScoreAndInformation, squares: FloatVector) -> ScoreAndInformation:
+    """Prior scales of at least `OWN_SCALE` times a term's root mean ``squares``, of shape (p,)."""
 
     def grown(term: TermColumns) -> TermColumns:
         size = np.sqrt(max(float(np.mean(squares[term.columns] / term.prior**2)), 0.0))
@@ -87,16 +96,24 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     """The linear model that intervals rest on, with prior scales of `with_own_scales`.
 
     In a logistic model its design is the information between t and the posterior mean, see
-    `secant_design`.
+    `secant_design`. The mean follows from the design, and the prior scales from the mean: each is found again
+    until the step from t to the mean stays. The first step alone is too short where effects are strong and
+    noise is not small; estimates are then drawn towards t.
 
     The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared
     scales alone it errs upwards where most effects are small, and makes intervals wider, by 6 % on two
     tables; with learned scales alone one large effect in a rare level was covered .78 in 100 replications.
     """
     own = with_own_scales(LinearModel(released))
-    declared = LinearModel(own)
-    if released.logistic:
-        declared = declared.with_design(secant_design(declared, declared.mean - released.centre))
+    at_centre = declared = LinearModel(own)
+    step = np.zeros(released.size)
+    for _ in range(_STEPS if released.logistic else 0):
+        before, step = step, declared.mean - released.centre
+        if not np.abs(step - before).max() > _STAYS * np.abs(step).max():
+            break
+        declared = at_centre.with_design(secant_design(at_centre, step))
+        own = _grown(own, declared.mean**2)
+        declared = declared.like(own)
     learned = declared.like(fitted_scales(declared))
     return declared.like(own, 0.5 * (declared.products + learned.products))
 

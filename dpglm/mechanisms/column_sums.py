@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from dpglm.errors import PrivacyError
-from dpglm.mechanisms.base import CHOSEN, WHY_SUM, Release, Rows, WorstCase, release_error, require_positive
+from dpglm.mechanisms.base import DECLARED, WHY_SUM, Release, Rows, WorstCase, release_error, require_positive
 from dpglm.mechanisms.noise import (
     SLACK,
     STEPS,
@@ -83,7 +83,7 @@ class ColumnSums(Release):
     scale: float
 
     name: ClassVar[str] = "column sums"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, FEWER)
+    premises: ClassVar[tuple[str, ...]] = (DECLARED, FEWER)
 
     def __post_init__(self) -> None:
         require_positive(self, "scale")

@@ -19,7 +19,7 @@ from dpglm.inference.coefficients import Geometry as ScaledGeometry
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.mechanisms.base import Release, require_public_rows
+from dpglm.mechanisms.base import CHOSEN, DECLARED, Release, require_public_rows
 from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart
 from dpglm.privacy.budget import Privacy, pure_curve
 from dpglm.privacy.events import MethodDescription
@@ -285,6 +285,9 @@ def budgeted_plan(
     more than the budget are a PrivacyError.
     """
     theorems = (release.describe(privacy.relation).theorem for release in releases)
+    assumed = [text for release in releases for text in release.assumptions]
+    if CHOSEN in assumed:  # which says more
+        assumed = [CHOSEN if text == DECLARED else text for text in assumed]
     guarantee = Guarantee(
         epsilon=privacy.epsilon,
         delta=privacy.delta,
@@ -294,7 +297,7 @@ def budgeted_plan(
         mu=mu,
         rho=privacy.rho,
         theorem="; ".join(dict.fromkeys(theorems)),
-        assumptions=tuple(dict.fromkeys(text for release in releases for text in release.assumptions)) + more,
+        assumptions=(*dict.fromkeys(assumed), *more),
         curve=_curve(releases, privacy) if curve else (),
     )
     return PricedReleases(releases, guarantee, privacy)

@@ -6,6 +6,9 @@ the released linear model, which no penalty shrinks: an interval is valid whatev
 Near separation, where nearly all responses of a level are alike, the rarer kind falls off like exp(-step) as
 the coefficient moves outwards. A linear model lets it reach nothing after a step of 1, so its interval ends
 too early: the outer end is mapped further out, and may be infinite.
+
+A coefficient about which too little was released has a wide interval without a standard error: it rests
+mostly on the prior scale.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ def selected(record: FitRecord) -> BoolVector:
 
 
 def p_values(record: FitRecord) -> FloatVector:
-    """Two-sided p-values of "this coefficient is zero", shape (p,); NaN where there is no interval.
+    """Two-sided p-values of "this coefficient is zero", shape (p,); NaN where there is no standard error.
 
     Below 1 - level exactly where the interval of that level leaves zero out.
     """
@@ -44,7 +47,10 @@ def p_values(record: FitRecord) -> FloatVector:
 
 
 def intervals(record: FitRecord, level: float, adjust: str | None = None) -> FloatMatrix:
-    """Lower and upper ends, shape (p, 2), see :meth:`FitResult.conf_int`; NaN where there is no interval."""
+    """Lower and upper ends, shape (p, 2), see :meth:`FitResult.conf_int`; NaN where there is no interval.
+
+    Those without a standard error are wide, see `wide_intervals`.
+    """
     if adjust not in (None, "fcr"):
         raise MethodError(
             f"adjust={adjust!r}" if isinstance(adjust, str) else f"adjust of type {type(adjust).__name__}",
@@ -60,6 +66,29 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
             critical = quantile(false_coverage_level(int(chosen.sum()), int(given.sum()), 1.0 - level))
         centre = np.where(chosen, centre, np.nan)
     reach = critical * record.standard_errors
+    ends = _ends(record, centre, reach)
+    if adjust is not None or record.contrasts is None:
+        return ends
+    return np.where(record.reported[:, None], ends, wide_intervals(record, record.contrasts, critical))
+
+
+def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> FloatMatrix:
+    """Intervals that rest mostly on prior scales, shape (p, 2), ``critical`` deviations to each side.
+
+    The shortest that hold the interval of the linear model and as many prior scales to each side of the
+    posterior mean. The first alone is too short where noise passes for information, the second where a
+    coefficient is far larger than its prior scale says. One that cannot be computed has no end.
+    """
+    with np.errstate(all="ignore"):
+        own = _ends(record, contrasts.estimates, critical * contrasts.deviations)
+        reach = critical * np.sqrt(contrasts.prior)
+        low = np.minimum(own[:, 0], contrasts.shrunk - reach)
+        high = np.maximum(own[:, 1], contrasts.shrunk + reach)
+    return np.column_stack([np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)])
+
+
+def _ends(record: FitRecord, centre: FloatVector, reach: FloatVector) -> FloatMatrix:
+    """Ends of the intervals ``centre +- reach``, further out near separation, shape (p, 2)."""
     near = separation(record, record.contrasts)
     return np.column_stack([centre - reach, centre + reach]) if near is None else near.ends(centre, reach)
 
@@ -110,7 +139,7 @@ def surprises(record: FitRecord) -> tuple[str, ...]:
 
 
 def reliable(record: FitRecord) -> BoolVector:
-    """Which coefficients have an interval that does not lean on their prior scale, shape (p,)."""
+    """Which coefficients have an interval that does not rest on their prior scale, shape (p,)."""
     return np.asarray(record.reported & ~_surprising(record))
 
 

@@ -99,7 +99,7 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
 
 
 def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, FloatVector]:
-    """Debiased linear predictor of each row and its standard error, NaN where there is no interval."""
+    """Debiased linear predictor of each row and its standard error, NaN where too little was released."""
     assert record.contrasts is not None
     centre, error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     usable = np.flatnonzero(np.isfinite(rows).all(axis=1) & rows.any(axis=1))

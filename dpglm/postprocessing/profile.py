@@ -1,29 +1,36 @@
-"""Sample characteristics from released sums: counts, shares, means, standard deviations and their noise."""
+"""Sample characteristics from released sums and counts: shares, means, quartiles and their noise."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from dpglm.postprocessing.codec import store_error
-from dpglm.postprocessing.frames import marked
+from dpglm.postprocessing.quartiles import (
+    NORMAL,
+    PROBABILITIES,
+    ROUNDING,
+    ClassCounts,
+    Distribution,
+    shortest,
+)
 from dpglm.postprocessing.record import Record, plain_copy
-from dpglm.tables.table import ABSENT, Column, Table, coefficient
 from dpglm.typing import FloatMatrix, FloatVector
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Statistic: TypeAlias = Literal["n", "share", "mean", "sd"]
+Statistic: TypeAlias = Literal["n", "share", "mean", "sd", "q1", "median", "q3"]
 Group: TypeAlias = "Mapping[tuple[str, str, Statistic], Estimate]"  # by column, level and name
+Count: TypeAlias = tuple[float, float]  # a number and the variance of its noise
 OVERALL = "overall"
 # A statistic of fewer values than this many standard errors of their number is absent.
 LEAST_COUNT = 3.0
+# Where intervals end at the latest.
+_POSSIBLE = {"n": (0.0, math.inf), "share": (0.0, 1.0), "sd": (0.0, math.inf)}
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,16 @@ class ProfiledColumn:
         """Number of its sums."""
         return len(self.levels) if self.levels else 2 + self.missing
 
+    @property
+    def middle(self) -> float:
+        """Between the bounds; halved first, since bounds may be as large as numbers get."""
+        return 0.5 * self.low + 0.5 * self.high
+
+    @property
+    def half(self) -> float:
+        """Half the width between the bounds, above 0."""
+        return max(0.5 * self.high - 0.5 * self.low, sys.float_info.min)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProfileRecord(Record):
@@ -50,9 +67,11 @@ class ProfileRecord(Record):
     columns: tuple[ProfiledColumn, ...]  # numbers, then factors
     by: str | None
     groups: tuple[str, ...]  # labels of the levels of ``by``; one, "overall", without
+    group_rows: tuple[int, ...] | None  # number of rows of each group, where that is public
     counted: bool  # whether the number of rows of each group was released
     released: FloatMatrix  # (groups, sums): rows if counted; values there, z and z^2 - 1/2; levels
     deviations: FloatVector  # (sums,) standard deviations of their noise
+    classes: ClassCounts | None = None  # for quartiles, where these were asked for
 
     def __post_init__(self) -> None:
         width = self.counted + sum(column.width for column in self.columns)
@@ -60,41 +79,72 @@ class ProfileRecord(Record):
             raise store_error("sums that do not belong to the columns", "a row for each group")
         if set(self.names) != {column.name for column in self.columns} or not self.groups:
             raise store_error("columns that do not belong together", "each column once")
-        if self.n_rows is None and not self.counted:
+        if self.group_rows is None and not self.counted:
             raise store_error("no number of rows", "one that was released or is public")
+        if self.group_rows is not None and len(self.group_rows) != len(self.groups):
+            raise store_error("numbers of rows that do not belong to the groups", "one for each group")
+        if self.classes is not None:
+            self.classes.check(sum(not column.levels for column in self.columns), len(self.groups))
         object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
         super().__post_init__()
 
     @cached_property
     def estimates(self) -> tuple[Estimate, ...]:
         """All statistics, group by group and then overall, in the order of the columns."""
-        totals = [(label, row, 1) for label, row in zip(self.groups, self.released, strict=True)]
+        totals = [(label, slice(at, at + 1)) for at, label in enumerate(self.groups)]
         if self.by is not None:
-            totals.append((OVERALL, self.released.sum(axis=0), len(self.groups)))
-        return tuple(each for label, sums, count in totals for each in self._of_group(label, sums, count))
+            totals.append((OVERALL, slice(None)))
+        return tuple(each for label, groups in totals for each in self._of_groups(label, groups))
 
     def of(self, group: str) -> Group:
         """The statistics of one group."""
         return {(e.column, e.level, e.statistic): e for e in self.estimates if e.group == group}
 
-    def _of_group(self, group: str, sums: FloatVector, blocks: int) -> Iterator[Estimate]:
-        """Statistics of ``blocks`` groups added up."""
-        variances = blocks * self.deviations**2
-        rows, rows_variance = _number_of_rows(self, sums, variances)
-        yield Estimate("", "", group, "n", rows, 0.0, math.sqrt(rows_variance))
-        found: dict[str, list[Estimate]] = {}
+    def counts(self, groups: slice = slice(None)) -> dict[str, Count]:
+        """How many rows groups together have, by the name "", and how many values of each number."""
+        sums, variances = self._added(groups)
+        if self.group_rows is None:
+            rows = _number_of_rows(self, sums, variances)
+        else:
+            rows = float(sum(self.group_rows[groups])), 0.0
+        found = {"": rows}
+        for column, part in self._parts():
+            if not column.levels:
+                first = part.start
+                found[column.name] = (float(sums[first]), float(variances[first])) if column.missing else rows
+        return found
+
+    def _added(self, groups: slice) -> tuple[FloatVector, FloatVector]:
+        """Sums of groups together, and the variances of their noise."""
+        released = self.released[groups]
+        return released.sum(axis=0), len(released) * self.deviations**2
+
+    def _parts(self) -> Iterator[tuple[ProfiledColumn, slice]]:
+        """Where the sums of each column stand."""
         start = int(self.counted)
         for column in self.columns:
-            part = slice(start, start + column.width)
+            yield column, slice(start, start + column.width)
             start += column.width
+
+    def _of_groups(self, label: str, groups: slice) -> Iterator[Estimate]:
+        """Statistics of groups added up."""
+        sums, variances = self._added(groups)
+        counts = self.counts(groups)
+        rows, rows_variance = counts[""]
+        yield Estimate("", "", label, "n", rows, 0.0, math.sqrt(rows_variance))
+        found: dict[str, list[Estimate]] = {}
+        numbers = 0
+        for column, part in self._parts():
             if column.levels:
-                found[column.name] = list(_shares(column, group, sums[part], variances[part], rows))
+                found[column.name] = list(_shares(column, label, sums[part], variances[part], rows))
                 continue
-            count, count_variance = (
-                (sums[part][0], variances[part][0]) if column.missing else (rows, rows_variance)
-            )
+            count = counts[column.name]
             powers = sums[part][-2:], variances[part][-2:]
-            found[column.name] = list(_moments(column, group, count, count_variance, *powers))
+            found[column.name] = list(_moments(column, label, *count, *powers))
+            if self.classes is not None:
+                known = self.classes.distribution(numbers, groups, *count) if _enough(*count) else None
+                found[column.name] += _quartiles(column, label, known)
+            numbers += 1
         for name in self.names:
             yield from found[name]
 
@@ -110,24 +160,28 @@ class Estimate:
     value: float
     sampling: float
     noise: float
+    ends: tuple[float, float] | None = None  # of a 95 % interval that is not value +- 1.96 errors
 
     @property
     def error(self) -> float:
         """Its standard error."""
         return math.hypot(self.sampling, self.noise)
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Ends of its 95 % interval."""
+        if self.ends is not None:
+            return self.ends
+        low, high = _POSSIBLE.get(self.statistic, (-math.inf, math.inf))
+        return max(self.value - NORMAL * self.error, low), min(self.value + NORMAL * self.error, high)
 
-def _number_of_rows(record: ProfileRecord, sums: FloatVector, variances: FloatVector) -> tuple[float, float]:
+
+def _number_of_rows(record: ProfileRecord, sums: FloatVector, variances: FloatVector) -> Count:
     """The number of rows and its variance: from its own sum and all factors that are never missing."""
-    if record.n_rows is not None and record.by is None:
-        return float(record.n_rows), 0.0
     told = [(sums[0], variances[0])] if record.counted else []
-    start = int(record.counted)
-    for column in record.columns:
+    for column, part in record._parts():
         if column.levels and not column.missing:
-            part = slice(start, start + column.width)
             told.append((float(sums[part].sum()), float(variances[part].sum())))
-        start += column.width
     precision = sum(1.0 / variance for _, variance in told)
     return max(sum(value / variance for value, variance in told) / precision, 0.0), 1.0 / precision
 
@@ -162,7 +216,7 @@ def _moments(
         for name in ("mean", "sd"):
             yield Estimate(column.name, "", group, name, math.nan, math.nan, math.nan)
         return
-    half, middle = 0.5 * column.high - 0.5 * column.low, 0.5 * column.low + 0.5 * column.high
+    half, middle = column.half, column.middle
     mean, centred = float(sums[0]) / count, float(sums[1]) / count
     variance = centred + 0.5 - mean**2
     noise = math.sqrt(variances[0] + mean**2 * count_variance) / count
@@ -178,6 +232,30 @@ def _moments(
     # As of a normal variable.
     sampling = error / math.sqrt(2.0)
     yield Estimate(column.name, "", group, "sd", half * spread, sampling, half * 0.5 * max(above, below))
+
+
+def _quartiles(column: ProfiledColumn, group: str, known: Distribution | None) -> Iterator[Estimate]:
+    """Quartiles with intervals by Woodruff's method, of which standard errors are the widths."""
+
+    def between(first: int, last: int) -> tuple[float, float]:
+        """Ends of classes in the user's units, a rounding apart from where they are."""
+        assert known is not None
+        low, high = known.ends[first] - ROUNDING, known.ends[last] + ROUNDING
+        low, high = (column.middle + column.half * float(end) for end in (low, high))
+        return max(low, column.low), min(high, column.high)
+
+    for name, probability in PROBABILITIES.items():
+        if known is None:
+            yield Estimate(column.name, "", group, name, math.nan, math.nan, math.nan, (math.nan, math.nan))
+            continue
+        value = column.middle + column.half * known.quantile(probability)
+        if (alike := known.alike(probability)) is not None:
+            value = shortest(*between(*alike), value)
+        ends = between(*known.places(probability, NORMAL))
+        first, last = between(*known.places(probability, NORMAL, sampling=False))
+        whole, noise = (ends[1] - ends[0]) / (2.0 * NORMAL), (last - first) / (2.0 * NORMAL)
+        sampling = math.sqrt(whole + noise) * math.sqrt(max(whole - noise, 0.0))  # no square overflows
+        yield Estimate(column.name, "", group, name, value, sampling, noise, ends)
 
 
 def _enough(count: float, variance: float) -> bool:
@@ -197,83 +275,3 @@ def _on_simplex(values: FloatVector) -> FloatVector:
     if not np.isfinite(values).all():
         return np.full(len(values), np.nan)
     return np.asarray(np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
-
-
-def tidy(record: ProfileRecord) -> pd.DataFrame:
-    """A row for each statistic: column, level, group, statistic, estimate and standard errors by source."""
-    import pandas as pd
-
-    rows = [
-        (e.column, e.level, e.group, e.statistic, e.value, e.error, e.sampling, e.noise)
-        for e in record.estimates
-    ]
-    names = "column", "level", "group", "statistic", "estimate", "std_error", "sampling_se", "privacy_se"
-    return marked(pd.DataFrame(rows, columns=list(names)), record)
-
-
-def overall(record: ProfileRecord, statistic: Statistic) -> pd.Series[float]:
-    """A statistic of all groups together, by column, and by level too where it is a share."""
-    frame = tidy(record)
-    frame = frame[(frame["group"] == OVERALL) & (frame["statistic"] == statistic)]
-    index = ["column", "level"] if statistic == "share" else "column"
-    return marked(frame.set_index(index)["estimate"].rename(statistic), record)
-
-
-def summary(record: ProfileRecord) -> Table:
-    """The table of sample characteristics: a row for each number and level, a column for each group."""
-    labels = [*record.groups, *([OVERALL] if record.by is not None else [])]
-    groups = [record.of(label) for label in labels]
-    rows = [("rows", *(_plus_minus(group["", "", "n"]) for group in groups))]
-    indented: list[int] = []
-    known = {column.name: column for column in record.columns}
-    for name in record.names:
-        levels = known[name].levels
-        if not levels:
-            rows.append((f"{name}, mean (sd)", *(_mean_and_deviation(group, name) for group in groups)))
-        elif len(levels) == 2:
-            rows.append((f"{name} = {levels[1]}", *(_share(group, name, levels[1]) for group in groups)))
-        else:
-            rows.append((name, *("" for _ in groups)))
-            indented += range(len(rows), len(rows) + len(levels))
-            rows += [(level, *(_share(group, name, level) for group in groups)) for level in levels]
-    return Table(
-        title="Sample characteristics",
-        columns=(Column("", "left"), *map(Column, labels)),
-        rows=tuple(rows),
-        wide=(("Privacy", record.promise),),
-        notes=(
-            "Standard errors follow the sign +-; they hold sampling and the noise of the release. A number "
-            "that its noise hides is absent (-).",
-        ),
-        alarm=record.alarm,
-        indented=tuple(indented),
-    )
-
-
-def _plus_minus(estimate: Estimate) -> str:
-    if not math.isfinite(estimate.value):
-        return ABSENT
-    value = f"{estimate.value:,.0f}"
-    return value if estimate.error == 0.0 else f"{value} +- {estimate.error:,.0f}"
-
-
-def _share(group: Group, name: str, level: str) -> str:
-    estimate = group[name, level, "share"]
-    if not math.isfinite(estimate.value):
-        return ABSENT
-    return f"{100.0 * estimate.value:.1f} +- {100.0 * estimate.error:.1f} %"
-
-
-def _mean_and_deviation(group: Group, name: str) -> str:
-    mean, deviation = group[name, "", "mean"], group[name, "", "sd"]
-    if not math.isfinite(mean.value):
-        return ABSENT
-    numbers = (_digits(value, mean.error) for value in (mean.value, mean.error, deviation.value))
-    return "{} +- {} ({})".format(*numbers)
-
-
-def _digits(value: float, error: float) -> str:
-    """As many decimals as two digits of the error need."""
-    if not 0.0 < error < math.inf:
-        return coefficient(value)
-    return f"{value:.{min(max(1 - math.floor(math.log10(error)), 0), 12)}f}"

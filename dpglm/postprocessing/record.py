@@ -236,7 +236,7 @@ class FitRecord(Record):
 
     @cached_property
     def interval_decisions(self) -> tuple[IntervalDecision, ...]:
-        """Whether each coefficient has an interval, and why not."""
+        """Whether each coefficient has a standard error, and why not."""
         if self.contrasts is None:
             return (IntervalDecision(False),) * len(self.names)
         with np.errstate(all="ignore"):
@@ -244,18 +244,18 @@ class FitRecord(Record):
 
     @cached_property
     def reported(self) -> BoolVector:
-        """Which coefficients have an interval, shape (p,)."""
+        """Which coefficients have a standard error, shape (p,)."""
         return np.array([decision.reported for decision in self.interval_decisions], dtype=np.bool_)
 
     @property
     def debiased(self) -> FloatVector:
-        """Estimates that no penalty or prior shrinks, shape (p,); NaN where there is no interval."""
+        """Estimates that no penalty or prior shrinks, shape (p,); NaN where there is no standard error."""
         values = np.nan if self.contrasts is None else self.contrasts.estimates
         return np.where(self.reported, values, np.nan)
 
     @property
     def standard_errors(self) -> FloatVector:
-        """Standard errors of the debiased estimates, shape (p,); NaN where there is no interval."""
+        """Standard errors of the debiased estimates, shape (p,); NaN where too little was released."""
         values = np.nan if self.contrasts is None else self.contrasts.deviations
         return np.where(self.reported, values, np.nan)
 

@@ -28,7 +28,7 @@ FORMAT, FORMAT_VERSION = "dpglm-fit", 6
 Saved = TypeVar("Saved", bound=Record)
 _FORMATS: Final[Mapping[type[Record], tuple[str, int]]] = {
     FitRecord: (FORMAT, FORMAT_VERSION),
-    ProfileRecord: ("dpglm-profile", 1),
+    ProfileRecord: ("dpglm-profile", 2),
 }
 MAX_BYTES = 64 * 2**20
 MOST_BRACKETS = 2**20  # names of coefficients hold some too

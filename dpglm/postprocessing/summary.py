@@ -46,10 +46,11 @@ PENALISED = (
     'effect is. conf_int(adjust="fcr") widens the intervals for a list of selected coefficients.'
 )
 DEBIASED = (
-    "Coefficients with an interval are not shrunk; those without one are drawn towards 0 by their prior "
+    "Coefficients with a standard error are not shrunk; those without one are drawn towards 0 by their prior "
     "scale."
 )
-DRAWN = "Coefficients without an interval are drawn towards 0 by their prior scale."
+DRAWN = "Coefficients without a standard error are drawn towards 0 by their prior scale."
+WIDE = "Intervals without a standard error rest mostly on the prior scale, and miss effects far beyond it."
 
 # Rows that lose less weight than this share are not mentioned.
 LEAST_LOST: Final = 0.005
@@ -280,7 +281,7 @@ def approximation(record: FitRecord) -> str:
 
 
 def gaps(record: FitRecord) -> tuple[str, ...]:
-    """Sentences on the coefficients without an interval, a reason each, and what repairs it."""
+    """Sentences on the coefficients without a standard error, a reason each, and what repairs it."""
     if record.contrasts is None:
         return ()
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
@@ -289,15 +290,15 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
             groups.setdefault(decision.reason, []).append((name, decision))
     if not groups:
         return ()
-    lines = [f"No interval (-), {reason}: {_listed(group)}." for reason, group in groups.items()]
-    repair = "In brackets: how many times the rows, or the epsilon, an interval would take."
+    lines = [f"No standard error (-), {reason}: {_listed(group)}." for reason, group in groups.items()]
+    repair = f"{WIDE} In brackets: how many times the rows, or the epsilon, a standard error would take."
     if (mergeable(record) & ~record.reported).any():
         repair += " Or merge the level with another by declaration."
     return (*lines, repair)
 
 
 def reason(decision: IntervalDecision) -> str:
-    """Why a coefficient has no interval and what repairs it; empty for one that has.
+    """Why a coefficient has no standard error and what repairs it; empty for one that has.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """What makes intervals wide: their parts, what would narrow them, and why there are none.
 
-A coefficient whose interval would not be worth its name has a reason instead, and NaN, which tables print as
-``-``: a standard error that forgets the noise would be too small.
+A coefficient about which too little was released has a reason instead, and NaN, which tables print as ``-``:
+a standard error that forgets the noise would be too small.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def shares(record: FitRecord) -> FloatMatrix:
 
 
 def covariance(record: FitRecord) -> FloatMatrix:
-    """Covariance of the debiased estimates, shape (p, p); NaN where there is no interval."""
+    """Covariance of the debiased estimates, shape (p, p); NaN where there is no standard error."""
     size = len(record.names)
     if record.contrasts is None:
         return np.full((size, size), np.nan)
@@ -105,7 +105,7 @@ def rescaled(model: LinearModel, factor: float, means: Means) -> LinearModel:
 
 
 def widths(record: FitRecord, means: Means) -> FloatMatrix:
-    """Standard errors at each of `FACTORS`, shape (len(FACTORS), p); NaN where there is no interval now."""
+    """Standard errors at each of `FACTORS`, shape (len(FACTORS), p); NaN where there is none now."""
     assert record.contrasts is not None
     with np.errstate(all="ignore"):
         models = [rescaled(record.contrasts.model, multiple, means) for multiple in FACTORS]

@@ -42,7 +42,7 @@ PARTS: Final = {
 def coefficient_figure(record: FitRecord) -> Figure:
     """Coefficients but the intercept: a forest plot, or stems from zero where there are no intervals.
 
-    An intercept alone is drawn. Hollow dots have no interval, or were not selected.
+    An intercept alone is drawn. Hollow dots have no standard error, or were not selected.
     """
     drawn = _drawn(record)
     names = tuple(record.names[j] for j in drawn)
@@ -51,12 +51,12 @@ def coefficient_figure(record: FitRecord) -> Figure:
     ends = intervals(record, 0.95)[drawn]
     what = "coefficient" if record.predictor is None else "coefficient of the linear approximation"
     kind = what.replace("coefficient", "Coefficients")
-    forest = bool(record.reported.any())
+    forest = record.contrasts is not None
     if forest:
         slug, rule, reading = "forest", "clearest", "over its interval"
         title, subject = f"{kind} with 95 % intervals", "95 % intervals around the debiased estimates,"
-        labels = ("95 % interval", "no interval")
-        meaning = "no interval is given, and the dot is the fit’s coefficient"
+        labels = ("95 % interval", "rests on its prior scale")
+        meaning = "the interval rests mostly on the prior scale, and the dot is the fit’s coefficient"
         full, bars = given, ends
     else:
         slug, rule, reading = "coefficients", "largest", "from zero"
@@ -69,21 +69,32 @@ def coefficient_figure(record: FitRecord) -> Figure:
     )
     filled, hollow = np.flatnonzero(full).tolist(), np.flatnonzero(~full).tolist()
     # A bar without end is drawn past the mirror image of its other end, and without caps.
-    ends_drawn = np.where(np.isinf(bars), 2.0 * dots[:, None] - bars[:, ::-1], bars)[filled]
+    ends_drawn = np.where(np.isinf(bars), 2.0 * dots[:, None] - bars[:, ::-1], bars)
+    if full.any() or not forest:
+        ends_drawn = ends_drawn[full]
+    ends_drawn = ends_drawn[np.isfinite(ends_drawn)]
     axis = _padded(
         f"{what}, {shown(record.link, 20)} scale",
-        min(0.0, *dots.tolist(), *ends_drawn.ravel().tolist()),
-        max(0.0, *dots.tolist(), *ends_drawn.ravel().tolist()),
+        min(0.0, *dots.tolist(), *ends_drawn.tolist()),
+        max(0.0, *dots.tolist(), *ends_drawn.tolist()),
     )
-    endless = np.isinf(bars[filled]).any(axis=1)
-    drawn_bars = np.clip(bars[filled], axis.low, axis.high)
+    cut = (bars < axis.low) | (bars > axis.high)
+    endless = cut.any(axis=1)
     intervals_drawn = [
-        Intervals(np.array(filled)[which].tolist(), low.tolist(), high.tolist(), caps=caps)
-        for which, caps in ((~endless, forest), (endless, False))
-        for low, high in (drawn_bars[which].T,)
+        Intervals(np.flatnonzero(which).tolist(), low.tolist(), high.tolist(), role, caps=caps)
+        for which, role, caps in (
+            (full & ~endless, "interval", forest),
+            (full & endless, "interval", False),
+            (~full & forest, "wide", False),
+        )
+        for low, high in (np.clip(bars[which], axis.low, axis.high).T,)
         if which.any()
     ]
-    without_end = " A bar that runs to the edge has no end on that side." if endless.any() else ""
+    without_end = ""
+    if (full & endless).any():
+        without_end = " A bar that runs to the edge has no end on that side."
+    if forest and (~full & endless).any():
+        without_end += " Thin bars may go on beyond the edge."
     more = ("lower end", "upper end") if forest else ("selected",)
     rows = tuple(
         (shown(name), coefficient(dot), *(map(interval_end, line) if forest else ("yes" if kept else "no",)))
@@ -98,11 +109,13 @@ def coefficient_figure(record: FitRecord) -> Figure:
     return Figure(
         slug,
         f"{title}, original scale",
-        f"One line per coefficient: a dot at its value, and a bar {reading}. Hollow dots: {meaning}.",
+        f"One line per coefficient: a dot at its value, and a bar {reading}. "
+        f"Hollow dots{' with thin bars' if forest else ''}: {meaning}.",
         x=axis,
         y=Names(names, frozenset(hollow)),
         marks=(Rule(0.0, "x", "zero"), *intervals_drawn, *points),
-        caption=f"{subject} {scope}. Hollow: {meaning}. Units differ, so lengths compare only within a unit."
+        caption=f"{subject} {scope}. Hollow{', thin' if forest else ''}: {meaning}. "
+        "Units differ, so lengths compare only within a unit."
         f"{without_end}",
         twin=Rows("Coefficients drawn", headings, rows, numeric=(1, 2, 3) if forest else (1,)),
     )

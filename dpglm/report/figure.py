@@ -50,6 +50,7 @@ ROLES: Final[dict[str, Ink]] = {
     "faint-line": Ink(stroke="strong"),
     "area": Ink(fill="wash"),
     "interval": Ink(stroke="accent", width=1.6),
+    "wide": Ink(stroke="strong", width=0.8, dash=(2, 2)),
     "error": Ink(stroke="clay"),
     "point": Ink("accent", "accent", 1.4),
     "hollow": Ink("paper", "strong", 1.4),

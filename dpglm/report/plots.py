@@ -28,13 +28,13 @@ from dpglm.report.figure import (
     shortened,
 )
 from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_off_figure
-from dpglm.report.sample import means_figure, shares_figure
+from dpglm.report.sample import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile"]
-SampleKind: TypeAlias = Literal["shares", "means", "tradeoff", "profile"]
+SampleKind: TypeAlias = Literal["shares", "means", "quartiles", "tradeoff", "profile"]
 COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
 
@@ -77,15 +77,15 @@ def _figure(record: FitRecord, kind: str, path: CoefficientPath | None) -> Figur
 
 
 def _sample_figure(record: ProfileRecord, kind: str | None) -> Figure:
-    figures = {"shares": shares_figure, "means": means_figure}
-    found = {name: figure for name, make in figures.items() if (figure := make(record)) is not None}
+    found = {name: figure for name, make in FIGURES.items() if (figure := make(record)) is not None}
     if kind is None:
         return next(iter(found.values()))
     if kind in found:
         return found[kind]
-    if kind in figures:
+    if kind in FIGURES:
+        lacking = {"shares": "levels", "means": "numbers", "quartiles": "quartiles"}[kind]
         raise MethodError(
-            f"plot({kind!r}) of a profile without {'levels' if kind == 'shares' else 'numbers'}",
+            f"plot({kind!r}) of a profile without {lacking}",
             expected=f"{' or '.join(map(repr, found))}, what was described",
             remedy="Leave kind out.",
         )

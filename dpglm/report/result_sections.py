@@ -12,6 +12,7 @@ from dpglm.postprocessing.intervals import caveats, interval_end, intervals, sel
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.summary import (
     METHOD,
+    WIDE,
     approximation,
     interval_facts,
     link_notes,
@@ -114,6 +115,7 @@ def model_and_results(record: FitRecord) -> Section:
         "variance": variance_figure(record),
         "rule": RULE,
         "gaps": _gaps(record),
+        "wide": WIDE,
         "mergeable": any(merge and not decision.reported for merge, decision in decisions),
         "priors": _priors(record),
         "chosen": int(chosen.sum()),
@@ -155,7 +157,8 @@ def _errors(record: FitRecord) -> dict[str, Iterable[str]]:
     columns: dict[str, Iterable[str]] = {"std err": map(coefficient, record.standard_errors[:MOST_ROWS])}
     if record.contrasts is None:
         return columns
-    centre, ends = record.debiased[:MOST_ROWS], intervals(record, 0.95)[:MOST_ROWS]
+    centre = (record.debiased if separated(record) else record.estimates)[:MOST_ROWS]
+    ends = intervals(record, 0.95)[:MOST_ROWS]
     columns["lower"], columns["upper"] = (map(interval_end, end) for end in ends.T)
     return columns | _odds(record, np.column_stack([centre, ends])) if _has_odds(record) else columns
 
@@ -190,7 +193,7 @@ def _odds_ratio(*values: float) -> str:
 
 
 def _gaps(record: FitRecord) -> Rows | None:
-    """Coefficients without an interval, the test that fails, and what repairs it."""
+    """Coefficients without a standard error, the test that fails, and what repairs it."""
     rows = [
         (shown(name, 120), decision.reason, factor(decision.factor))
         for name, decision in zip(record.names, record.interval_decisions, strict=True)
@@ -200,7 +203,9 @@ def _gaps(record: FitRecord) -> Rows | None:
         return None
     first = f", the first {MOST_ROWS}" if len(rows) > MOST_ROWS else ""
     headings = ("coefficient", "why", "rows or ε, times" if record.guarantee.private else "rows, times")
-    return Rows(f"Coefficients without an interval{first}", headings, tuple(rows[:MOST_ROWS]), numeric=(2,))
+    return Rows(
+        f"Coefficients without a standard error{first}", headings, tuple(rows[:MOST_ROWS]), numeric=(2,)
+    )
 
 
 def _priors(record: FitRecord) -> Rows | None:

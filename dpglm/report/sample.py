@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import numpy as np
 
-from dpglm.postprocessing.profile import Estimate, Group, ProfiledColumn, ProfileRecord, summary
+from dpglm.postprocessing.profile import Estimate, Group, ProfiledColumn, ProfileRecord, Statistic
+from dpglm.postprocessing.profile_tables import summary
+from dpglm.postprocessing.quartiles import EDGES, NORMAL
 from dpglm.report.figure import MOST_GROUPS, Axis, Figure, Intervals, Mark, Names, Points, Rows
 from dpglm.report.section import Section, Subject, shown
 from dpglm.tables.table import coefficient, percent
@@ -16,7 +18,6 @@ from dpglm.typing import FloatMatrix, FloatVector
 MOST_ROWS: Final = 40  # lines of a figure; the table has more
 MOST_TABLE_ROWS: Final = 250
 LONGEST_NAME: Final = 60
-NORMAL: Final = 1.959964  # of a 95 % interval
 
 
 def profile_subject(record: ProfileRecord) -> Subject:
@@ -44,7 +45,8 @@ def sample(record: ProfileRecord) -> Section:
     content = {
         "table": Rows(table.title, headings, tuple(rows), numeric=tuple(range(1, len(headings)))),
         "left_out": len(table.rows) - len(rows),
-        "figures": [figure for figure in (shares_figure(record), means_figure(record)) if figure],
+        "classes": EDGES + 1,
+        "figures": [figure for draw in FIGURES.values() if (figure := draw(record))],
     }
     return Section("sample", "Sample characteristics", content)
 
@@ -90,32 +92,78 @@ def shares_figure(record: ProfileRecord) -> Figure | None:
 
 def means_figure(record: ProfileRecord) -> Figure | None:
     """Means and standard deviations between the declared bounds, for each group; None without numbers."""
+    return _numbers_figure(
+        record,
+        "means",
+        ("mean", "sd"),
+        "Means and standard deviations between declared bounds",
+        "One line per number, from its lower to its upper declared bound: a dot at the mean in each group, a "
+        "bar of one standard deviation to each side, and caps at the ends of the mean’s interval.",
+        "Means between the declared bounds. A bar reaches one standard deviation of the rows to each side; "
+        "its caps are the ends of a 95 % interval of the mean, which holds sampling and the noise of the "
+        "release",
+        ("Means drawn", ("number", "group", "mean", "std err", "sd")),
+    )
+
+
+def quartiles_figure(record: ProfileRecord) -> Figure | None:
+    """Medians and quartiles between the declared bounds, for each group; None without them."""
+    if record.classes is None:
+        return None
+    return _numbers_figure(
+        record,
+        "quartiles",
+        ("median", "q1", "q3"),
+        "Medians and quartiles between declared bounds",
+        "One line per number, from its lower to its upper declared bound: a dot at the median in each group, "
+        "a bar from the first to the third quartile, and caps at the ends of the median’s interval.",
+        "Medians between the declared bounds. A bar reaches from the first quartile to the third; "
+        "its caps are the ends of a 95 % interval of the median, which holds sampling and the noise of the "
+        "release",
+        ("Medians drawn", ("number", "group", "median", "std err", "Q1", "Q3")),
+    )
+
+
+def _numbers_figure(
+    record: ProfileRecord,
+    slug: str,
+    statistics: tuple[Statistic, ...],
+    title: str,
+    description: str,
+    caption: str,
+    twin: tuple[str, tuple[str, ...]],
+) -> Figure | None:
+    """Centres of numbers, the first of ``statistics``, with where the rows lie and intervals."""
     numbers = [column for column in _columns(record) if not column.levels]
     if not numbers:
         return None
     drawn = numbers[:MOST_ROWS]
     labels = [f"{shown(column.name, LONGEST_NAME)}, {column.low:g} to {column.high:g}" for column in drawn]
-    bounds = np.array([[column.low, column.high] for column in drawn]).T
-    # Halves: the width of the widest bounds would overflow.
-    middle, half = (0.5 * bounds).sum(axis=0), 0.5 * bounds[1] - 0.5 * bounds[0]
+    middle, half = np.array([(column.middle, column.half) for column in drawn]).T
     marks: list[Mark] = []
-    twin = []
+    rows = []
     for index, group, told in _groups(record):
-        means, errors = _values(told[column.name, "", "mean"] for column in drawn)
-        sds, _ = _values(told[column.name, "", "sd"] for column in drawn)
-        places = (means - middle) / half
-        spreads = _around(places, sds / half, -1.0, 1.0)
-        ends = _around(places, NORMAL * errors / half, -1.0, 1.0)
-        marks += _group_marks(record, index, places, {False: spreads, True: ends})
-        twin += [
-            (label, group, *map(coefficient, numbers))
-            for label, *numbers in zip(labels, *np.array([means, errors, sds]).tolist(), strict=True)
+        columns = [{name: told[column.name, "", name] for name in statistics} for column in drawn]
+        table = {name: np.array([column[name].value for column in columns]) for name in statistics}
+        centre, *others = table
+        errors = np.array([column[centre].error for column in columns])
+        ends = np.array([column[centre].interval for column in columns]).T
+        sd = table.get("sd")
+        spread = [table["q1"], table["q3"]] if sd is None else [table["mean"] - sd, table["mean"] + sd]
+        places, spread, ends = (
+            np.clip((np.array(each) - middle) / half, -1.0, 1.0) for each in (table[centre], spread, ends)
+        )
+        marks += _group_marks(record, index, places, {False: spread, True: ends})
+        told_beside = (table[centre], errors, *(table[name] for name in others))
+        rows += [
+            (label, group, *map(coefficient, values))
+            for label, *values in zip(labels, *np.array(told_beside).tolist(), strict=True)
         ]
+    name, headings = twin
     return Figure(
-        "means",
-        "Means and standard deviations between declared bounds",
-        "One line per number, from its lower to its upper declared bound: a dot at the mean in each group, a "
-        "bar of one standard deviation to each side, and caps at the ends of the mean’s interval.",
+        slug,
+        title,
+        description,
         x=Axis(
             "place between the declared bounds",
             -1.0,
@@ -124,13 +172,16 @@ def means_figure(record: ProfileRecord) -> Figure | None:
         ),
         y=Names(tuple(labels), spacing=_spacing(record)),
         marks=tuple(marks),
-        caption="Means between the declared bounds. A bar reaches one standard deviation of the rows to each "
-        "side; its caps are the ends of a 95 % interval of the mean, which holds sampling and the noise of "
-        f"the release{_left_out(record, len(numbers), 'numbers')}.",
-        twin=Rows(
-            "Means drawn", ("number", "group", "mean", "std err", "sd"), tuple(twin), numeric=(2, 3, 4)
-        ),
+        caption=f"{caption}{_left_out(record, len(numbers), 'numbers')}.",
+        twin=Rows(name, headings, tuple(rows), numeric=tuple(range(2, len(headings)))),
     )
+
+
+FIGURES: Final[Mapping[str, Callable[[ProfileRecord], Figure | None]]] = {
+    "shares": shares_figure,
+    "means": means_figure,
+    "quartiles": quartiles_figure,
+}
 
 
 def _columns(record: ProfileRecord) -> list[ProfiledColumn]:

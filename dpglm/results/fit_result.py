@@ -89,15 +89,17 @@ class FitResult(Result[FitRecord]):
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
 
         Valid whatever was selected: the estimates exist before anything is. An interval of a level near
-        separation may have an infinite end, see ``docs/methods.md``.
+        separation may have an infinite end, see ``docs/methods.md``. One of a coefficient without a standard
+        error is wide and rests mostly on the prior scale: ``tidy()`` calls it not ``reliable``.
 
         Parameters
         ----------
         level : float
             Coverage, between 0 and 1 (statsmodels asks for ``alpha = 1 - level`` instead).
         adjust : {None, "fcr"}
-            ``"fcr"``: intervals for the selected coefficients alone, wide enough that the expected share of
-            them that miss is at most ``1 - level`` (Benjamini and Yekutieli 2005, JASA 100(469)).
+            ``"fcr"``: intervals for the selected coefficients that have a standard error, wide enough that
+            the expected share of them that miss is at most ``1 - level`` (Benjamini and Yekutieli 2005,
+            JASA 100(469)).
         """
         return frames.by_term(self._record, intervals.intervals(self._record, level, adjust))
 
@@ -154,10 +156,10 @@ class FitResult(Result[FitRecord]):
         Returns
         -------
         DataFrame
-            term, estimate, std_error, statistic, p_value, conf_low, conf_high; reliable, whether there is an
-            interval, of an estimate within two prior scales; selected (of the fit's own coefficients);
-            sampling_se, privacy_se and adjustment_se, whose squares add up to that of std_error; and reason,
-            why there is no interval. NaN where absent.
+            term, estimate, std_error, statistic, p_value, conf_low, conf_high; reliable, whether there is a
+            standard error, of an estimate within two prior scales (the other intervals rest mostly on these);
+            selected (of the fit's own coefficients); sampling_se, privacy_se and adjustment_se, whose squares
+            add up to that of std_error; and reason, why there is no standard error. NaN where absent.
         """
         return frames.tidy(self._record, exponentiate=exponentiate, debiased=debiased)
 

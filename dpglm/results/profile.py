@@ -1,12 +1,16 @@
-"""Profile: what `dpglm.describe` gives back, made of released sums and public facts and nothing else."""
+"""Profile, SiteProfiles: what `dpglm.describe` gives back, made of released numbers and public facts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Self
 
-from dpglm.postprocessing import profile, store
-from dpglm.postprocessing.profile import ProfileRecord
+from dpglm.errors import MethodError
+from dpglm.postprocessing import profile_tables, store
+from dpglm.postprocessing.profile import OVERALL, ProfileRecord
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.plots import SampleKind, plot_sample
 from dpglm.report.sample import profile_subject
 from dpglm.report.section import Subject
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Profile(Result[ProfileRecord]):
-    """Sample characteristics of a private table: numbers of rows, shares, means and standard deviations.
+    """Sample characteristics of a private table: rows, shares, means, standard deviations, quartiles.
 
     Standard errors hold sampling and the noise of the release. Margins are consistent: shares are at least 0
     and add up to 1, groups add up to the whole. It holds no data and never did.
@@ -49,36 +53,54 @@ class Profile(Result[ProfileRecord]):
     @property
     def n_rows(self) -> float:
         """Number of rows: estimated, or exact where the relation makes it public and there are no groups."""
-        return self._record.of(profile.OVERALL)["", "", "n"].value
+        return self._record.of(OVERALL)["", "", "n"].value
 
     @property
     def means(self) -> pd.Series[float]:
         """Means of the numbers, overall."""
-        return profile.overall(self._record, "mean")
+        return profile_tables.overall(self._record, "mean")
 
     @property
     def sds(self) -> pd.Series[float]:
         """Standard deviations of the numbers, overall."""
-        return profile.overall(self._record, "sd")
+        return profile_tables.overall(self._record, "sd")
 
     @property
     def shares(self) -> pd.Series[float]:
         """Shares of levels, overall, by column and level."""
-        return profile.overall(self._record, "share")
+        return profile_tables.overall(self._record, "share")
+
+    @property
+    def quartiles(self) -> pd.DataFrame:
+        """Columns q1, median and q3, a row for each number, overall.
+
+        Raises
+        ------
+        MethodError
+            A profile that was made without quartiles.
+        """
+        if self._record.classes is None:
+            raise MethodError(
+                "quartiles of a profile without them",
+                expected="a profile of numbers that was made with quartiles=True",
+                remedy="Use dpglm.describe(..., quartiles=True).",
+            )
+        return profile_tables.quartile_table(self._record)
 
     def summary(self) -> Table:
         """The table of sample characteristics: a row for each number and level, a column for each group."""
-        return profile.summary(self._record)
+        return profile_tables.summary(self._record)
 
     def plot(self, kind: SampleKind | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw a figure with matplotlib, on ``ax`` or on new axes.
 
         Parameters
         ----------
-        kind : {"shares", "means", "tradeoff", "profile"}, optional
+        kind : {"shares", "means", "quartiles", "tradeoff", "profile"}, optional
             Shares of levels with 95 % intervals, by group; means with their standard deviations and 95 %
-            intervals, between declared bounds, by group; least type II error at each type I error of a test
-            for one row; delta against epsilon. By default shares, or means where there are no levels.
+            intervals, between declared bounds, by group; medians with quartiles, likewise; least type II
+            error at each type I error of a test for one row; delta against epsilon. By default
+            shares, or means where there are no levels.
 
         Raises
         ------
@@ -99,10 +121,72 @@ class Profile(Result[ProfileRecord]):
         return f"<Profile of {len(self.names)} columns>{alarm}"
 
     def tidy(self) -> pd.DataFrame:
-        """A row for each statistic: column, level, group, statistic, estimate, standard errors by source."""
-        return profile.tidy(self._record)
+        """A row for each statistic: estimate, standard errors by source, and ends of a 95 % interval."""
+        return profile_tables.tidy(self._record)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a profile written by :meth:`save`; a StoreError says what another file is."""
         return cls(store.read(path, ProfileRecord))
+
+
+@dataclass(frozen=True, repr=False)
+class SiteProfiles(Mapping[str, Profile]):
+    """A :class:`Profile` of each site, in the order of the sites, and one of all their rows.
+
+    Parameters
+    ----------
+    profiles : mapping of str to Profile
+        By site; at least one.
+    pooled : Profile
+        Of all sites: with the groups of ``by``, or else with the sites as groups. Its promise is that of all
+        sites together.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
+    >>> tables = {"north": women[:3000], "south": women[3000:]}
+    >>> profiles = dpglm.describe(tables, columns=["age"], privacy=1.0, seed=1)
+    >>> list(profiles), profiles.pooled.groups, profiles.pooled.n_rows
+    (['north', 'south'], ('north', 'south'), 6366.0)
+    >>> profiles["north"].privacy.epsilon, profiles.privacy.epsilon
+    (1.0, 2.0)
+    """
+
+    _profiles: Mapping[str, Profile]
+    pooled: Profile
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_profiles", dict(self._profiles))
+
+    def __getitem__(self, site: str) -> Profile:
+        return self._profiles[site]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._profiles)
+
+    def __len__(self) -> int:
+        return len(self._profiles)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._profiles), self.pooled))
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What all sites together promise a person; that of one site is ``profiles[site].privacy``."""
+        return self.pooled.privacy
+
+    def summary(self) -> Table:
+        """The table of the pooled profile."""
+        return self.pooled.summary()
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def __repr__(self) -> str:
+        alarm = f" {self.pooled._record.alarm}" if self.pooled._record.alarm else ""
+        return f"<SiteProfiles: {', '.join(map(repr, self))}>{alarm}"
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()

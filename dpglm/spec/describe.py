@@ -1,211 +1,74 @@
-"""`dpglm.describe`: a profile of a table, planned from public facts, charged and run."""
+"""`dpglm.describe`: a profile of a table, or of one for each site, charged and then run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack, overload
 
 from dpglm import __version__
-from dpglm.curator.curator import Curator, PricedReleases
-from dpglm.data.coding.column_table import ColumnTable, may_be_missing
+from dpglm.curator.curator import Curator
+from dpglm.data.coding.column_table import ColumnTable
 from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.sources import find_schema, open_source
 from dpglm.errors import PrivacyError, SchemaError
 from dpglm.ledger.ledger import Ledger
-from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.methods.base import budgeted_plan
 from dpglm.postprocessing.codec import decode
-from dpglm.postprocessing.profile import OVERALL, ProfiledColumn, ProfileRecord
+from dpglm.postprocessing.pooled import edges_of_next_round, pooled
+from dpglm.postprocessing.profile import OVERALL, ProfileRecord
+from dpglm.postprocessing.quartiles import ClassCounts
 from dpglm.postprocessing.record import LedgerState, parallel_lines
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.calibration import Target
-from dpglm.privacy.events import MethodDescription
-from dpglm.results.profile import Profile
-from dpglm.spec.arguments import REQUIRED, Required, ledger_of, noise_of, privacy_of
-from dpglm.spec.plan import hashed
+from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
+from dpglm.results.profile import Profile, SiteProfiles
+from dpglm.spec.arguments import REQUIRED, Required, is_sites, ledger_of, noise_of, privacy_of
+from dpglm.spec.profile_plan import ProfilePlan
+from dpglm.spec.sites import at_site, charge_sites, refuse_twins, site_schemas, site_seeds, site_tables
+from dpglm.typing import FloatVector
 
 
-@dataclass(frozen=True, eq=False)
-class ProfilePlan:
-    """What a profile releases and what that costs, from public facts alone.
+class DescribeOptions(TypedDict, total=False):
+    """Keywords of `describe`."""
 
-    Parameters
-    ----------
-    schema : Schema
-    columns : tuple of str
-        What is described, in the user's order.
-    by : str or None
-        The factor whose levels are groups.
-    privacy : Privacy
-    """
-
-    schema: Schema
-    columns: tuple[str, ...]
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None
     by: str | None
-    privacy: Privacy
-
-    @classmethod
-    def of(cls, schema: Schema, columns: Sequence[str] | None, by: str | None, privacy: Privacy) -> Self:
-        """The plan of all declared columns, or of some of them.
-
-        Raises
-        ------
-        SchemaError
-            A column that is not declared, none at all, or groups by a number.
-        """
-        if columns is not None and (isinstance(columns, str) or not all(isinstance(c, str) for c in columns)):
-            raise SchemaError(
-                "columns that are not a list of text",
-                expected="names of declared columns",
-                remedy='Write columns=["age", "sex"].',
-            )
-        names = tuple(dict.fromkeys(schema.variables if columns is None else columns))
-        names = tuple(name for name in names if name != by)
-        schema.require(names if by is None else (by, *names))
-        factor = None if by is None else schema.variables[by]
-        if factor is not None and not isinstance(factor, Categorical):
-            raise SchemaError(
-                f"groups by the number {by}", expected="a column with levels", remedy="Leave by out."
-            )
-        if factor is not None and OVERALL in factor.labels:
-            raise SchemaError(
-                f"groups by {by}, of which a level is called {OVERALL!r}",
-                expected="another name, since all rows together are called that",
-                remedy="Rename the level in the schema and in the table.",
-            )
-        if not names:
-            raise SchemaError("no column to describe", expected="at least one", remedy="Leave columns out.")
-        if schema.unit is not None and privacy.unit == "one row":
-            privacy = replace(privacy, unit=schema.unit)
-        return cls(schema, names, by, privacy)
-
-    @property
-    def factors(self) -> tuple[str, ...]:
-        """Columns with levels, in order."""
-        return tuple(name for name in self.columns if isinstance(self.schema.variables[name], Categorical))
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Columns with bounds, in order."""
-        return tuple(name for name in self.columns if name not in self.factors)
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Labels of the groups; one without ``by``."""
-        return (OVERALL,) if self.by is None else self._factor(self.by).labels
-
-    @cached_property
-    def release(self) -> ColumnSums:
-        """The sums with the least noise that the budget allows."""
-        relation = self.privacy.relation
-        pure = self.privacy.delta == 0.0
-        sums = ColumnSums(
-            missing=tuple(may_be_missing(self.schema.variables[name]) for name in self.numbers),
-            levels=tuple(len(self._factor(name).levels) for name in self.factors),
-            groups=len(self.groups),
-            count_rows=relation == "add-remove" or self.by is not None,
-            law="laplace" if pure else "gaussian",
-            scale=1.0,
-        )
-        price = self.privacy.epsilon if pure else Target.of(self.privacy).ideal_mu
-        return sums.at_price(price, relation)
-
-    @cached_property
-    def priced(self) -> PricedReleases:
-        """The release with its guarantee, which is the whole budget."""
-        mu = None if self.privacy.delta == 0.0 else Target.of(self.privacy).ideal_mu
-        return budgeted_plan((self.release,), self.privacy, mu=mu)
-
-    @cached_property
-    def description(self) -> MethodDescription:
-        """What is released, with sensitivity, noise and theorem."""
-        return MethodDescription(
-            algorithm="counts, and first and second moments of numbers, each released once",
-            releases=self.priced.describe(),
-            why=self.priced.why(),
-        )
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of schema, columns, release and guarantee, 64 hexadecimal digits."""
-        content = {
-            "schema": self.schema.to_dict(),
-            "columns": self.columns,
-            "by": self.by,
-            "description": asdict(self.description),
-            "guarantee": self.priced.guarantee.to_dict(),
-        }
-        return hashed(content)
-
-    def run(self, data: object, *, ledger: Ledger | None, noise: NoiseSource) -> Profile:
-        """Charge, then read the table; refusals come before the charge."""
-        table = ColumnTable(open_source(data), self.schema, self.numbers, self.factors, self.by)
-        guarantee = self.priced.guarantee if noise.private else self.priced.guarantee.seeded()
-        state = None
-        if ledger is not None:
-            what = f"profile of {', '.join(self.columns)}" + (f" by {self.by}" if self.by else "")
-            entry = ledger.charge(guarantee, what=what, plan=self.fingerprint)
-            state = decode(LedgerState, ledger.state(at=entry))
-        released = Curator(table, self.priced, noise).ask(self.release)
-        public = self.privacy.relation == "replace-one"
-        record = ProfileRecord(
-            columns=tuple(map(self._profiled, (*self.numbers, *self.factors))),
-            names=self.columns,
-            schema=self.schema.to_dict(),
-            by=self.by,
-            groups=self.groups,
-            counted=self.release.count_rows,
-            released=released.reshape(len(self.groups), self.release.width),
-            deviations=self.release.deviations,
-            n_rows=table.row_count() if public else None,
-            guarantee=guarantee,
-            spend_lines=parallel_lines(self.priced.parallel(), guarantee),
-            description=self.description,
-            random_source="operating system" if noise.private else "seeded generator: NOT PRIVATE",
-            ledger=state,
-            version=__version__,
-            plan_fingerprint=self.fingerprint,
-        )
-        return Profile(record)
-
-    def _factor(self, name: str) -> Categorical:
-        variable = self.schema.variables[name]
-        assert isinstance(variable, Categorical), "checked when planned"
-        return variable
-
-    def _profiled(self, name: str) -> ProfiledColumn:
-        variable = self.schema.variables[name]
-        missing = may_be_missing(variable)
-        if isinstance(variable, Categorical):
-            either = missing or variable.other == "omit"
-            return ProfiledColumn(name, either, levels=variable.labels)
-        return ProfiledColumn(name, missing, variable.low, variable.high)
+    columns: Sequence[str] | None
+    quartiles: bool
+    privacy: float | tuple[float, float] | Privacy | Required
+    ledger: Ledger | str | PathLike[str] | None
+    seed: int | None
 
 
+@overload
+def describe(  # type: ignore[overload-overlap]  # a mapping is told from tables
+    data: Mapping[str, object], **options: Unpack[DescribeOptions]
+) -> SiteProfiles: ...
+@overload
+def describe(data: object, **options: Unpack[DescribeOptions]) -> Profile: ...
 def describe(
     data: object,
     *,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
     by: str | None = None,
     columns: Sequence[str] | None = None,
+    quartiles: bool = False,
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
     ledger: Ledger | str | PathLike[str] | None = None,
     seed: int | None = None,
-) -> Profile:
+) -> Profile | SiteProfiles:
     """Sample characteristics under differential privacy: the "Table 1" that opens a paper.
 
-    One release holds the number of rows, shares of levels, means and standard deviations of numbers. Exact
-    ones beside a private fit would void its guarantee.
+    One release holds the number of rows, shares of levels, means and standard deviations of numbers. Three
+    more hold quartiles, where these are asked for. Exact ones beside a private fit would void its guarantee.
 
     Parameters
     ----------
-    data : DataFrame, Arrow table, or path to a CSV or Parquet file
-        Private rows.
+    data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
+        Private rows. ``{"north": frame, "south": "south.csv"}`` describes each site under the whole budget,
+        and all of them together. The ledger is charged as by `dpglm.fit`.
     schema : Schema, dict or path, optional
         Public bounds and levels; looked for as `dpglm.fit` does.
     by : str, optional
@@ -213,6 +76,9 @@ def describe(
         in one of them.
     columns : sequence of str, optional
         What is described; by default all that the schema declares. Every column adds noise to the others.
+    quartiles : bool
+        Whether medians and quartiles of numbers are told, too. Half of the budget then goes to them, and the
+        noise of all else grows by 1.4 (with a pure epsilon: 2).
     privacy : float, (epsilon, delta) or Privacy
         The budget, required.
     ledger : Ledger or path, optional
@@ -222,8 +88,9 @@ def describe(
 
     Returns
     -------
-    Profile
-        With ``summary()``, ``tidy()``, ``plot()``, ``report(path)``, ``means``, ``sds``, ``shares`` and more.
+    Profile or SiteProfiles
+        With ``summary()``, ``tidy()``, ``plot()``, ``report(path)``, ``means``, ``sds``, ``shares``,
+        ``quartiles`` and more; of sites a `Profile` for each, and ``pooled``.
 
     Raises
     ------
@@ -250,7 +117,122 @@ def describe(
         raise PrivacyError(
             "privacy=None for a profile", expected="a privacy budget", remedy="Use pandas' own describe()."
         )
+    if not isinstance(quartiles, bool):
+        raise SchemaError(
+            f"quartiles of type {type(quartiles).__name__}", expected="True or False", remedy="Use True."
+        )
     noise, opened = noise_of(seed), ledger_of(ledger)
-    return ProfilePlan.of(find_schema(data, schema), columns, by, budget).run(
-        data, ledger=opened, noise=noise
-    )
+
+    def planned(declared: Schema) -> ProfilePlan:
+        return ProfilePlan.of(declared, columns, by, budget, quartiles=quartiles)
+
+    if is_sites(data):
+        tables = site_tables(data)
+        schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
+        plans = {site: planned(declared) for site, declared in schemas.items()}
+        return _describe_sites(plans, tables, ledger=opened, seed=seed)
+    run = _ProfileRun.of(planned(find_schema(data, schema)), data, noise)
+    state = None
+    if opened is not None:
+        entry = opened.charge(run.guarantee, what=run.plan.what, plan=run.plan.fingerprint)
+        state = decode(LedgerState, opened.state(at=entry))
+    (record,) = _released([run], state)
+    return Profile(record)
+
+
+def _describe_sites(
+    plans: Mapping[str, ProfilePlan],
+    tables: Mapping[str, object],
+    *,
+    ledger: Ledger | None,
+    seed: int | None,
+) -> SiteProfiles:
+    """A profile of each site, with classes that all sites share; each site is charged the whole budget."""
+    sites = tuple(tables)
+    if OVERALL in sites:
+        raise SchemaError(
+            f"a site called {OVERALL!r}",
+            expected="another name, since all rows together are called that",
+            remedy="Rename it.",
+        )
+    noises = [noise_of(site_seed) for site_seed in site_seeds(seed, len(sites))]
+    once = plans[sites[0]].schema.sites == "disjoint"
+    if once:
+        refuse_twins(tables)
+    runs = [
+        at_site(site, partial(_ProfileRun.of, plans[site], tables[site], noise))
+        for site, noise in zip(sites, noises, strict=True)
+    ]
+    guarantees = [run.guarantee for run in runs]
+    total = disjoint(guarantees) if once else overlapping(guarantees)
+    charges = [(run.guarantee, run.plan.what, run.plan.fingerprint) for run in runs]
+    state = charge_sites(ledger, charges, sites, total, once=once)
+    records = dict(zip(sites, _released(runs, state), strict=True))
+    profiles = {site: Profile(record) for site, record in records.items()}
+    return SiteProfiles(profiles, Profile(pooled(records, total, disjoint=once)))
+
+
+@dataclass(frozen=True, eq=False)
+class _ProfileRun:
+    """A plan on a table, which is opened and not read."""
+
+    plan: ProfilePlan
+    table: ColumnTable
+    noise: NoiseSource
+
+    @classmethod
+    def of(cls, plan: ProfilePlan, data: object, noise: NoiseSource) -> Self:
+        """Refusals of the table come here, before a charge."""
+        table = ColumnTable(open_source(data), plan.schema, plan.numbers, plan.factors, plan.by)
+        return cls(plan, table, noise)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised of the table."""
+        guarantee = self.plan.priced.guarantee
+        return guarantee if self.noise.private else guarantee.seeded()
+
+    def record(self, sums: FloatVector, state: LedgerState | None) -> ProfileRecord:
+        """What was released at first, with public facts."""
+        plan = self.plan
+        rows = self.table.row_count() if plan.privacy.relation == "replace-one" else None
+        return ProfileRecord(
+            columns=tuple(map(plan.profiled, (*plan.numbers, *plan.factors))),
+            names=plan.columns,
+            schema=plan.schema.to_dict(),
+            by=plan.by,
+            groups=plan.groups,
+            group_rows=(rows,) if rows is not None and plan.by is None else None,
+            counted=plan.release.count_rows,
+            released=sums.reshape(len(plan.groups), plan.release.width),
+            deviations=plan.release.deviations,
+            n_rows=rows,
+            guarantee=self.guarantee,
+            spend_lines=parallel_lines(plan.priced.parallel(), self.guarantee),
+            description=plan.description,
+            random_source="operating system" if self.noise.private else "seeded generator: NOT PRIVATE",
+            ledger=state,
+            version=__version__,
+            plan_fingerprint=plan.fingerprint,
+        )
+
+
+def _released(runs: Sequence[_ProfileRun], state: LedgerState | None) -> list[ProfileRecord]:
+    """Run all releases, round by round: classes of a round follow from what all tables told before."""
+    curators = [Curator(run.table, run.plan.priced, run.noise) for run in runs]
+    records = [
+        run.record(curator.ask(run.plan.release), state) for run, curator in zip(runs, curators, strict=True)
+    ]
+    for rounds in zip(*(run.plan.rounds for run in runs), strict=True):
+        edges = edges_of_next_round(records)
+        deviation = float(rounds[0].inner.deviations[-1])
+        answers = [
+            curator.ask(release, edges.ravel()) for curator, release in zip(curators, rounds, strict=True)
+        ]
+        counted = rounds[0].inner.count_rows
+        classes = [
+            ClassCounts(edges, answer.reshape(len(record.groups), -1)[:, counted:], deviation)
+            for record, answer in zip(records, answers, strict=True)
+        ]
+        records = [replace(record, classes=each) for record, each in zip(records, classes, strict=True)]
+    return records

@@ -23,7 +23,7 @@ from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import FRAMES, bar_of, noise_of
 
 if TYPE_CHECKING:
-    from dpglm.spec.plan import Plan, Run
+    from dpglm.spec.plan import Plan
 
 Result = TypeVar("Result")
 MOST_SITES: Final = 200
@@ -53,7 +53,7 @@ def fit_sites(
         specification = plan.specification
         once = specification.schema.sites == "disjoint"
         if once:
-            _refuse_twins(tables)
+            refuse_twins(tables)
         declared = dict.fromkeys(sites, specification.schema) if schemas is None else schemas
         plans = {
             site: plan if schema == specification.schema else specification.under(schema).plan()
@@ -67,7 +67,8 @@ def fit_sites(
         total = disjoint(guarantees) if once else overlapping(guarantees)
         step()
         # Charge before reading: an interrupt from here on loses budget, never privacy.
-        state = _charge(ledger, runs, sites, total, once=once)
+        charges = [(run.guarantee, run.plan.what, run.plan.fingerprint) for run in runs]
+        state = charge_sites(ledger, charges, sites, total, once=once)
         fits: dict[str, FitResult] = {}
         for site, noise in zip(sites, noises, strict=True):
             step()
@@ -167,7 +168,7 @@ def _declaration(schema: Schema, name: str) -> object:
     return variable, getattr(variable, "labels", None)
 
 
-def _refuse_twins(tables: Mapping[str, object]) -> None:
+def refuse_twins(tables: Mapping[str, object]) -> None:
     """Refuse one table at two sites where the schema says that nobody is at two sites."""
     marks: dict[object, str] = {}
     for site, table in tables.items():
@@ -194,18 +195,26 @@ def at_site(site: str, action: Callable[[], Result]) -> Result:
         ) from None
 
 
-def _charge(
-    ledger: Ledger | None, runs: Sequence[Run], sites: Sequence[str], total: Guarantee, *, once: bool
+def charge_sites(
+    ledger: Ledger | None,
+    charges: Sequence[tuple[Guarantee, str, str]],
+    sites: Sequence[str],
+    total: Guarantee,
+    *,
+    once: bool,
 ) -> LedgerState | None:
-    """Charge all sites or none: a line for each site, or one where everybody is at one site only."""
+    """Charge all sites or none: a line for each site, or one where everybody is at one site only.
+
+    ``charges`` are the guarantee of each site, the words of its line, and the fingerprint of its plan.
+    """
     if ledger is None:
         return None
     if once and len(sites) > 1:
-        plans = "".join(dict.fromkeys(run.plan.fingerprint for run in runs))
-        charges = [(total, f"{runs[0].plan.what} at {len(sites)} sites, one per person", plans)]
+        plans = "".join(dict.fromkeys(plan for _, _, plan in charges))
+        lines = [(total, f"{charges[0][1]} at {len(sites)} sites, one per person", plans)]
     else:
-        charges = [
-            (run.guarantee, f"{run.plan.what} at site {site!r}", run.plan.fingerprint)
-            for run, site in zip(runs, sites, strict=True)
+        lines = [
+            (guarantee, f"{what} at site {site!r}", plan)
+            for (guarantee, what, plan), site in zip(charges, sites, strict=True)
         ]
-    return decode(LedgerState, ledger.state(at=ledger.charge_all(charges)[-1]))
+    return decode(LedgerState, ledger.state(at=ledger.charge_all(lines)[-1]))

@@ -9,7 +9,7 @@ import pytest
 import dpglm
 from dpglm.auditing.neighbours import release_neighbours
 from dpglm.mechanisms.column_sums import ColumnSums
-from dpglm.spec.describe import ProfilePlan
+from dpglm.spec.profile_plan import ProfilePlan
 from tests.audits.harness import LESS, Case, check, of_releases, under_both
 
 SCHEMA = dpglm.Schema.of({"x": {"bounds": [0, 9], "missing": 0}, "sex": ["f", "m"], "g": ["a", "b"]})

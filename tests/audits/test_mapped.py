@@ -13,6 +13,7 @@ from dpglm.mechanisms.base import FAR
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.moments import SecondMoments
+from dpglm.mechanisms.number_classes import NumberClasses
 from dpglm.mechanisms.residuals import ResidualClasses, Residuals
 from dpglm.mechanisms.span import Span
 from dpglm.methods.normal_equations import part_weights
@@ -78,6 +79,7 @@ def cases() -> list[Case]:
             "moments": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (NUMBER,))),
             "lengths": Mapped(sums(privacy, classes=3), LengthClasses((0.3, 0.6), CONSTANT)),
             "responses": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (), response=True)),
+            "number classes": Mapped(sums(privacy, classes=3), NumberClasses(1, 3, 1)),
             "residual classes": Mapped(sums(privacy, classes=3), ResidualClasses((0.3,), CONSTANT)),
         }
         for words, release in mapped.items():

@@ -16,7 +16,7 @@ from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.accountant import basic_composition
-from dpglm.spec.describe import ProfilePlan
+from dpglm.spec.profile_plan import ProfilePlan
 from tests.silence import Silence
 
 Relation = Literal["add-remove", "replace-one"]
@@ -111,10 +111,14 @@ def test_sums_are_those_of_numpy(rows: list[Any]) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("by", [None, "g"])
-def test_a_plan_costs_its_budget_and_next_to_nothing_less(privacy: dpglm.Privacy, by: str | None) -> None:
+@pytest.mark.parametrize("quartiles", [False, True])
+def test_a_plan_costs_its_budget_and_next_to_nothing_less(
+    privacy: dpglm.Privacy, by: str | None, quartiles: bool
+) -> None:
     schema = dpglm.Schema.of({"x": (0, 9), "z": {"bounds": [0, 1], "missing": 0.5}, "g": ["a", "b", "c"]})
-    plan = ProfilePlan.of(schema, None, by, privacy)
-    events = [event for _, event in plan.release.events(privacy.relation)]
+    plan = ProfilePlan.of(schema, None, by, privacy, quartiles=quartiles)
+    assert len(plan.priced.releases) == (4 if quartiles else 1)
+    events = [event for release in plan.priced.releases for _, event in release.events(privacy.relation)]
     spent = basic_composition(events, privacy.delta)
     assert privacy.epsilon * (1 - 1e-3) <= spent <= privacy.epsilon * (1 + 1e-12)
 

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dpglm
 from dpglm.errors import MethodError
 from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
+from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.store import save
 from dpglm.postprocessing.summary import gaps, mergeable
 from dpglm.postprocessing.uncertainty import (
@@ -45,15 +48,42 @@ RARE = "C(job)[T.R&D <lab>]"
 GIVEN = [name for name in INTERVAL_NAMES if name != RARE]
 
 
-def test_only_the_rare_level_has_no_interval_and_every_column_says_so():
+def test_only_the_rare_level_has_no_standard_error_and_every_column_says_so():
     frame = FIT.tidy(debiased=True).set_index("term")
-    absent = ["std_error", "statistic", "p_value", "conf_low", "conf_high", "estimate", "sampling_se"]
+    absent = ["std_error", "statistic", "p_value", "estimate", "sampling_se"]
     assert frame.loc[RARE, absent].isna().all()
+    assert not frame.loc[RARE, "reliable"]
+    assert frame.loc[[RARE], ["conf_low", "conf_high"]].notna().all(axis=None)
     assert frame.loc[GIVEN, absent].notna().all(axis=None)
     assert frame.loc[RARE, "reason"] == "too wide against the declared scale; n or epsilon x 1.5"
     assert set(frame.loc[GIVEN, "reason"]) == {""}
     assert FIT.cov_params().loc[RARE].isna().all()
     assert FIT.cov_params().loc[GIVEN, GIVEN].notna().all(axis=None)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_a_wide_interval_holds_that_of_the_linear_model_and_the_prior_scales(level):
+    contrasts, at = FIT._record.contrasts, INTERVAL_NAMES.index(RARE)
+    low, high = FIT.conf_int(level).loc[RARE]
+    critical = quantile(level)
+    assert low <= contrasts.estimates[at] - critical * contrasts.deviations[at]
+    assert high >= contrasts.estimates[at] + critical * contrasts.deviations[at]
+    reach = critical * np.sqrt(contrasts.prior[at])
+    assert low <= contrasts.shrunk[at] - reach < DENSE.params[RARE] < contrasts.shrunk[at] + reach <= high
+
+
+@given(scale=st.floats(1e-3, 1e6), information_scale=st.floats(1e-3, 1e6))
+def test_every_coefficient_has_an_interval_whatever_the_noise(scale, information_scale):
+    noisy = dataclasses.replace(released(), score_scale=scale, information_scale=information_scale)
+    fit = interval_fit(released=noisy)
+    ends = fit.conf_int()
+    assert ends.notna().all(axis=None)
+    # Where too little is told, no effect within two prior scales of the shrunken estimate is ruled out.
+    untold = fit.bse.isna().to_numpy()
+    reach = np.sqrt(fit._record.contrasts.prior)[untold]
+    middle = fit._record.contrasts.shrunk[untold]
+    assert (ends[0][untold] <= middle - 1.95 * reach).all()
+    assert (ends[1][untold] >= middle + 1.95 * reach).all()
 
 
 def test_errors_are_made_of_their_parts_and_tests_of_the_debiased_estimates():
@@ -91,16 +121,16 @@ def test_penalised_coefficients_and_debiased_ones_are_told_apart():
 def test_the_summary_says_how_what_it_cost_why_not_and_what_repairs_it():
     text = " ".join(str(FIT.summary()).split())
     assert "95 %, noise-aware GLS on the released information matrix, 50 % of the budget" in text
-    assert "No interval (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.5)." in text
-    assert "how many times the rows, or the epsilon, an interval would take" in text
+    assert "No standard error (-), too wide against the declared scale: C(job)[T.R&D <lab>] (x 1.5)." in text
+    assert "how many times the rows, or the epsilon, a standard error would take" in text
     assert "merge the level with another by declaration" in text
     assert mergeable(FIT._record).tolist() == [False, True, True, True, False, False]
 
 
-def test_every_coefficient_without_an_interval_is_named_in_a_short_list():
+def test_every_coefficient_without_a_standard_error_is_named_in_a_short_list():
     many = interval_fit(released=dataclasses.replace(released(), information=released().information / 40.0))
     lines = gaps(many._record)
-    assert sum(line.startswith("No interval") for line in lines) >= 1
+    assert sum(line.startswith("No standard error") for line in lines) >= 1
     named = [name for name in INTERVAL_NAMES if any(name in line for line in lines)]
     assert named == [
         name
@@ -113,7 +143,7 @@ def test_what_is_not_named_is_counted():
     result = wide()
     counted = 0
     for line in gaps(result._record):
-        if line.startswith("No interval"):
+        if line.startswith("No standard error"):
             more = re.search(r" and (\d+) more \(x [\d.]+( to x [\d.]+)?\)\.$", line)
             named = line.count("[T.level number")
             assert named == 8 or (named <= 9 and not more)
@@ -149,7 +179,9 @@ def test_false_coverage_intervals_are_for_the_selected_list_and_wider():
     # 4 of 5 with an interval are selected: level 1 - 0.1 * 4 / 5.
     np.testing.assert_allclose(wider.loc[listed], FIT.conf_int(0.92).loc[listed], rtol=1e-12)
     assert (wider[1] - wider[0])[listed].gt((plain[1] - plain[0])[listed]).all()
-    pd.testing.assert_frame_equal(DENSE.conf_int(adjust="fcr"), DENSE.conf_int())
+    everything = DENSE.conf_int(adjust="fcr")
+    pd.testing.assert_frame_equal(everything.loc[GIVEN], DENSE.conf_int().loc[GIVEN])
+    assert everything.loc[RARE].isna().all()
     assert private_fit().conf_int(adjust="fcr").isna().all(axis=None)
 
 
@@ -162,7 +194,7 @@ def test_an_unknown_adjustment_is_refused(adjust):
 def test_odds_ratios_have_the_intervals_of_the_coefficients():
     frame = FIT.odds_ratios(debiased=True).set_index("term")
     np.testing.assert_allclose(frame[["conf_low", "conf_high"]], np.exp(FIT.conf_int()), rtol=1e-14)
-    assert np.isnan(frame.loc[RARE, "conf_low"])
+    assert np.isnan(frame.loc[RARE, "odds_ratio"])
 
 
 def test_compare_shows_errors_below_coefficients_only_where_somebody_has_some():
@@ -325,7 +357,7 @@ def test_an_estimate_beyond_twice_its_scale_is_named_and_nothing_is_called_unshr
     assert "Beyond 2 prior scales, and perhaps still drawn towards 0: strong. " in surprised
     assert "not shrunk" not in surprised
     assert "Beyond" not in declared
-    assert "Coefficients with an interval are not shrunk" in declared
+    assert "Coefficients with a standard error are not shrunk" in declared
     assert "Beyond 2 prior scales" in fits[3].to_html()
     assert "is not shrunk" not in fits[3].to_html()
     assert "Beyond 2 prior scales" not in fits[20].to_html()

@@ -11,7 +11,10 @@ import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.mechanisms.base import DECLARED
+from dpglm.mechanisms.column_sums import FEWER
 from dpglm.postprocessing.profile import ProfiledColumn, ProfileRecord
+from dpglm.postprocessing.quartiles import ClassCounts
 from dpglm.postprocessing.record import Choice, LedgerLine, LedgerState, ResponseFacts, SpendLine
 from dpglm.privacy.events import Fact, MethodDescription, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
@@ -383,10 +386,15 @@ def profile(**changes: Any) -> Profile:
         "columns": columns,
         "by": "affair",
         "groups": ("no", "yes", "not told"),
+        "group_rows": None,
         "counted": True,
         "released": np.array([first, second, third]),
         "deviations": np.array([12.0, 12.0, 6.0, 24.0, 12.0, 6.0, *[8.0] * 5]),
-        "guarantee": gaussian(),
+        "guarantee": replace(
+            gaussian(),
+            theorem="Gaussian mechanism on sums (column_sums.md)",
+            assumptions=(DECLARED, FEWER),
+        ),
         "spend_lines": (SpendLine("column sums", None, None, 0.268, 1.0),),
         "description": described(6.0, algorithm="counts, and first and second moments of numbers"),
         "random_source": "operating system",
@@ -396,6 +404,15 @@ def profile(**changes: Any) -> Profile:
         "plan_fingerprint": "0123456789abcdef" * 4,
     }
     return Profile(ProfileRecord(**(fields | changes)))
+
+
+def with_quartiles() -> Profile:
+    """Counts of both numbers in four classes of each group, the second one narrow."""
+    edges = np.array([[-0.75, -0.125, 0.5], [-1.0, -0.99, 0.25]])
+    first = [610.5, 1402.0, 1809.25, 488.0, 1400.25, 4.5, 1801.0, 990.5]
+    second = [301.0, 611.5, 902.0, 240.25, 299.5, 12.0, 1101.25, 598.0]
+    third = [4.0, -7.5, 9.25, 2.0, -3.0, 6.5, 1.25, 0.5]
+    return profile(classes=ClassCounts(edges, np.array([first, second, third]), 9.0))
 
 
 CHOICES = {
@@ -428,6 +445,7 @@ PAGES: dict[str, tuple[Callable[[], FitResult | Profile], dict[str, str]]] = {
     "seeded": (seeded, {}),
     "plain": (plain, CHOICES),
     "profile": (profile, {"columns": "All of the study plan."}),
+    "quartiles": (with_quartiles, {}),
     "profile_seeded": (
         lambda: profile(guarantee=replace(gaussian(), private=False, reason="seeded"), ledger=None),
         {},

@@ -39,7 +39,7 @@ def values_of(result):
             continue
         if name in ("path", "refit", "select") and result._record.released is None:
             continue  # refused, see the tests of refits
-        if name == "submodels" and result._record.part is None:
+        if name in ("submodels", "candidates") and result._record.part is None:
             continue
         value = getattr(result, name)
         yield name, value() if callable(value) else value

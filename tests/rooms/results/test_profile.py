@@ -227,7 +227,7 @@ def test_plots_of_what_is_not_there_are_refused_with_what_is() -> None:
         profile(by=None, columns=["x"]).plot("shares")
     with pytest.raises(MethodError, match="NOT PRIVATE"):
         profile().plot("tradeoff")
-    with pytest.raises(MethodError, match="'shares', 'means', 'tradeoff' or 'profile'"):
+    with pytest.raises(MethodError, match="'shares', 'means', 'quartiles', 'tradeoff' or 'profile'"):
         profile().plot("coef")  # type: ignore[arg-type]
 
 
