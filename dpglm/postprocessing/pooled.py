@@ -36,6 +36,10 @@ def pooled(sites: Mapping[str, ProfileRecord], guarantee: Guarantee, *, disjoint
     plans = {record.plan_fingerprint for record in records}
     return replace(
         first,
+        # Sites may declare other titles and numbers of rows.
+        schema={
+            key: each for key, each in first.schema.items() if all(r.schema.get(key) == each for r in records)
+        },
         by="site" if together else first.by,
         groups=tuple(sites) if together else first.groups,
         group_rows=tuple(groups) if together and groups else None,

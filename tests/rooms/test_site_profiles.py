@@ -146,3 +146,14 @@ def test_a_pooled_profile_is_the_scale_of_a_fit() -> None:
     assert fit._record.scales.moments["age"] == pytest.approx(
         (told.pooled.means["age"], told.pooled.sds["age"]), rel=0.01
     )
+
+
+def test_what_sites_declare_differently_is_left_out_of_the_pooled_schema() -> None:
+    tables = {
+        site: dpglm.declare(frame.copy(), dpglm.Schema.of(SCHEMA, rows=len(frame)))
+        for site, frame in TABLES.items()
+    }
+    told = describe(tables, schema=None)
+    assert told["north"]._record.schema["rows"] == 3000
+    assert "rows" not in told.pooled._record.schema
+    assert told.pooled._record.schema["unit"] == "one patient"
