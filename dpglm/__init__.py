@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
+    from dpglm.spec.tune import tune as tune
 
 __version__ = "0.1.0"
 
@@ -70,6 +71,7 @@ _HOMES = {
     "methods": "dpglm.methods",
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
+    "tune": "dpglm.spec.tune",
 }
 
 _MODULES = {"errors", "families", "methods", "penalties"}

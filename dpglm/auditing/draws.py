@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Act:
     problem: Problem
     method: Method
     alone: Release | None = None
+    # How many numbers of each answer are looked at: as many as its first draws all have.
+    widths: list[int] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -74,4 +76,15 @@ class Act:
         for _ in range(count):
             drawn.append(self.once(table, noise, at))
             step()
-        return [np.array(answers) for answers in zip(*drawn, strict=True)]
+        listed = list(zip(*drawn, strict=True))
+        if not self.widths:
+            self.widths.extend(min(map(len, answers)) for answers in listed)
+        return [
+            np.array([_of_width(answer, width) for answer in answers])
+            for answers, width in zip(listed, self.widths, strict=True)
+        ]
+
+
+def _of_width(answer: FloatVector, width: int) -> FloatVector:
+    """The first numbers, or all of them and zeros."""
+    return answer[:width] if len(answer) >= width else np.pad(answer, (0, width - len(answer)))

@@ -53,6 +53,10 @@ class Geometry(ScaledGeometry, Protocol):
     def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> Geometry:
         """The coding in these means and standard deviations, rows divided by ``longer`` typical lengths."""
 
+    @property
+    def terms(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Name and user's columns of each term."""
+
     def row_matrix(self, moments: Mapping[str, tuple[float, float]], longer: float) -> FloatMatrix:
         """Rows of that coding from rows of this one, shape (p, p)."""
 
@@ -129,7 +133,8 @@ class Estimate:
     ``strength`` is the penalty's per row, ``strength_sum`` in sum units; ``residual`` what a solver
     without noise left over. ``released`` is what intervals are made of, where there is an information matrix;
     ``exact_path`` what a fit without privacy found at other strengths. ``part`` is what a paper adds.
-    ``scales`` are those of the coded coefficients where rows were standardised.
+    ``scales`` are those of the coded coefficients where rows were standardised. ``problem`` is what was
+    solved in the end, by a method that chooses among several.
     """
 
     coded: FloatVector
@@ -142,6 +147,7 @@ class Estimate:
     exact_path: ExactPath | None = None
     part: ResultPart | None = None
     scales: MeasuredScales | None = None
+    problem: Problem | None = None
 
 
 def to_response_scale(estimate: Estimate, geometry: Geometry, *, unit: float, shift: float) -> Estimate:
@@ -211,6 +217,8 @@ class Method(ABC):
 
     # How rows are coded: "centred", so that no row exceeds its bound, unless a method makes this a field.
     coding: Literal["centred", "reference"] = "centred"
+    # Whether `dpglm.tune` may choose it: one linear predictor, and nothing read from a file.
+    tunable: ClassVar[bool] = True
 
     @property
     def planned_by_row_count(self) -> bool:

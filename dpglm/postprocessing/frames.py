@@ -140,6 +140,18 @@ def marked(frame: Marked, record: Record) -> Marked:
     return frame
 
 
+def candidates(record: FitRecord) -> pd.DataFrame:
+    """One row per candidate; see :meth:`FitResult.candidates`."""
+    frame = None if record.part is None else record.part.candidates(record)
+    if frame is None:
+        raise MethodError(
+            f"candidates of a fit by method {record.specification.method.name!r}, which had none",
+            expected="what dpglm.tune gave back",
+            remedy="Use tidy(), or choose among candidates with dpglm.tune(...).",
+        )
+    return frame
+
+
 def submodels(record: FitRecord) -> pd.DataFrame:
     """One row per model and coefficient that it reads; see :meth:`FitResult.submodels`."""
     frame = None if record.part is None else record.part.submodels(record)

@@ -146,5 +146,9 @@ class ResultPart(SelfCoded):
         """One row per model and coefficient, for a part that holds several models."""
         return None
 
+    def candidates(self, record: FitRecord) -> pd.DataFrame | None:
+        """One row per candidate, for a part that says what was chosen among several."""
+        return None
+
 
 parts: Registry[ResultPart] = Registry("part of a result", "dpglm.papers")

@@ -179,6 +179,13 @@ class FitResult(Result[FitRecord]):
         """The models of a stack, one row per model and coefficient: model, term, estimate, weight."""
         return frames.submodels(self._record)
 
+    def candidates(self) -> pd.DataFrame:
+        """What `dpglm.tune` chose among, one row each: candidate, error, noise_sd, chosen.
+
+        Mean squared errors on rows held out, NaN where none was released.
+        """
+        return frames.candidates(self._record)
+
     def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> FitResult:
         """The same fit with another penalty or strength, and the same guarantee, spend and intervals.
 

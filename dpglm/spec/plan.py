@@ -265,7 +265,7 @@ class Run:
 
     def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitResult:
         """The result: released numbers and public facts."""
-        plan, problem = self.plan, self.problem
+        plan, problem = self.plan, estimate.problem or self.problem
         spec, model = plan.specification, _at_scales(plan.specification.coded_model, estimate)
         coding, response, scales = model.coding, model.response, estimate.scales
         public_rows = self.design.row_count() if spec.rows_are_public else None

@@ -35,7 +35,7 @@ RELEASES = sorted(set(concrete(Release)), key=lambda kind: kind.__name__)
 # Without a claim there is nothing to audit: it has no price and is refused below.
 UNCLAIMED = {"ExactMinimiser", "LHA", "NonPrivate", "PrintedDPSC", "PrintedMPADMM"}
 # Refused under add-remove.
-BY_PLACE = {"DPADMM", "OnPart", "PPHTL", "PSTF", "PSTH", "PSTS"}
+BY_PLACE = {"DPADMM", "OnPart", "PPHTL", "PSTF", "PSTH", "PSTS", "RandomStopping", "Tune"}
 AUDITED = [kind for kind in (*RELEASES, *METHODS) if kind.__name__ not in UNCLAIMED]
 
 

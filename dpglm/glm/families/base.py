@@ -100,5 +100,14 @@ class Family(ABC):
     def mean(self, eta: FloatVector) -> FloatVector:
         """Expected response: the inverse link; refused by a loss that is no likelihood."""
 
+    @property
+    def response_bounds(self) -> tuple[float, float]:
+        """Least and largest coded response."""
+        return (-1.0, 1.0) if self.response_kind == "number" else (0.0, 1.0)
+
+    def prediction(self, eta: FloatVector) -> FloatVector:
+        """What a row's coded response is predicted to be: its mean; of a margin loss, its level."""
+        return self.mean(eta)
+
 
 families: Registry[Family] = Registry("family", "dpglm.glm.families")

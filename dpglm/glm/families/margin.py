@@ -76,6 +76,9 @@ class MarginLoss(Family):
             remedy="Use the sign of the linear predictor, or family='binomial'.",
         )
 
+    def prediction(self, eta: FloatVector) -> FloatVector:
+        return np.where(eta > 0.0, 1.0, 0.0)
+
     @abstractmethod
     def _loss(self, short: FloatVector) -> FloatVector:
         """Loss of rows whose margins fall short of 1 by this."""

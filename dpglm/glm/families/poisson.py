@@ -79,6 +79,10 @@ class Poisson(Family):
         return replace(self, bound=float(bound))
 
     @property
+    def response_bounds(self) -> tuple[float, float]:
+        return 0.0, self.bound
+
+    @property
     def worst_case_responses(self) -> tuple[float, float]:
         """A mean at the bound with a response of 0 has slope 1."""
         return self.bound, 0.0

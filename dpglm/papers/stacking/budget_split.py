@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -137,6 +138,8 @@ def _minimiser(
 
 class RidgeModels(Method):
     """A method whose models have a ridge of their own, whatever penalty stands in the specification."""
+
+    tunable: ClassVar[bool] = False
 
     def inside(self, penalty: Penalty, strength: object) -> Penalty:
         return L2() if strength is None and penalty.strength is None else penalty

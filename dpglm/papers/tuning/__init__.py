@@ -1,0 +1,1 @@
+"""Private choice among candidate models by their error on rows held out."""
