@@ -45,7 +45,8 @@ LEAST_SQUARE: Final = 0.01
 LENGTHS: Final = 2.0 ** (-np.arange(24) / 4.0)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(30)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_ROUNDS: Final = 60
+# The factor is found so many times at most, until it changes by no more than this share of itself.
+_ROUNDS, _STAYS = 60, 1e-5
 # Poisson probabilities are summed up to this mean, and beyond it log(y + 1/2) is taken to second order.
 _SUMMED: Final = 40.0
 
@@ -189,13 +190,16 @@ def unlogged(mean: float, deviation: float) -> tuple[float, float, float]:
     [0.14, 1.39, 0.42]
     """
     logs, expected, slopes = _logs()
-    levels = logs[np.abs(logs) <= FARTHEST]
+    levels = logs[np.abs(logs) <= FARTHEST][::2]
     factor, level = 1.0, 0.0
     for _ in range(_ROUNDS):
         moved = factor * deviation * _NODES
         level = float(np.interp(mean, np.interp(levels[:, None] + moved, logs, expected) @ _WEIGHTS, levels))
         slope = float(_WEIGHTS @ np.interp(level + moved, logs, slopes))
+        before = factor
         factor = min(0.5 * (factor + 1.0 / max(slope, 1e-6)), WIDEST / max(deviation, 1e-9))
+        if abs(factor - before) <= _STAYS * factor:
+            break
     return level, factor, factor * deviation
 
 
