@@ -40,6 +40,8 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Below this step the ratio is its first two terms: the difference of two means would have lost its digits.
 _SMALL: Final = 1e-4
 _SPREAD_JITTER: Final = 1e-9
+# No row's predictor is taken to move further than this, on a log scale.
+_LARGEST_CHANGE: Final = 10.0
 # The step from t to the posterior mean is found so many times at most, until it changes by no more than this
 # share of itself.
 _STEPS: Final = 4
@@ -95,10 +97,10 @@ def _grown(released: ScoreAndInformation, squares: FloatVector) -> ScoreAndInfor
 def interval_model(released: ScoreAndInformation) -> LinearModel:
     """The linear model that intervals rest on, with prior scales of `with_own_scales`.
 
-    In a logistic model its design is the information between t and the posterior mean, see
-    `secant_design`. The mean follows from the design, and the prior scales from the mean: each is found again
-    until the step from t to the mean stays. The first step alone is too short where effects are strong and
-    noise is not small; estimates are then drawn towards t.
+    In a logistic model, and in one of counts, its design is the information between t and the posterior
+    mean, see `secant_design`. The mean follows from the design, and the prior scales from the mean: each is
+    found again until the step from t to the mean stays. The first step alone is too short where effects are
+    strong and noise is not small; estimates are then drawn towards t.
 
     The mean of (t - theta)(t - theta)' is taken half way between declared and learned scales. With declared
     scales alone it errs upwards where most effects are small, and makes intervals wider, by 6 % on two
@@ -107,7 +109,7 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     own = with_own_scales(LinearModel(released))
     at_centre = declared = LinearModel(own)
     step = np.zeros(released.size)
-    for _ in range(_STEPS if released.logistic else 0):
+    for _ in range(_STEPS if released.logistic or released.exponential else 0):
         before, step = step, declared.mean - released.centre
         if not np.abs(step - before).max() > _STAYS * np.abs(step).max():
             break
@@ -178,7 +180,7 @@ def _log_likelihood(total: FloatMatrix, model: LinearModel) -> float:
 def secant_design(model: LinearModel, step: FloatVector) -> FloatMatrix:
     """The mean information on the way from t to t + step, shape (p, p); that at t without an intercept.
 
-    Post-processing of released numbers, for a logistic model without offsets.
+    Post-processing of released numbers, for a logistic model without offsets, or for counts.
     """
     released, at_centre = model.released, model.design
     intercept = model.cells.intercept
@@ -200,7 +202,8 @@ def secant_design(model: LinearModel, step: FloatVector) -> FloatMatrix:
     grid = np.array(np.meshgrid(_NODES, _NODES, indexing="ij")).reshape(2, -1)
     moved = np.linalg.cholesky(within) @ grid
     eta, change = (mean @ directions)[:, None] + moved
-    ratio = weight_ratio(eta, change) * np.outer(_WEIGHTS, _WEIGHTS).ravel()
+    ratio = exponential_ratio(change) if released.exponential else weight_ratio(eta, change)
+    ratio = ratio * np.outer(_WEIGHTS, _WEIGHTS).ravel()
     slopes = across @ np.linalg.inv(within)
     first = slopes @ (moved @ ratio)
     second = slopes @ ((moved * ratio) @ moved.T) @ slopes.T
@@ -225,3 +228,16 @@ def weight_ratio(eta: FloatVector, change: FloatVector) -> FloatVector:
     small = np.abs(change) < _SMALL
     moved = (expit(eta + change) - start) / np.where(small, 1.0, change) / np.maximum(weight, 1e-300)
     return np.where(small, 1.0 + (0.5 - start) * change, moved)
+
+
+def exponential_ratio(change: FloatVector) -> FloatVector:
+    """The same where rows weigh exp(eta), > 0; a change beyond 10 counts as 10.
+
+    Examples
+    --------
+    >>> exponential_ratio(np.array([0.0, 1.0, -1.0])).round(3)
+    array([1.   , 1.718, 0.632])
+    """
+    change = np.clip(change, -_LARGEST_CHANGE, _LARGEST_CHANGE)
+    small = np.abs(change) < _SMALL
+    return np.where(small, 1.0 + 0.5 * change, np.expm1(change) / np.where(small, 1.0, change))

@@ -52,6 +52,8 @@ class ScoreAndInformation:
     # Whether rows weigh a(1 - a) at predictors of which all is known but their rows: a logistic model without
     # offsets.
     logistic: bool = False
+    # Whether a row's weight in H grows with its predictor eta as exp(eta): counts in two stages.
+    exponential: bool = False
     # (p,), known part of the coefficients, which theta leaves out: the middle of a response's bounds, taken
     # up by the intercept. None is zeros.
     origin: FloatVector | None = None

@@ -74,8 +74,9 @@ class Problem:
 
     ``strength`` is what the user gave: a number per row, "cv" or None. ``rows`` is a declared number of rows,
     for a strength per row where the table's own is private. ``known_rows`` is a declared number of rows, for
-    rules that plan. ``count_rows`` counts the table's own where that is public. ``offset`` tells whether
-    rows may have offsets. ``moments`` are known means and standard deviations of numbers, by label.
+    rules that plan. ``count_rows`` counts the table's own where that is public. ``offset`` is the declared
+    range of a row's offset, None where there is none. ``moments`` are known means and standard deviations of
+    numbers, by label.
     """
 
     geometry: Geometry
@@ -86,7 +87,7 @@ class Problem:
     goal: str = "predict"
     known_rows: int | None = None
     count_rows: Callable[[], int] | None = None
-    offset: bool = True
+    offset: tuple[float, float] | None = (0.0, 0.0)
     moments: Mapping[str, tuple[float, float]] | None = None
 
     def public_size(self) -> float | None:

@@ -21,9 +21,11 @@ from dpglm.inference.expectation import (
     products_of_minimiser,
 )
 from dpglm.inference.interval_model import interval_model
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import (
     Ask,
@@ -35,6 +37,7 @@ from dpglm.methods.base import (
     require_positive,
     require_scales,
 )
+from dpglm.methods.counts import counts_in_two_stages, expected_counts, solve_counts
 from dpglm.methods.perturbed_objective import (
     calibrated_ridge,
     information_release,
@@ -53,6 +56,8 @@ from dpglm.methods.standardised import (
     standardised_releases,
     standardises,
 )
+from dpglm.methods.two_stages import two_stage_releases
+from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Target
 from dpglm.privacy.events import MethodDescription
@@ -82,8 +87,9 @@ class Objective(Method):
         these units. Beside an information matrix long rows have a weight below 1, so where the model is
         wrong, the coefficients of the weighted rows are estimated. Without one, where a penalty and no
         strength is given, long rows are shortened; for predictions and lists the logistic loss is shifted,
-        too. ``"declared"`` scales by declared ranges, reads all rows alike and shifts no loss; wide bounds
-        then cost precision.
+        too. Counts with intervals are fitted in two stages, without objective perturbation, as
+        ``methods/counts.py`` says. ``"declared"`` scales by declared ranges, reads all rows alike and shifts
+        no loss; wide bounds then cost precision.
 
     References
     ----------
@@ -132,7 +138,12 @@ class Objective(Method):
         by_default = self._by_default
         releases: tuple[Release, ...]
         inside = problem.penalty if problem.penalty.convex else L1()
-        if by_default and self.scales == "measured" and standardises(problem, privacy):
+        measures = by_default and self.scales == "measured"
+        if measures and problem.family.name == "poisson" and counts_in_two_stages(problem, privacy):
+            mu = Target.of(privacy).ideal_mu
+            more = (KNOWN,) if problem.moments is not None else ()
+            return budgeted_plan(two_stage_releases(problem, privacy), privacy, mu=mu, more=more)
+        if measures and standardises(problem, privacy):
             releases = standardised_releases(problem, privacy)
         elif by_default and releases_information(problem, privacy):
             smooth = replace(problem, strength=None)
@@ -162,26 +173,16 @@ class Objective(Method):
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         scales, before = None, None
+        if plan.of_kind(SecondMoments):
+            released, geometry, scales = solve_counts(problem, plan, ask)
+            return _estimate(replace(problem, geometry=geometry), released, scales)
         if plan.on_mapped_rows:
             scales = measured_scales(problem, plan, ask)
             before = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
             geometry = problem.geometry.standardised(scales.moments, scales.longer)
             problem = replace(problem, geometry=geometry)
         if plan.of_kind(Information):
-            released = released_by(problem, plan, ask, before)
-            contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
-            scaling = Scaling.of(problem.geometry)
-            fit = coefficients(
-                contrasts, scaling, problem.penalty, problem.total_strength(), size=problem.public_size()
-            )
-            return Estimate(
-                fit.coded,
-                fit.estimates,
-                fit.selected,
-                strength_sum=fit.strength,
-                released=released,
-                scales=scales,
-            )
+            return _estimate(problem, released_by(problem, plan, ask, before), scales)
         scaling = Scaling.of(problem.geometry)
         (minimiser,) = plan.of_kind(PerturbedMinimiser)
         # Where typical rows were shortened, their constant was too.
@@ -207,6 +208,9 @@ class Objective(Method):
     def expected(
         self, problem: Problem, plan: PricedReleases, rows: ExpectedRows
     ) -> Contrasts | EstimateNoise:
+        if plan.of_kind(SecondMoments):
+            found_model, own = expected_counts(problem, plan, rows)
+            return Contrasts(found_model, own.user_from_coded)
         (minimiser,), information = plan.of_kind(PerturbedMinimiser), plan.of_kind(Information)
         geometry, found = problem.geometry, rows.information
         matrix = np.eye(len(found))
@@ -232,9 +236,11 @@ class Objective(Method):
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         first = "means and standard deviations, then " if plan.of_kind(ColumnSums) else ""
-        if plan.of_kind(Information):
+        staged = bool(plan.of_kind(SecondMoments))
+        if staged or plan.of_kind(Information):
+            how = "objective perturbation and the information matrix at its result"
             return MethodDescription(
-                f"{first}objective perturbation and the information matrix at its result",
+                first + ("Poisson regression from noisy second moments of residuals" if staged else how),
                 plan.describe(),
                 "afterwards, to the released linear model",
                 plan.why(),
@@ -244,6 +250,18 @@ class Objective(Method):
         if not problem.penalty.convex:
             inside = "as a lasso inside the objective, then by its own threshold"
         return MethodDescription(f"{first}objective perturbation", plan.describe(), inside, plan.why())
+
+
+def _estimate(problem: Problem, released: ScoreAndInformation, scales: MeasuredScales | None) -> Estimate:
+    """What the released linear model says, with the penalty afterwards."""
+    contrasts = Contrasts(interval_model(released), problem.geometry.user_from_coded)
+    scaling = Scaling.of(problem.geometry)
+    fit = coefficients(
+        contrasts, scaling, problem.penalty, problem.total_strength(), size=problem.public_size()
+    )
+    return Estimate(
+        fit.coded, fit.estimates, fit.selected, strength_sum=fit.strength, released=released, scales=scales
+    )
 
 
 def thresholded(penalty: Penalty, scaled: FloatVector) -> FloatVector:

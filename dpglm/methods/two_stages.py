@@ -19,15 +19,17 @@ from typing import Final
 import numpy as np
 
 from dpglm.curator.curator import PricedReleases
+from dpglm.glm.families.poisson import Poisson
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_minimiser
 from dpglm.inference.interval_model import fitted_scales
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
-from dpglm.mechanisms.mapped import LengthClasses, Mapped
+from dpglm.mechanisms.mapped import LengthClasses, Mapped, RowMapping
 from dpglm.mechanisms.moments import MomentSums, SecondMoments
-from dpglm.mechanisms.residuals import ResidualClasses, Residuals
+from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import (
@@ -62,6 +64,8 @@ from dpglm.typing import FloatVector
 # size, and the moments of residuals, which have the rest.
 FIRST_SHARE: Final = 0.2
 SIZES_SHARE: Final = 0.05
+# Counts have a second point, from moments of residuals at the first one.
+STEP_SHARE: Final = 0.15
 # Of the second moments of residuals: the noise of X'X multiplies little there.
 RESIDUAL_SHARES: Final = {"gram": 0.3, "cross": 0.64, "square": 0.05, "count": 0.01}
 # The response is cut so many standard deviations from its mean in the first stage, and residuals at one of
@@ -102,7 +106,8 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
     largest = dict.fromkeys(geometry.standardisable, (0.0, MOST_SHARE))
     usual = geometry.standardised(geometry.moments_at(largest), 1.0)
     sums, coordinates = number_sums(problem, privacy, response=True)
-    measured = [Mapped(sums.at_price(price(MEASURED_SHARE * (1.0 - CLASSES_SHARE)), relation), coordinates)]
+    first = sums.at_price(price(MEASURED_SHARE * (1.0 - CLASSES_SHARE)), relation)
+    measured = [Mapped(first, of_response(problem, coordinates))]
 
     def classes(count: int) -> ColumnSums:
         return replace(sums, missing=(), levels=(count + 1,), count_rows=relation == "add-remove")
@@ -114,15 +119,17 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
     spent = MEASURED_SHARE * (1.0 if len(measured) == 2 else 1.0 - CLASSES_SHARE)
     sizes = classes(2 * len(CUTS)).at_price(price(SIZES_SHARE), relation)
     fractions = tuple(cut / CUTS[-1] for cut in CUTS)
-    span = Span(usual.term_columns)
+    span, bound = Span(usual.term_columns), _bound(problem)
+    begin = _moments(span, relation, price(FIRST_SHARE))
+    left = 1.0 - spent - FIRST_SHARE - SIZES_SHARE
+    shares = (left,) if bound is None else (STEP_SHARE, left - STEP_SHARE)
+    ends = [_moments(span, relation, price(share), RESIDUAL_SHARES) for share in shares]
+    labels = ("second moments of residuals", "second moments of residuals at the second point")
     return (
         *measured,
-        Mapped(_moments(span, relation, price(FIRST_SHARE)), Residuals("second moments of the response")),
-        Mapped(sizes, ResidualClasses(fractions, coordinates.constant)),
-        Mapped(
-            _moments(span, relation, price(1.0 - spent - FIRST_SHARE - SIZES_SHARE), RESIDUAL_SHARES),
-            Residuals("second moments of residuals"),
-        ),
+        Mapped(begin, of_response(problem, Residuals("second moments of the response"))),
+        Mapped(sizes, ResidualClasses(fractions, coordinates.constant, bound)),
+        *(Mapped(end, Residuals(label, bound)) for end, label in zip(ends, labels, strict=False)),
     )
 
 
@@ -136,6 +143,17 @@ def _moments(
 ) -> SecondMoments:
     unit = SecondMoments(span, "gaussian", 1.0, **part_weights(relation, shares))
     return replace(unit, scale=unit.sensitivity(relation) / price)
+
+
+def of_response(problem: Problem, mapping: RowMapping) -> RowMapping:
+    """The mapping as it reads responses before there is a point: counts as logarithms."""
+    bound = _bound(problem)
+    return mapping if bound is None else LogCounts(mapping, bound, problem.offset or (0.0, 0.0))
+
+
+def _bound(problem: Problem) -> float | None:
+    """Of counts; None for a response that is a number."""
+    return problem.family.bound if isinstance(problem.family, Poisson) else None
 
 
 def _measured(problem: Problem, plan: PricedReleases, ask: Ask) -> tuple[MeasuredScales, float, float]:
@@ -156,53 +174,74 @@ def _measured(problem: Problem, plan: PricedReleases, ask: Ask) -> tuple[Measure
         moments = {}
     if _measures_lengths(problem):
         counts = ask(plan.releases[1], geometry.row_matrix(moments, 1.0).ravel())
-        free = free_length(geometry, _first_noise(plan), moments, rows)
+        free = free_length(geometry, first_noise(plan), moments, rows)
         edge, lost = row_length(
             counted[0], counts, length_edges(geometry.standardised(moments, 1.0)), rows, free
         )
         longer = math.sqrt(edge)
     elif moments:
-        longer = usual_length(problem, _first_noise(plan), moments, None)
+        longer = usual_length(problem, first_noise(plan), moments, None)
     natural = np.array([moments[name] for name in names]).reshape(-1, 2)
     scales = MeasuredScales(names, natural[:, 0], natural[:, 1], longer, lost, shortened=False)
     return scales, 2.0 * mean, 2.0 * deviation
 
 
-def _first_noise(plan: PricedReleases) -> float:
+def first_noise(plan: PricedReleases) -> float:
     """Variance of the noise of the first X'y, in units of what a row with a coordinate of 1 adds."""
-    first, _ = plan.of_kind(SecondMoments)
+    first, *_ = plan.of_kind(SecondMoments)
     return (FIRST_CUT * first.cross_deviation) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class FirstStage:
+    """What is released before there is a point."""
+
+    scales: MeasuredScales
+    geometry: Geometry  # of standardised rows
+    matrix: FloatVector  # (p * p,), the map to them
+    constant: TermColumns
+    origin: FloatVector  # (p,), the mean of the coded response, as a coefficient of the constant
+    unit: float  # beyond which the response less its mean was cut
+    sums: MomentSums  # of the response less its mean, in that unit
+    model: ScoreAndInformation  # their normal equations
+
+    @classmethod
+    def of(cls, problem: Problem, plan: PricedReleases, ask: Ask) -> FirstStage:
+        """Ask for it."""
+        scales, mean, deviation = _measured(problem, plan, ask)
+        geometry = problem.geometry.standardised(scales.moments, scales.longer)
+        matrix = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
+        first, *more = plan.of_kind(SecondMoments)
+        constant = next(term for term in geometry.term_columns if term.kind == "intercept")
+        origin = np.zeros(first.size)
+        origin[constant.start] = mean / constant.table[0, 0]
+        unit = FIRST_CUT * deviation
+        asked = np.concatenate([matrix, origin, [unit]])
+        sums = MomentSums.of(ask(plan.releases[-2 - len(more)], asked), first.size)
+        model = normal_equations(sums, first, geometry.term_columns)
+        return cls(scales, geometry, matrix, constant, origin, unit, sums, model)
 
 
 def solve_in_two_stages(
     problem: Problem, plan: PricedReleases, ask: Ask
 ) -> tuple[ScoreAndInformation, float, Geometry, MeasuredScales]:
     """The linear model of the coded response on standardised rows, their number, coding, and scales."""
-    scales, mean, deviation = _measured(problem, plan, ask)
-    geometry = problem.geometry.standardised(scales.moments, scales.longer)
-    matrix = problem.geometry.row_matrix(scales.moments, scales.longer).ravel()
+    stage = FirstStage.of(problem, plan, ask)
     first, second = plan.of_kind(SecondMoments)
-    terms, size = geometry.term_columns, first.size
-    *_, begin, sizes, end = plan.releases
+    size, constant, origin, unit, model = first.size, stage.constant, stage.origin, stage.unit, stage.model
     # The mean is taken up by the constant, and is no part of what priors speak of.
-    constant = next(term for term in terms if term.kind == "intercept")
-    origin = np.zeros(size)
-    origin[constant.start] = mean / constant.table[0, 0]
-
-    unit = FIRST_CUT * deviation
-    sums = MomentSums.of(ask(begin, np.concatenate([matrix, origin, [unit]])), size)
-    model = normal_equations(sums, first, terms)
     point = LinearModel(fitted_scales(LinearModel(replace(model, dispersion=0.0)))).mean
-    deviation = unit * math.sqrt(residual_variance(sums, first, point, model.dispersion))
+    deviation = unit * math.sqrt(residual_variance(stage.sums, first, point, model.dispersion))
     point = unit * point
     priors = tuple(replace(term, prior=unit * term.prior) for term in model.term_columns)
 
-    counts = ask(sizes, np.concatenate([matrix, origin + point, [CUTS[-1] * deviation]]))
+    at = np.concatenate([stage.matrix, origin + point])
+    counts = ask(plan.releases[-2], np.append(at, CUTS[-1] * deviation))
     cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, second, size)
     unit = cut.place * deviation
-    residuals = MomentSums.of(ask(end, np.concatenate([matrix, origin + point, [unit]])), size)
+    residuals = MomentSums.of(ask(plan.releases[-1], np.append(at, unit)), size)
     weights = 1.0 / first.gram_deviation**2, 1.0 / second.gram_deviation**2
-    information = np.average([sums.gram, residuals.gram], axis=0, weights=weights)
+    information = np.average([stage.sums.gram, residuals.gram], axis=0, weights=weights)
     left, rows = residual_variance(residuals, second, np.zeros(size), 1.0), rows_of(residuals, second)
     typical = information[constant.start] / (constant.table[0, 0] * rows)  # the mean of the rows
     released = ScoreAndInformation(
@@ -217,7 +256,7 @@ def solve_in_two_stages(
         third_derivative_bound=0.0,
         origin=origin,
     )
-    return released, rows, geometry, replace(scales, residual_cut=unit)
+    return released, rows, stage.geometry, replace(stage.scales, residual_cut=unit)
 
 
 @dataclass(frozen=True)
@@ -257,7 +296,7 @@ def expected_in_two_stages(
     first, second = plan.of_kind(SecondMoments)
     deviation = math.sqrt(rows.dispersion)
     if problem.geometry.standardisable:
-        geometry, matrix = expected_geometry(problem, rows, _first_noise(plan))
+        geometry, matrix = expected_geometry(problem, rows, first_noise(plan))
     else:
         geometry = problem.geometry.standardised({}, 1.0)
         matrix = problem.geometry.row_matrix({}, 1.0)

@@ -170,8 +170,8 @@ def _stationary(record: FitRecord, term: TermColumns) -> None:
     """The released score of a minimiser is a ridge, >= 0 and one for each term, times the minimiser."""
     released = record.released
     assert released is not None
-    if record.specification.method.name == "moments":  # normal equations have a score of their own
-        return
+    if record.specification.method.name == "moments" or released.exponential:
+        return  # normal equations have a score of their own
     centre, score = released.centre[term.columns], released.score[term.columns]
     largest = int(np.argmax(np.abs(centre)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -50,7 +50,8 @@ class MeasuredScales:
     shortened : bool
         Whether long rows are shortened, and not weighted.
     residual_cut : float or None
-        Residuals beyond it, in units of the response, are read as that large; None where none are cut.
+        Residuals beyond it are read as that large: in units of the response or, of counts, in Poisson
+        standard deviations. None where none are cut.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from dpglm.postprocessing.consistency import check_consistency
 from dpglm.postprocessing.profile import ProfileRecord
 from dpglm.postprocessing.record import FitRecord, Record
 
-FORMAT, FORMAT_VERSION = "dpglm-fit", 6
+FORMAT, FORMAT_VERSION = "dpglm-fit", 7
 Saved = TypeVar("Saved", bound=Record)
 _FORMATS: Final[Mapping[type[Record], tuple[str, int]]] = {
     FitRecord: (FORMAT, FORMAT_VERSION),
@@ -171,10 +171,10 @@ def _parsed(text: object) -> dict[str, Any]:
 
 
 def _version_error(version: object, expected: int) -> StoreError:
-    """Formats of development versions lack a specification (1, 2), scales (3, 4) or a cut (5)."""
+    """Formats of development versions lack a specification (1, 2), scales (3, 4), a cut (5) or a rule (6)."""
     number = version if type(version) is int else None
     remedy = "Read the file with the version of dpglm that wrote it, or a later one."
-    if number in (1, 2, 3, 4, 5) and expected == FORMAT_VERSION:
+    if number in (1, 2, 3, 4, 5, 6) and expected == FORMAT_VERSION:
         remedy = (
             "Only development versions before dpglm 0.1.0 read it: use the one that wrote it, or fit again."
         )

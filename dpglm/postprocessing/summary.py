@@ -167,7 +167,9 @@ def count_notes(record: FitRecord) -> tuple[str, ...]:
     clipped = f"Counts above the declared bound of {high} are read as {high}"
     if record.contrasts is None:
         return (f"{clipped}.",)
-    return (f"{clipped}; standard errors take the variance of a count to be its mean.",)
+    multiple = record.released is not None and record.released.exponential
+    variance = "a released multiple of its mean" if multiple else "its mean"
+    return (f"{clipped}; standard errors take the variance of a count to be {variance}.",)
 
 
 def scale_notes(record: FitRecord) -> tuple[str, ...]:
@@ -177,8 +179,9 @@ def scale_notes(record: FitRecord) -> tuple[str, ...]:
     notes: tuple[str, ...] = ()
     if record.scales.residual_cut is not None:
         cut = plain_number(record.scales.residual_cut)
+        kind = "Pearson residuals" if record.link == "log" else "Residuals"
         notes = (
-            f"Residuals beyond {cut} are read as {cut}. Where large ones are more frequent at one end of a "
+            f"{kind} beyond {cut} are read as {cut}. Where large ones are more frequent at one end of a "
             "number than at the other, its coefficient is that of the bulk of the rows.",
         )
     if (record.scales.weight_lost or 0.0) < LEAST_LOST:

@@ -145,7 +145,7 @@ class ModelSpec:
             goal=self.goal,
             known_rows=declared,
             count_rows=count if self.rows_are_public else None,
-            offset=bool(model.coding.model.offsets),
+            offset=model.coding.model.offset_range,
             moments=known_moments(model),
         )
         return self.method.prepared(problem)

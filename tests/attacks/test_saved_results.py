@@ -87,8 +87,8 @@ def test_other_formats_are_refused_and_not_unpacked(tmp_path: Path, content: byt
 
 
 BOMBS = {
-    "lists": '{"format":"dpglm-fit","format_version":6,"names":[' + "[]," * 6_000_000 + "0]}",
-    "mappings": '{"format":"dpglm-fit","format_version":6,"names":[' + "{}," * 6_000_000 + "0]}",
+    "lists": '{"format":"dpglm-fit","format_version":7,"names":[' + "[]," * 6_000_000 + "0]}",
+    "mappings": '{"format":"dpglm-fit","format_version":7,"names":[' + "{}," * 6_000_000 + "0]}",
     "depth": '{"a":' * 100_000,
     "digits": json.dumps(DOCUMENT).replace("0.0123456", "9" * 4_000_000),
     "fraction": json.dumps(DOCUMENT).replace("0.0123456", "0." + "9" * 4_000_000),
@@ -114,7 +114,7 @@ MEMORY = """
 import resource, sys
 from dpglm.errors import StoreError
 from dpglm.postprocessing.store import from_json
-text = '{"format":"dpglm-fit","format_version":5,"names":[' + "[]," * 20_000_000 + "0]}"
+text = '{"format":"dpglm-fit","format_version":7,"names":[' + "[]," * 20_000_000 + "0]}"
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     from_json(text)

@@ -14,7 +14,7 @@ from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.moments import SecondMoments
 from dpglm.mechanisms.number_classes import NumberClasses
-from dpglm.mechanisms.residuals import ResidualClasses, Residuals
+from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
 from dpglm.mechanisms.span import Span
 from dpglm.methods.normal_equations import part_weights
 from dpglm.optim.rows import ArrayChunk
@@ -26,6 +26,8 @@ from tests.audits.test_moments import Columns
 
 SCHEMA = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 9)})
 LINEAR = dpglm.Schema.of({"y": (-40, 40), "x": (0, 9)})
+COUNTS = dpglm.Schema.of({"y": (0, 40), "x": (0, 9)})
+BOUND = 40.0
 CONSTANT, NUMBER = (0, 0.4), (1, 0.8)
 
 
@@ -55,13 +57,13 @@ def long(relation: Relation) -> Neighbours:
     return Neighbours("a long row", table(0.5), table(*second), np.ones(1), np.array([100.0]))
 
 
-def residuals(privacy: dpglm.Privacy) -> Mapped:
+def residuals(privacy: dpglm.Privacy, bound: float | None = None) -> Mapped:
     """Second moments of residuals at all of the budget."""
     weights = part_weights(privacy.relation)
     unit = SecondMoments(Span(Columns(2).term_columns), "gaussian", 1.0, **weights)
     mu = gdp_mu(privacy.epsilon, privacy.delta)
     scale = unit.sensitivity(privacy.relation) / mu
-    return Mapped(SecondMoments(unit.span, "gaussian", scale, **weights), Residuals("residuals"))
+    return Mapped(SecondMoments(unit.span, "gaussian", scale, **weights), Residuals("residuals", bound))
 
 
 def far_from_the_point(release: Mapped, relation: Relation) -> Neighbours:
@@ -70,6 +72,19 @@ def far_from_the_point(release: Mapped, relation: Relation) -> Neighbours:
     tables = (Table(ArrayChunk(0.5 * rows.X, rows.y, None)) for rows in (worst.first, worst.second))
     at = np.concatenate([2.0 * np.eye(2).ravel(), [0.001, -0.001], [0.01]])
     return Neighbours("far residuals", *tables, worst.direction, at)
+
+
+def far_counts(release: Mapped, relation: Relation) -> Neighbours:
+    """The worst case inside, mapped back through means that are not 1, with counts far beyond the cut."""
+    worst = release.worst_case(relation, 2)
+    # With offsets of log 4 a row becomes 2 / .5 times as long; residuals of 9 are cut at .5.
+    offsets = [np.full(rows.X.shape[1], np.log(4.0)) for rows in (worst.first, worst.second)]
+    tables = (
+        Table(ArrayChunk(0.25 * rows.X, np.full(rows.X.shape[1], 22.0), offset))
+        for rows, offset in zip((worst.first, worst.second), offsets, strict=True)
+    )
+    at = np.concatenate([np.eye(2).ravel(), np.zeros(2), [0.0, 0.5, 0.5]])
+    return Neighbours("far counts", *tables, worst.direction, at)
 
 
 def cases() -> list[Case]:
@@ -81,6 +96,11 @@ def cases() -> list[Case]:
             "responses": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (), response=True)),
             "number classes": Mapped(sums(privacy, classes=3), NumberClasses(1, 3, 1)),
             "residual classes": Mapped(sums(privacy, classes=3), ResidualClasses((0.3,), CONSTANT)),
+            "classes of counts": Mapped(sums(privacy, classes=3), ResidualClasses((0.3,), CONSTANT, BOUND)),
+            "logarithms": Mapped(
+                sums(privacy, classes=0),
+                LogCounts(Coordinates(CONSTANT, (), response=True), BOUND, (-1.0, 2.0)),
+            ),
         }
         for words, release in mapped.items():
             near = [release_neighbours(release, privacy.relation, 2)]
@@ -95,8 +115,13 @@ def cases() -> list[Case]:
             release = residuals(privacy)
             near = [far_from_the_point(release, privacy.relation)]
             found.append(of_releases(Mapped, f"residuals, {title}", privacy, [release], near, trials=9000))
+            release = residuals(privacy, BOUND)
+            near = [release_neighbours(release, privacy.relation, 2), far_counts(release, privacy.relation)]
+            found.append(of_releases(Mapped, f"counts, {title}", privacy, [release], near, trials=9000))
     for relation in RELATIONS:
         privacy = dpglm.Privacy(2.0, 0.3, relation=relation)
+        plan = dpglm.plan("y ~ x", COUNTS, n=1000, family="poisson", privacy=privacy)
+        found.append(of_plan("six releases", plan, trials=6000))
         plan = dpglm.plan("y ~ x", LINEAR, n=1000, family="gaussian", privacy=privacy)
         found.append(of_plan("five releases", plan, trials=6000))
         plan = dpglm.plan("y ~ x", SCHEMA, n=1000, privacy=privacy, goal="predict")

@@ -59,12 +59,12 @@ def test_no_penalty_equals_poisson_regression(privacy: Any) -> None:
 @pytest.mark.usefixtures("noiseless")
 def test_without_noise_intervals_are_those_of_poisson_regression() -> None:
     frame, schema = visits()
-    fit = dpglm.fit(VISITS, frame, schema=schema, family="poisson", penalty="none", privacy=(1e12, 1e-6))
+    method = dpglm.methods.Objective(scales="declared")
+    fit = dpglm.fit(VISITS, frame, schema=schema, family="poisson", privacy=(1e12, 1e-6), method=method)
     peer = smf.glm(VISITS, frame, family=sm.families.Poisson()).fit(tol=1e-14, maxiter=200)
     errors = peer.bse[same_names(fit)].to_numpy()
     assert fit.bse.notna().all()
-    # The curvature is taken at the estimate, the ridge of 1e-4 (on rows that all have full weight, and so are
-    # divided by the longest) is undone to first order.
+    # The curvature is taken at the estimate, the ridge of 1e-4 is undone to first order.
     assert (np.abs(fit._record.estimates - peer.params[same_names(fit)].to_numpy()) < 1e-4 * errors).all()
     np.testing.assert_allclose(fit.bse.to_numpy(), errors, rtol=1e-3)
     np.testing.assert_allclose(np.sqrt(np.diag(fit.cov_params())), errors, rtol=1e-3)
@@ -159,7 +159,8 @@ def test_counts_beyond_the_bound_are_read_as_the_bound_and_everything_says_so() 
     assert "Counts above the declared bound of 15 are read as 15" in str(fit.summary()).replace("\n", " ")
     assert fit._record.response.bounds == (0.0, 15.0)
     assert (fit.specification.family.name, fit._record.link) == ("poisson", "log")
-    assert "(Theorem C, objective_perturbation.md)" in fit.privacy.theorem
+    assert "second moments (moments.md)" in fit.privacy.theorem
+    assert "a released multiple of its mean" in str(fit.summary()).replace("\n", " ")
     mean = fit.predict(frame.head(5), interval=0.95)
     assert (mean["conf_low"] < mean["conf_high"]).all()
     np.testing.assert_allclose(np.log(mean["prediction"]), fit.predict(frame.head(5), what="link"))
@@ -176,9 +177,10 @@ def test_refits_and_other_goals_work_and_undefined_budgets_are_refused() -> None
         for budget in (dpglm.Privacy(4.0, 1e-6, relation=relation), dpglm.Privacy(4.0, relation=relation)):
             found = dpglm.fit("y ~ g + a + b + c", frame, privacy=budget, **asked, **more)
             assert np.abs(found._record.estimates - TRUTH).max() < 0.7
-            assert "(Theorem C, " in found.privacy.theorem
+            theorem = "(moments.md)" if budget.delta and "goal" not in more else "(Theorem C, "
+            assert theorem in found.privacy.theorem
     with pytest.raises(dpglm.errors.MethodError, match="budget in gdp"):
-        dpglm.fit("y ~ g + a", frame, privacy=dpglm.Privacy.gdp(0.5, delta=1e-6), **asked)
+        dpglm.fit("y ~ g + a", frame, privacy=dpglm.Privacy.gdp(0.5), goal="predict", **asked)
     for wrong in ((1, 15), ["none", "some"]):
         with pytest.raises(dpglm.errors.SchemaError, match="response y declared with"):
             dpglm.fit("y ~ g + a", frame, privacy=(1.0, 1e-6), **(asked | {"schema": schema | {"y": wrong}}))
@@ -189,7 +191,14 @@ def test_the_spend_adds_up_to_what_was_asked() -> None:
     for relation in ("add-remove", "replace-one"):
         privacy = dpglm.Privacy(1.0, 1e-6, relation=relation)  # type: ignore[arg-type]
         fit = dpglm.fit(
-            "y ~ g + a", frame, schema=schema, family="poisson", penalty="none", privacy=privacy, seed=1
+            "y ~ g + a",
+            frame,
+            schema=schema,
+            family="poisson",
+            penalty="none",
+            privacy=privacy,
+            method=dpglm.methods.Objective(scales="declared"),
+            seed=1,
         )
         lines = fit._record.spend_lines
         assert sum(line.share for line in lines) == pytest.approx(1.0)

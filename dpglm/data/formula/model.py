@@ -291,3 +291,11 @@ class Model:
         """The data columns needed besides the response, in order of first mention."""
         needed = [*(factor.expression for factor in self.factors), *self.offsets]
         return tuple(dict.fromkeys(name for expression in needed for name in expression.columns))
+
+    @property
+    def offset_range(self) -> tuple[float, float] | None:
+        """Declared bounds of the sum of the offsets; None without any."""
+        if not self.offsets:
+            return None
+        ends = [offset.args[1:] for offset in self.offsets]
+        return sum(low.value for low, _ in ends), sum(high.value for _, high in ends)

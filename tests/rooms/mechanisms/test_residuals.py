@@ -9,7 +9,7 @@ import pytest
 
 from dpglm.auditing.neighbours import Table
 from dpglm.errors import MethodError
-from dpglm.mechanisms.residuals import ResidualClasses, Residuals
+from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -83,6 +83,43 @@ def test_no_row_is_longer_than_one_or_has_a_larger_residual(
     # A row that cannot be used is a row of zeros with the response 0.
     assert not found.y[~found.X.any(axis=0)].any()
     assert not found.X[:, 2].any()
+
+
+@pytest.mark.parametrize("response", WILD)
+@pytest.mark.parametrize("entry", [0.0, 0.5, 1e-30, 1e30, np.inf, np.nan])
+@pytest.mark.parametrize("point", [0.0, 1e300, np.inf, np.nan])
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_no_row_of_counts_is_longer_than_one_or_has_a_larger_residual(
+    response: float, entry: float, point: float, spread: float
+) -> None:
+    X = np.array([[0.5, 0.5, 0.0], [entry, 0.1, 0.0], [0.2, -entry, 0.0]])
+    chunk = ArrayChunk(
+        X.astype(np.float32), np.array([response, 0.3, response]), np.array([0.0, response, 0.0])
+    )
+    where = np.concatenate([MATRIX.ravel(), [0.1, point, -point], [spread, 0.3, 2.5]])
+    rows, _ = Residuals("residuals", 1e6).mapped(Table(chunk), where)
+    (found,) = rows.chunks()
+    assert np.isfinite(found.X).all()
+    assert np.isfinite(found.y).all()
+    assert (np.square(found.X.astype(np.float64)).sum(axis=0) <= 1.0).all()
+    assert (np.abs(found.y) <= 1.0).all()
+    assert not found.y[~found.X.any(axis=0)].any()
+    assert not found.X[:, 2].any()
+
+
+def test_a_worst_case_is_that_of_the_release_inside() -> None:
+    X = np.array([[0.6], [0.8]], dtype=np.float32)
+    chunk = ArrayChunk(X, np.array([0.7]), None)
+    for bound in (0.25, 1.0, 40.0):
+        mapping = Residuals("residuals", bound)
+        rows, _ = mapping.mapped(Table(mapping.unmapped(chunk, 2)), mapping.before(None, 2))  # type: ignore[arg-type]
+        (found,) = rows.chunks()
+        np.testing.assert_allclose(found.X, X, rtol=1e-5)
+        np.testing.assert_allclose(found.y, [0.7], rtol=1e-5)
+        logs = LogCounts(Residuals("residuals"), bound, (-1.0, 2.0))
+        rows, _ = logs.mapped(Table(logs.unmapped(chunk, 2)), logs.before(None, 2))  # type: ignore[arg-type]
+        (found,) = rows.chunks()
+        np.testing.assert_allclose(found.y, [0.7], rtol=1e-5)
 
 
 def test_classes_are_of_residuals_in_their_unit_and_of_rows_that_can_be_used() -> None:
