@@ -126,10 +126,12 @@ def test_a_saved_fit_is_audited_by_the_plan_it_was_run_with(options: dict, tmp_p
 def test_a_saved_fit_of_counts_is_audited_with_its_declared_bound(tmp_path: Path) -> None:
     table = pd.DataFrame({"y": [0, 3, 1], "x": [1.0, 2.0, 3.0]})
     schema = {"y": (0, 20), "x": (0, 9)}
-    fit = dpglm.fit("y ~ x", table, schema=schema, family="poisson", privacy=(1.0, 1e-6), seed=1)
-    plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
-    (minimiser,) = plan.of_kind(PerturbedMinimiser)
-    assert minimiser.family.bound == 20.0
+    asked = {"schema": schema, "family": "poisson", "privacy": (1.0, 1e-6), "seed": 1}
+    for goal in ("explain", "predict"):
+        fit = dpglm.fit("y ~ x", table, goal=goal, **asked)  # type: ignore[arg-type]
+        last = plan_of(dpglm.load(fit.save(tmp_path / f"{goal}.json"))).releases.releases[-1]
+        family = last.inside.family if isinstance(last.inside, PerturbedMinimiser) else last.mapping
+        assert family.bound == 20.0
 
 
 def test_a_saved_fit_is_audited_with_the_options_of_its_penalty_and_method(tmp_path: Path) -> None:
