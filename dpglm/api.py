@@ -129,7 +129,7 @@ def fit(
     Warns
     -----
     PlanningAdvice
-        What would give more, where public facts say that few coefficients will have an interval.
+        What would give more, where public facts say that few coefficients will have a standard error.
 
     Examples
     --------

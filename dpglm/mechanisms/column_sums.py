@@ -61,7 +61,7 @@ class ColumnSums(Release):
     groups : int
         Number of groups, >= 1.
     count_rows : bool
-        Whether the number of rows of a group is released; it must be where it is private.
+        Whether the number of rows of a group is released.
     law : {"gaussian", "laplace"}
     scale : float
         Standard deviation of Gaussian noise, or the scale of Laplace noise, on each sum.
@@ -143,10 +143,6 @@ class ColumnSums(Release):
         return replace(self, scale=moved * (1.0 + SLACK) / left * (1.0 + SAFETY))
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        if relation == "add-remove" and not self.count_rows:
-            raise release_error(
-                "no number of rows under add-remove", "count_rows=True: the number is private"
-            )
         moved = self.sensitivity(relation)
         if self.law == "gaussian":
             return ((self.name, GaussianEvent(moved / self.scale)),)  # proof: gaussian

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The delta that is proposed beside an epsilon.
 DELTA: Final = 1e-6
-# A fit tells about few coefficients if fewer than this share have an interval.
+# A fit tells about few coefficients if fewer than this share have a standard error.
 FEW: Final = 0.5
 # Where no number of rows is declared, a call is silent if it reaches that share with this many rows. At
 # (1, 1e-6) half of the coefficients of fair, randhie and GUSTO take up to 5,700 rows. Pure epsilon 1 takes

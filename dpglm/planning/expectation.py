@@ -149,7 +149,7 @@ class Expectation:
 
     @cached_property
     def decisions(self) -> tuple[IntervalDecision, ...]:
-        """Whether each coefficient will probably have an interval, and why not."""
+        """Whether each coefficient will probably have a standard error, and why not."""
         if self._contrasts is not None:
             with np.errstate(all="ignore"):
                 return interval_decisions(self._contrasts)
@@ -158,7 +158,7 @@ class Expectation:
 
     @property
     def printed(self) -> tuple[bool, ...]:
-        """Which coefficients will probably have an interval."""
+        """Which coefficients will probably have a standard error."""
         return tuple(decision.reported for decision in self.decisions)
 
     @cached_property
@@ -219,7 +219,7 @@ class Expectation:
         DataFrame
             ``term``, ``std_error``, ``half_width``, ``detectable``, ``relative_width``, ``printed``, the
             parts of the standard error ``sampling_se``, ``privacy_se`` (of estimate and information),
-            ``adjustment_se``, and ``reason`` for coefficients that will probably have no interval.
+            ``adjustment_se``, and ``reason`` for coefficients that will probably have no standard error.
         """
         import pandas as pd
 
@@ -258,7 +258,7 @@ class Expectation:
         DataFrame
             ``over``, then of all coefficients but the intercept ``median`` and ``worst`` standard error and
             ``median_relative``, the median in units of the fit without privacy; ``printed``, how many will
-            probably have an interval; ``intervals``, whether the fit pays for any.
+            probably have a standard error; ``intervals``, whether the fit pays for any.
 
         Raises
         ------

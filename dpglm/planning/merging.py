@@ -38,7 +38,7 @@ class Merger:
     levels: tuple[str, ...]
     before: float  # expected standard error of the worst of them against the reference level
     after: float  # that of the merged one
-    printed: bool  # whether the merged level will probably have an interval
+    printed: bool  # whether the merged level will probably have a standard error
 
     def __str__(self) -> str:
         words = f"{', '.join(self.levels[:-1])} and {self.levels[-1]}"
@@ -127,7 +127,7 @@ def _main_effects(expected: Expectation) -> dict[str, FloatMatrix]:
 
 
 def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, BoolVector]:
-    """Standard errors of linear functions, and whether they will probably have an interval."""
+    """Standard errors of linear functions, and whether they will probably have a standard error."""
     assert isinstance(expected.found, Contrasts)
     contrasts = replace(expected.found, rows=rows)
     printed = np.array([decision.reported for decision in interval_decisions(contrasts)], dtype=np.bool_)
@@ -135,7 +135,7 @@ def _precision(expected: Expectation, rows: FloatMatrix) -> tuple[FloatVector, B
 
 
 def _pools(expected: Expectation, name: str, rows: FloatMatrix) -> list[list[int]]:
-    """Levels to merge, rarest first: each pool is the smallest that will probably have an interval."""
+    """Levels to merge, rarest first: each pool is the smallest that will probably have a standard error."""
     shares = expected_shares(_factor(expected, name))
     _, alone = _precision(expected, rows[1:])
     printed = np.concatenate([[True], alone])

@@ -79,5 +79,5 @@ def under(expected: Expectation, spread: Spread) -> Expectation:
 
 
 def printed_between(expected: Expectation) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
-    """Which coefficients will have an interval if undeclared columns are uneven, and if they are even."""
+    """Which coefficients will have a standard error with undeclared columns uneven, and even."""
     return under(expected, UNEVEN).printed, under(expected, EVEN).printed

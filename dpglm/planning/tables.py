@@ -190,13 +190,13 @@ def _notes(expected: Expectation) -> tuple[str, ...]:
 
 
 def _gaps(expected: Expectation) -> list[str]:
-    """A sentence for each reason why coefficients will probably have no interval."""
+    """A sentence for each reason why coefficients will probably have no standard error."""
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
     for name, decision in zip(expected.names, expected.decisions, strict=True):
         if not decision.reported:
             groups.setdefault(decision.reason, []).append((name, decision))
     return [
-        f"Probably no interval, {why}: "
+        f"Probably no standard error, {why}: "
         + _listed([f"{name} (n or epsilon x {factor(decision.factor)})" for name, decision in group])
         + "."
         for why, group in groups.items()

@@ -79,6 +79,12 @@ class ProfileRecord(Record):
             raise store_error("sums that do not belong to the columns", "a row for each group")
         if set(self.names) != {column.name for column in self.columns} or not self.groups:
             raise store_error("columns that do not belong together", "each column once")
+        if any(not column.levels and not column.low < column.high for column in self.columns):
+            raise store_error("a number without a range", "low < high")
+        whole = self.groups == (OVERALL,)
+        named = (self.by is None) if whole else (self.by is not None and OVERALL not in self.groups)
+        if not named or len(set(self.groups)) < len(self.groups):
+            raise store_error("groups that do not belong together", "one, or the levels of a factor")
         if self.group_rows is None and not self.counted:
             raise store_error("no number of rows", "one that was released or is public")
         if self.group_rows is not None and len(self.group_rows) != len(self.groups):
@@ -244,13 +250,20 @@ def _quartiles(column: ProfiledColumn, group: str, known: Distribution | None) -
         low, high = (column.middle + column.half * float(end) for end in (low, high))
         return max(low, column.low), min(high, column.high)
 
-    for name, probability in PROBABILITIES.items():
-        if known is None:
-            yield Estimate(column.name, "", group, name, math.nan, math.nan, math.nan, (math.nan, math.nan))
-            continue
+    values = []
+    for probability in PROBABILITIES.values() if known is not None else ():
+        assert known is not None
         value = column.middle + column.half * known.quantile(probability)
         if (alike := known.alike(probability)) is not None:
             value = shortest(*between(*alike), value)
+        values.append(value)
+    if values:  # each was rounded by itself
+        values = [min(values[0], values[1]), values[1], max(values[1], values[2])]
+    for place, (name, probability) in enumerate(PROBABILITIES.items()):
+        if known is None:
+            yield Estimate(column.name, "", group, name, math.nan, math.nan, math.nan, (math.nan, math.nan))
+            continue
+        value = values[place]
         ends = between(*known.places(probability, NORMAL))
         first, last = between(*known.places(probability, NORMAL, sampling=False))
         whole, noise = (ends[1] - ends[0]) / (2.0 * NORMAL), (last - first) / (2.0 * NORMAL)

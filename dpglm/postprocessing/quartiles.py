@@ -32,6 +32,8 @@ SURE: Final = 2.5
 NEGLIGIBLE: Final = 0.02
 # Numbers are read in single precision: an edge may be off by this, where the bounds are -1 and 1.
 ROUNDING: Final = 2.0**-23
+# Saved counts and their noise are less than this, so that no square overflows.
+MOST: Final = 1e100
 
 
 def first_edges(mean: float, deviation: float) -> FloatVector:
@@ -169,8 +171,8 @@ class ClassCounts:
         shapes = self.edges.shape[:1] + self.counts.shape
         if not rising or shapes != (numbers, groups, numbers * (self.edges.shape[-1] + 1)):
             raise store_error("classes that do not belong to the numbers and groups", "rising edges of each")
-        if not 0.0 < self.deviation < math.inf:
-            raise store_error("noise of classes that is not positive", "a finite number > 0")
+        if not 0.0 < self.deviation < MOST or not (np.abs(self.counts) < MOST).all():
+            raise store_error("noise of classes that is not positive, or huge counts", "a number > 0")
 
     def distribution(self, number: int, groups: slice, total: float, total_variance: float) -> Distribution:
         """Of a number in some groups together."""

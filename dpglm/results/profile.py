@@ -83,7 +83,7 @@ class Profile(Result[ProfileRecord]):
             raise MethodError(
                 "quartiles of a profile without them",
                 expected="a profile of numbers that was made with quartiles=True",
-                remedy="Use dpglm.describe(..., quartiles=True).",
+                remedy="Use dpglm.describe(..., quartiles=True) with a number among its columns.",
             )
         return profile_tables.quartile_table(self._record)
 

@@ -147,9 +147,12 @@ def _describe_sites(
     ledger: Ledger | None,
     seed: int | None,
 ) -> SiteProfiles:
-    """A profile of each site, with classes that all sites share; each site is charged the whole budget."""
+    """A profile of each site, with classes that all sites share; each site is charged the whole budget.
+
+    With quartiles, a site's own profile has the promise of all sites together.
+    """
     sites = tuple(tables)
-    if OVERALL in sites:
+    if OVERALL in sites and plans[sites[0]].by is None:
         raise SchemaError(
             f"a site called {OVERALL!r}",
             expected="another name, since all rows together are called that",
@@ -168,6 +171,8 @@ def _describe_sites(
     charges = [(run.guarantee, run.plan.what, run.plan.fingerprint) for run in runs]
     state = charge_sites(ledger, charges, sites, total, once=once)
     records = dict(zip(sites, _released(runs, state), strict=True))
+    if runs[0].plan.rounds:  # classes of one site follow from the answers of all: so does what it promises
+        records = {site: replace(record, guarantee=total) for site, record in records.items()}
     profiles = {site: Profile(record) for site, record in records.items()}
     return SiteProfiles(profiles, Profile(pooled(records, total, disjoint=once)))
 
@@ -229,9 +234,8 @@ def _released(runs: Sequence[_ProfileRun], state: LedgerState | None) -> list[Pr
         answers = [
             curator.ask(release, edges.ravel()) for curator, release in zip(curators, rounds, strict=True)
         ]
-        counted = rounds[0].inner.count_rows
         classes = [
-            ClassCounts(edges, answer.reshape(len(record.groups), -1)[:, counted:], deviation)
+            ClassCounts(edges, answer.reshape(len(record.groups), -1), deviation)
             for record, answer in zip(records, answers, strict=True)
         ]
         records = [replace(record, classes=each) for record, each in zip(records, classes, strict=True)]

@@ -129,7 +129,7 @@ class ProfilePlan:
                     QUARTILES_SHARE * share,
                     missing=(),
                     levels=(EDGES + 1,) * numbers,
-                    count_rows=self.privacy.relation == "add-remove",
+                    count_rows=False,  # the sums before told it
                 ),
                 NumberClasses(numbers, EDGES + 1, number),
             )

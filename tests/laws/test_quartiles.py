@@ -15,6 +15,7 @@ from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Mapped
 from dpglm.mechanisms.number_classes import NumberClasses
 from dpglm.optim.rows import ArrayChunk
+from dpglm.postprocessing.profile import ProfiledColumn, _quartiles
 from dpglm.postprocessing.quartiles import (
     EDGES,
     PROBABILITIES,
@@ -65,6 +66,8 @@ def test_with_any_noise_quartiles_are_in_order_and_between_the_bounds(
     known = Distribution.of(np.sort(edges), np.array(counts), variance, total, variance)
     quartiles = [known.quantile(probability) for probability in PROBABILITIES.values()]
     assert -1.0 <= quartiles[0] <= quartiles[1] <= quartiles[2] <= 1.0
+    told = [each.value for each in _quartiles(ProfiledColumn("x", False, 0.0, 10.0), "overall", known)]
+    assert 0.0 <= told[0] <= told[1] <= told[2] <= 10.0  # after each was rounded by itself, too
     for probability, estimate in zip(PROBABILITIES.values(), quartiles, strict=True):
         ends = [known.places(probability, errors) for errors in (0.0, 1.0, 3.0)]
         assert ends[2][0] <= ends[1][0] <= ends[0][0] < ends[0][1] <= ends[1][1] <= ends[2][1]

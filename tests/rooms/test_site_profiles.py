@@ -83,7 +83,13 @@ def test_budgets_add_up_unless_everybody_is_at_one_site(tmp_path: Path) -> None:
     for schema, spent, lines in ((SCHEMA, 2.0, 2), (DISJOINT, 1.0, 1)):
         ledger = dpglm.Ledger(tmp_path / f"{lines}", budget=(2.0, 1e-5), dataset="ward")
         told = describe(schema=schema, seed=None, ledger=ledger, quartiles=True)
-        assert (told.privacy.epsilon, told["north"].privacy.epsilon) == (spent, 1.0)
+        # Classes of one site follow from the answers of all: it promises what all promise together.
+        assert (told.privacy.epsilon, told["north"].privacy.epsilon) == (spent, spent)
+        alone = describe(schema=schema, seed=None)
+        assert (alone.privacy.epsilon, alone["north"].privacy.epsilon) == (spent, 1.0)
+        assert (
+            dpglm.Profile.load(told["north"].save(tmp_path / "north.json"))._record == told["north"]._record
+        )
         assert (ledger.spent.epsilon, len(ledger.entries)) == (spent, lines)
         assert told.pooled.privacy.private
         # The same share at each of two sites, or half of it where both are paid for.
@@ -121,7 +127,7 @@ def test_all_is_charged_before_a_row_of_any_site_is_read(
 @pytest.mark.parametrize(
     ("data", "schema"),
     [
-        ({"north": TABLES["north"], "overall": TABLES["south"]}, SCHEMA),
+        ({"north": TABLES["north"], OVERALL: TABLES["south"]}, SCHEMA),
         ({"north": TABLES["north"], "south": TABLES["north"]}, DISJOINT),
         ({"north": TABLES["north"], "south": TABLES["south"][["ill"]]}, SCHEMA),
         ({"north": TABLES["north"], "south": 3}, SCHEMA),
