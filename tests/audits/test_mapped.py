@@ -31,13 +31,13 @@ BOUND = 40.0
 CONSTANT, NUMBER = (0, 0.4), (1, 0.8)
 
 
-def sums(privacy: dpglm.Privacy, *, classes: int) -> ColumnSums:
-    """Of a number, or of classes of length, at all of the budget."""
+def sums(privacy: dpglm.Privacy, *, classes: int, counted: bool = True) -> ColumnSums:
+    """Of a number, or of classes, at all of the budget; with private numbers of rows where ``counted``."""
     one = ColumnSums(
         missing=() if classes else (False,),
         levels=(classes,) if classes else (),
         groups=1,
-        count_rows=privacy.relation == "add-remove",
+        count_rows=counted and privacy.relation == "add-remove",
         law="gaussian" if privacy.delta else "laplace",
         scale=1.0,
     )
@@ -94,7 +94,7 @@ def cases() -> list[Case]:
             "moments": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (NUMBER,))),
             "lengths": Mapped(sums(privacy, classes=3), LengthClasses((0.3, 0.6), CONSTANT)),
             "responses": Mapped(sums(privacy, classes=0), Coordinates(CONSTANT, (), response=True)),
-            "number classes": Mapped(sums(privacy, classes=3), NumberClasses(1, 3, 1)),
+            "number classes": Mapped(sums(privacy, classes=3, counted=False), NumberClasses(1, 3, 1)),
             "residual classes": Mapped(sums(privacy, classes=3), ResidualClasses((0.3,), CONSTANT)),
             "classes of counts": Mapped(sums(privacy, classes=3), ResidualClasses((0.3,), CONSTANT, BOUND)),
             "logarithms": Mapped(
