@@ -50,6 +50,7 @@ def bounded(
     statistics of all outputs side by side, chosen without any draw; ``step`` is called at each draw.
     """
     each = max(trials // 4 if len(pairs) == 1 else trials // (2 * len(pairs)), LEAST)
+    each = min(each, trials // (len(pairs) + 1))  # some are left
     fresh = trials - each * len(pairs)
     best = None
     for pair in pairs:

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from dpglm.curator.curator import PricedReleases
+from dpglm.glm.families.poisson import Poisson
 from dpglm.inference.expectation import ExpectedRows, expected_model, products_of_minimiser
 from dpglm.inference.interval_model import secant_design
 from dpglm.inference.linear_model import LinearModel, positive_inverse
@@ -29,7 +30,14 @@ from dpglm.methods.base import Ask, Geometry, Problem
 from dpglm.methods.normal_equations import residual_variance, rows_of
 from dpglm.methods.perturbed_objective import releases_information
 from dpglm.methods.standardised import expected_geometry
-from dpglm.methods.two_stages import CUTS, FIRST_CUT, Cut, FirstStage, first_noise, in_two_stages
+from dpglm.methods.two_stages import (
+    COUNT_CUTS,
+    FIRST_CUT,
+    Cut,
+    FirstStage,
+    first_noise,
+    in_two_stages,
+)
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.privacy.budget import Privacy
 from dpglm.typing import FloatVector
@@ -37,6 +45,9 @@ from dpglm.typing import FloatVector
 # The logarithm of a mean lies within this, and its standard deviation among rows is at most `WIDEST`.
 FARTHEST: Final = 20.0
 WIDEST: Final = 3.0
+# Declared bounds of counts, and offsets in size, are at most this.
+MOST_COUNT: Final = 1e8
+MOST_OFFSET: Final = 50.0
 # The first point may be wrong by this share of each slope, and by this much in its level, beside noise.
 WRONG, LEVEL_WRONG = 0.25, 0.5
 # Of the first stage's rows, which are shortened to 1, on average.
@@ -52,8 +63,13 @@ _SUMMED: Final = 40.0
 
 
 def counts_in_two_stages(problem: Problem, privacy: Privacy) -> bool:
-    """Whether counts are fitted so: where intervals are paid for, and `in_two_stages` allows it."""
-    return releases_information(problem, privacy) and in_two_stages(problem, privacy)
+    """Whether counts are fitted so: where intervals are paid for, and `in_two_stages` allows it.
+
+    Bounds and offsets are of a size that logarithms within `FARTHEST` can tell.
+    """
+    low, high = problem.offset or (0.0, 0.0)
+    usual = 1.0 <= cast(Poisson, problem.family).bound <= MOST_COUNT and max(-low, high) <= MOST_OFFSET
+    return usual and releases_information(problem, privacy) and in_two_stages(problem, privacy)
 
 
 def solve_counts(
@@ -64,9 +80,9 @@ def solve_counts(
     first, *steps = plan.of_kind(SecondMoments)
     start = _Start.of(stage, first, _logarithm(plan))
     point, size = start.point, first.size
-    sizes = [start.unsure, UNSHORTENED, CUTS[-1]]
+    sizes = [start.unsure, UNSHORTENED, COUNT_CUTS[-1]]
     counts = ask(plan.releases[-3], np.concatenate([stage.matrix, point, sizes]))
-    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, steps[-1], size)
+    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, steps[-1], size, COUNT_CUTS)
     rows = rows_of(stage.sums, first)
     square = min(max(float(np.trace(stage.sums.gram)) / rows, LEAST_SQUARE), 1.0)
     squares = square * start.means / (1.0 + start.unsure * start.means)
@@ -243,7 +259,7 @@ def expected_counts(
         terms,
         found,
         products=products_of_minimiser(terms, found / mean, ridge, noise, deviation**2),
-        score_scale=length * CUTS[0] * second.cross_deviation,
+        score_scale=length * COUNT_CUTS[0] * second.cross_deviation,
         information_scale=length**2 * second.gram_deviation,
         third_derivative_bound=problem.family.third_derivative_bound,
     )

@@ -72,6 +72,8 @@ RESIDUAL_SHARES: Final = {"gram": 0.3, "cross": 0.64, "square": 0.05, "count": 0
 # these many of theirs in the second.
 FIRST_CUT: Final = 3.0
 CUTS: Final = tuple(2.5 * 2.0 ** (k / 2.0) for k in range(7))
+# Those of counts are in Poisson standard deviations, of which an overdispersed count may be many away.
+COUNT_CUTS: Final = (*CUTS, 40.0, 80.0, 160.0, 320.0)
 # Rows beyond a cut are believed in where they are more than this many standard deviations of their noise.
 SURE: Final = 2.0
 # What is cut off is taken to have this correlation with each column, in the choice of the cut and in standard
@@ -117,9 +119,10 @@ def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...
         edges = LengthClasses(tuple(length_edges(usual).tolist()), coordinates.constant)
         measured.append(Mapped(lengths.at_price(price(MEASURED_SHARE * CLASSES_SHARE), relation), edges))
     spent = MEASURED_SHARE * (1.0 if len(measured) == 2 else 1.0 - CLASSES_SHARE)
-    sizes = classes(2 * len(CUTS)).at_price(price(SIZES_SHARE), relation)
-    fractions = tuple(cut / CUTS[-1] for cut in CUTS)
     span, bound = Span(usual.term_columns), _bound(problem)
+    cuts = CUTS if bound is None else COUNT_CUTS
+    sizes = classes(2 * len(cuts)).at_price(price(SIZES_SHARE), relation)
+    fractions = tuple(cut / cuts[-1] for cut in cuts)
     begin = _moments(span, relation, price(FIRST_SHARE))
     left = 1.0 - spent - FIRST_SHARE - SIZES_SHARE
     shares = (left,) if bound is None else (STEP_SHARE, left - STEP_SHARE)
@@ -237,7 +240,7 @@ def solve_in_two_stages(
 
     at = np.concatenate([stage.matrix, origin + point])
     counts = ask(plan.releases[-2], np.append(at, CUTS[-1] * deviation))
-    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, second, size)
+    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, second, size, CUTS)
     unit = cut.place * deviation
     residuals = MomentSums.of(ask(plan.releases[-1], np.append(at, unit)), size)
     weights = 1.0 / first.gram_deviation**2, 1.0 / second.gram_deviation**2
@@ -268,10 +271,17 @@ class Cut:
     bias: float  # what the cut may move each coordinate of the score by beside that
 
     @classmethod
-    def of(cls, classes: ColumnSums, answer: FloatVector, second: SecondMoments, size: int) -> Cut:
+    def of(
+        cls,
+        classes: ColumnSums,
+        answer: FloatVector,
+        second: SecondMoments,
+        size: int,
+        places: tuple[float, ...],
+    ) -> Cut:
         """The cut at which noise and what is cut off together cost least."""
         counts, noise = answer[int(classes.count_rows) :], float(classes.deviations[-1])
-        cuts = np.array(CUTS)
+        cuts = np.array(places)
         # Those beyond the last cut are taken to be a fifth of it further out.
         further = np.append(np.diff(cuts), 0.2 * cuts[-1])
         allowed = SURE * noise * np.sqrt(np.arange(len(cuts), 0, -1))

@@ -103,6 +103,8 @@ def _released(record: FitRecord) -> None:
         array = getattr(released, name)
         if not (name == "origin" and array is None) and array.shape != (size,):
             raise store_error(f"released {name} of another length than names", "one entry per coefficient")
+    if released.exponential and (record.link != "log" or released.logistic):
+        raise store_error("released exponential of a link that is not", "false, or a fit of counts")
     if released.information.shape != (size, size):
         raise store_error("released information of another length", "a row and a column per coefficient")
     for name in ("score_scale", "information_scale", "third_derivative_bound"):

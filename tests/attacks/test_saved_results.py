@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from dpglm.postprocessing import store
 from dpglm.postprocessing.store import MAX_BYTES, from_json, read, to_json
 from dpglm.results.fit_result import FitResult
 from tests.attacks.ledgers import ran
-from tests.golden.examples import private_fit
+from tests.golden.examples import interval_fit, private_fit
 from tests.work import counted_work, memory_within
 
 # Some ten times what the most expensive of these takes.
@@ -215,3 +216,11 @@ def test_what_cannot_be_seen_without_a_signature_is_seen_by_the_fingerprint() ->
     ]
     for lie in lies:
         assert store.fingerprint(from_json(json.dumps(lie))) != before
+
+
+def test_a_logistic_fit_is_not_read_as_one_of_counts(tmp_path: Path) -> None:
+    fit = interval_fit()._record
+    assert fit.released is not None
+    edited = replace(fit, released=replace(fit.released, exponential=True))
+    with pytest.raises(StoreError, match="exponential"):
+        FitResult.load(FitResult(edited).save(tmp_path / "edited.json"))

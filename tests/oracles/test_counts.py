@@ -211,3 +211,19 @@ def test_the_spend_adds_up_to_what_was_asked() -> None:
         # The Jacobian costs a little, and no more: the Gaussian mechanism would have all of the budget.
         total = float(np.sqrt(sum(mu**2 for mu in mus.values())))
         assert 0.85 * gdp_mu(1.0, 1e-6) < total < gdp_mu(1.0, 1e-6)
+
+
+@pytest.mark.usefixtures("noiseless")
+@pytest.mark.parametrize(("level", "spread"), [(2.0, 1.0), (5.0, 1.0), (7.0, 0.5)])
+def test_strongly_overdispersed_counts_lose_no_level(level: float, spread: float) -> None:
+    """A Pearson dispersion of 10, 200 and 700: no level is lost, and errors are near quasi-Poisson ones."""
+    generator = np.random.default_rng(5)
+    x = np.clip(generator.normal(size=8000), -4.0, 4.0)
+    means = np.exp(level + 0.4 * x) * generator.gamma(1.0 / spread, spread, 8000)
+    frame = pd.DataFrame({"x": x, "y": generator.poisson(means)})
+    schema = {"x": (-4, 4), "y": (0, 100_000)}
+    fit = dpglm.fit("y ~ x", frame, schema=schema, family="poisson", privacy=(1e6, 1e-6))
+    peer = smf.glm("y ~ x", frame, family=sm.families.Poisson()).fit(scale="X2")
+    assert (np.abs(fit._record.estimates - [level, 0.4]) < 3.0 * fit.bse).all()
+    ratio = fit.bse.to_numpy() / peer.bse.to_numpy()
+    assert ((ratio > 0.9) & (ratio < 1.3)).all()

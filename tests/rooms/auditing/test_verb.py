@@ -231,3 +231,10 @@ def test_many_columns_are_drawn_from_and_a_formula_of_the_constant_alone_works()
     )
     constant = dpglm.plan("y ~ 1", schema, n=99, privacy=1.0, goal="predict", penalty="none")
     assert dpglm.audit(constant, trials=200, seed=1, progress=False).passed
+
+
+@pytest.mark.audit
+def test_few_draws_are_enough_for_a_plan_of_many_releases() -> None:
+    schema = {"x": (-5, 5), "y": (0, 40)}
+    plan = dpglm.plan("y ~ x", schema, family="poisson", privacy=(2.0, 1e-6), n=50)
+    assert dpglm.audit(plan, trials=200, progress=False).passed

@@ -91,7 +91,7 @@ def cut(*counts: float, scale: float = 1.0, relation: str = "replace-one") -> Cu
     classes = ColumnSums((), (2 * len(CUTS) + 1,), 1, relation == "add-remove", "gaussian", scale)
     second = planned().releases.of_kind(SecondMoments)[1]
     every = list(counts) if len(counts) > len(CUTS) + 1 else [*counts[:0:-1], *counts]
-    return Cut.of(classes, np.array([1e4, *every] if relation == "add-remove" else every), second, 5)
+    return Cut.of(classes, np.array([1e4, *every] if relation == "add-remove" else every), second, 5, CUTS)
 
 
 def normal(rows: float) -> list[float]:
@@ -199,3 +199,15 @@ def test_no_answer_makes_a_fault_or_a_number_that_is_none(answers: list[float], 
     for found in (released.score, released.centre, released.information, released.score_scale):
         assert np.isfinite(found).all()
     assert released.dispersion > 0.0
+
+
+@pytest.mark.parametrize(
+    ("bound", "offset", "staged"),
+    [(40, (0, 2), True), (1e-20, (0, 2), False), (1e9, (0, 2), False), (40, (-1e154, 1e154), False)],
+)
+def test_counts_and_offsets_of_no_usual_size_are_left_to_one_minimiser(
+    bound: float, offset: Any, staged: bool
+) -> None:
+    schema = {"x": (-3, 3), "time": offset, "y": (0, bound)}
+    plan = dpglm.plan("y ~ x + offset(time)", schema, family="poisson", privacy=(1.0, 1e-6))
+    assert (len(plan.releases.releases) == 6) == staged
