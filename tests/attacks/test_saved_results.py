@@ -223,4 +223,4 @@ def test_a_logistic_fit_is_not_read_as_one_of_counts(tmp_path: Path) -> None:
     assert fit.released is not None
     edited = replace(fit, released=replace(fit.released, exponential=True))
     with pytest.raises(StoreError, match="exponential"):
-        FitResult.load(FitResult(edited).save(tmp_path / "edited.json"))
+        dpglm.load(FitResult(edited).save(tmp_path / "edited.json"))
