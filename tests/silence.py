@@ -20,8 +20,11 @@ class Silence(NoiseSource):
     def normal(self, size: int, *, scale: float) -> Any:
         return np.zeros(size)
 
-    def gamma_norm(self, size: int, *, rate: float) -> Any:
+    def k_norm(self, size: int, *, scale: float) -> Any:
         return np.zeros(size)
+
+    def whole_k_norm(self, size: int) -> Any:
+        return np.zeros(size, dtype=np.int64)
 
     def whole_normal(self, size: int) -> Any:
         return np.zeros(size, dtype=np.int64)

@@ -29,8 +29,7 @@ CERTIFICATE = (
     "the solver reaches its tolerance on every table, and its certificate, in double precision, is right to "
     "within that tolerance"
 )
-TAIL = "pure epsilon is claimed up to events of the noise whose probability is below 10^-18"
-IDEAL_NOISE = "noise of the K-norm mechanism is computed in double precision (idealized numerics)"
+TAIL = "pure epsilon is claimed up to an event of the noise whose probability is below 10^-80"
 # An offset beyond which a slope is 1 or 0 for the audit's purposes.
 FAR = 1e3
 # Why a noisy sum is private, and why everything after a release is free, for a reader of the report.
@@ -175,7 +174,7 @@ class NoisyRelease(Release):
     def assumptions(self) -> tuple[str, ...]:
         if self.noise_law.law == "gamma":
             return self.premises
-        return tuple(premise for premise in self.premises if premise not in (TAIL, IDEAL_NOISE))
+        return tuple(premise for premise in self.premises if premise != TAIL)
 
     @property
     def deviation(self) -> float:

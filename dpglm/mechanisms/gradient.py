@@ -22,7 +22,7 @@ from dpglm.mechanisms.base import (
     require_positive,
     worst_case_rows,
 )
-from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, grid_step
 from dpglm.mechanisms.rows import RowSubset, chosen_rows, finite, widened
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import STEPS, Relation
@@ -92,7 +92,7 @@ class Gradient(NoisyRelease):
 
     def require_grid(self, size: int) -> None:
         """Refuse noise that no grid serves for gradients of ``size`` columns."""
-        self.noise_law.require_grid(self.clip, self.parts * size)
+        grid_step(self.scale, self.clip, self.parts * size)
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the sums by one neighbour that is in the sample, Euclidean norm."""

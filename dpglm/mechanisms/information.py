@@ -12,7 +12,6 @@ from dpglm.glm.families import Family
 from dpglm.mechanisms.base import (
     CHOSEN,
     FAR,
-    IDEAL_NOISE,
     SUMS,
     NoisyRelease,
     Rows,
@@ -22,7 +21,7 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
-from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
+from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, ReleaseDescription
@@ -63,13 +62,13 @@ class Information(NoisyRelease):
     what: Literal["curvature", "score"] = "curvature"
 
     name: ClassVar[str] = "information matrix"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS)
     turns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_bounded_slopes(self.family, "an information matrix")
         require_positive(self, "scale")
-        self.noise_law.require_grid(self.weight_max, self.span.size * (self.span.size + 1) // 2)
+        self.noise_law.require_grid(self.weight_max)
 
     @property
     def noise_law(self) -> NoiseLaw:
@@ -127,12 +126,9 @@ class Information(NoisyRelease):
         assert at is not None, "a curvature is taken at a released point"
         assert rows.size == self.span.size == len(at), "rows, point and span have the same columns"
         total = self._sum(rows, finite(at))  # proof: finite
-        if self.law == "gaussian":
-            flat = self.noise_law.add(to_coordinates(total), self.weight_max, noise)  # proof: lattice
-            perturbed = self.span.project(from_coordinates(flat, rows.size))  # proof: projection
-        else:
-            perturbed = self.span.project(total) + self._noise(noise)
-        return np.asarray(perturbed.ravel(), dtype=np.float64)
+        flat = self.span.coordinates(total)  # proof: projection
+        perturbed = self.noise_law.add(flat, self.weight_max, noise)  # proof: lattice
+        return self.span.matrix(perturbed).ravel()
 
     def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
         """The weighted sum, in double precision, in one read: within chunks first, then over chunks."""
@@ -149,15 +145,6 @@ class Information(NoisyRelease):
         if self.what == "score":
             return np.minimum(np.square(self.family.slope(eta, y)), self.weight_max) * np.square(weight)
         return np.minimum(self.family.curvature(eta, y), self.weight_max) * weight
-
-    def _noise(self, noise: NoiseSource) -> FloatMatrix:
-        """Symmetric noise on the span of density exp(-norm / scale), isotropic in Frobenius norm."""
-        size = self.span.size
-        symmetric = from_coordinates(noise.normal(size * (size + 1) // 2, scale=1.0), size)
-        direction = self.span.project(symmetric)  # proof: isotropic
-        # The norm of noise with density exp(-|E| / scale) in as many dimensions as the span has.
-        radius = np.linalg.norm(noise.gamma_norm(self.span.dimension, rate=1.0 / self.scale))  # proof: radius
-        return np.asarray(direction * (radius / np.linalg.norm(direction)), dtype=np.float64)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """One row of norm 1 and full weight at zero, against none or against one at a right angle.

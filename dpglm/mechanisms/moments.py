@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpglm.mechanisms.base import (
     CHOSEN,
-    IDEAL_NOISE,
     SUMS,
     WHY_SUM,
     NoisyRelease,
@@ -21,7 +20,7 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import unweighted
-from dpglm.mechanisms.span import Span, from_coordinates, to_coordinates
+from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
@@ -91,11 +90,11 @@ class SecondMoments(NoisyRelease):
     count_weight: float
 
     name: ClassVar[str] = "second moments"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS, IDEAL_NOISE)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS)
 
     def __post_init__(self) -> None:
         require_positive(self, "scale", "gram_weight", "cross_weight", "square_weight", "count_weight")
-        self.noise_law.require_grid(self._least_sensitivity, self.size * (self.size + 3) // 2 + 2)
+        self.noise_law.require_grid(self._least_sensitivity)
         if self.square_weight > self.cross_weight or self.count_weight > self.gram_weight:  # proof: weights
             raise release_error(
                 "weights out of order", "square_weight <= cross_weight and count_weight <= gram_weight"
@@ -161,24 +160,19 @@ class SecondMoments(NoisyRelease):
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Sum, perturb, project; shape (p (p + 1) / 2 + p + 2,), see :meth:`MomentSums.of`."""
         assert at is None, "moments are not evaluated at a point"
-        exact = self._sums(rows)
-        if self.law == "gaussian":
-            flat = self.noise_law.add(self._weighted(exact), self._least_sensitivity, noise)  # proof: lattice
-            perturbed = self._unweighted(flat)
-            return replace(perturbed, gram=self.span.project(perturbed.gram)).packed()
-        added = self._noise(noise)
-        gram = self.span.project(exact.gram)  # proof: projection
-        return replace(exact, gram=gram).packed() + added.packed()
+        weighted = self._weighted(self._sums(rows))  # proof: projection
+        flat = self.noise_law.add(weighted, self._least_sensitivity, noise)  # proof: lattice
+        return self._unweighted(flat).packed()
 
     def _weighted(self, sums: MomentSums) -> FloatVector:
-        """The sum of phi, in orthonormal coordinates."""
-        parts = [self.gram_weight * to_coordinates(sums.gram), self.cross_weight * sums.cross]
+        """The sum of phi, in orthonormal coordinates, X'X inside the span."""
+        parts = [self.gram_weight * self.span.coordinates(sums.gram), self.cross_weight * sums.cross]
         return np.concatenate([*parts, [self.square_weight * sums.square, self.count_weight * sums.count]])
 
     def _unweighted(self, flat: FloatVector) -> MomentSums:
-        entries = self.size * (self.size + 1) // 2
+        entries = self.span.dimension
         return MomentSums(
-            from_coordinates(flat[:entries] / self.gram_weight, self.size),
+            self.span.matrix(flat[:entries] / self.gram_weight),
             flat[entries:-2] / self.cross_weight,
             float(flat[-2]) / self.square_weight,
             float(flat[-1]) / self.count_weight,
@@ -196,17 +190,6 @@ class SecondMoments(NoisyRelease):
             square += float(y @ y)
             count += int((X.any(axis=0) | (y != 0.0)).sum())  # proof: unusable
         return MomentSums(gram, cross, square, count)
-
-    def _noise(self, noise: NoiseSource) -> MomentSums:
-        """Noise of density exp(-norm / scale) in the units of the sums, X'X's part inside the span."""
-        entries = self.size * (self.size + 1) // 2
-        flat = noise.normal(entries + self.size + 2, scale=1.0)  # proof: fresh
-        gram = self.span.project(from_coordinates(flat[:entries], self.size))  # proof: isotropic
-        # A direction uniform on the sphere of the space that noise lives in, and a norm that is Gamma.
-        direction = np.concatenate([to_coordinates(gram), flat[entries:]])
-        radius = np.linalg.norm(noise.gamma_norm(self.dimension, rate=1.0 / self.scale))  # proof: radius
-        norm = float(np.linalg.norm(direction))
-        return self._unweighted(direction * (float(radius) / norm if norm > 0.0 else 0.0))
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """A row against none, or two rows at the angle that moves most; in one column there is no angle."""

@@ -11,27 +11,35 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from dpglm.errors import MethodError
+from dpglm.mechanisms import k_norm
+from dpglm.mechanisms.exact_draws import (
+    FINE,
+    WIDTH,
+    Bytes,
+    Whole,
+    below,
+    laplace_cells,
+    mirrored,
+    normal_cells,
+)
 from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 Law: TypeAlias = Literal["gaussian", "gamma"]
-Bytes: TypeAlias = Callable[[int], bytes]
-Whole: TypeAlias = IntVector
 
 # Steps of the grid to the standard deviation of a whole normal draw, or the scale of a Laplace draw.
 STEPS = 2.0**40
 # Share of the sensitivity that rounding errors of the value may take, paid for by as much more noise.
 SLACK = 1e-4
-# Standard deviation of a normal draw in cells, and scale of a Laplace draw.
-WIDTH, LAPLACE = 2**24, 2**40
-_SQUARE = 2 * WIDTH**2
-FINE = 29  # bits of the place inside a cell, as far as a double can tell
+# Values are cut at this many steps of the grid of the K-norm mechanism.
+FARTHEST = 2.0**900
+# No step of a grid is finer: it has all of the bits that a double can have.
+FINEST = 2.0**-1000
 
 
 class NoiseSource(ABC):
@@ -59,7 +67,7 @@ class NoiseSource(ABC):
         """Independent N(0, scale^2) draws, shape (size,), each within a share of 2^-50 of a real one."""
         draws = self._drawn(normal_cells, size)
         negative = draws[0] < 0
-        cells, places = np.where(negative, _mirrored(draws), draws)
+        cells, places = np.where(negative, mirrored(draws), draws)
         # Bits beyond the 29th matter in the two cells beside nought, where a double can tell more.
         magnitude = (cells + (places + self.uniform(size)) * 2.0**-FINE) * (scale / WIDTH)
         return np.asarray(np.where(negative, -magnitude, magnitude), dtype=np.float64)
@@ -90,12 +98,16 @@ class NoiseSource(ABC):
             taken = drawn[np.sort(np.unique(drawn, return_index=True)[1])][:size]
         return taken
 
-    def gamma_norm(self, size: int, *, rate: float) -> FloatVector:
-        """A vector with density proportional to exp(-rate * norm), shape (size,)."""
-        # A uniform direction and a norm of Gamma(size, 1 / rate), which is a sum of ``size`` exponentials.
-        norm = -np.log(self.uniform(size)).sum() / rate
-        direction = self.normal(size, scale=1.0)
-        return np.asarray(direction * (norm / np.sqrt(direction @ direction)), dtype=np.float64)
+    def k_norm(self, size: int, *, scale: float) -> FloatVector:
+        """A vector with density proportional to exp(-norm / scale), shape (size,).
+
+        Each number is within a share of 2^-51 of a real draw's.
+        """
+        return np.asarray(k_norm.doubles(self.bytes, size) * scale, dtype=np.float64)
+
+    def whole_k_norm(self, size: int) -> list[int]:
+        """Integer parts of a vector with density proportional to exp(-norm / 2^40), ``size`` of any size."""
+        return k_norm.floors(self.bytes, size, int(STEPS))
 
 
 class OsNoise(NoiseSource):
@@ -134,119 +146,6 @@ class SeededNoise(NoiseSource):
         return draws
 
 
-def normal_cells(source: Bytes, size: int) -> Whole:
-    """Cells of N(0, WIDTH^2) draws and their places inside, shape (2, size).
-
-    A draw X lies in [k, k + 1), k the first number; the second is floor((X - k) * 2**FINE). |X| = k + u has a
-    density proportional to exp(-k^2 / 2W^2) exp(-(2ku + u^2) / 2W^2): a discrete normal draw k (Canonne,
-    Kamath and Steinke 2020, algorithm 3) and a uniform u, kept with the second probability (Karney 2016).
-    """
-    if size == 0:
-        return np.zeros((2, 0), dtype=np.int64)
-    cells = _geometric(source, 2 * (size + size // 8 + 8), WIDTH)
-    cells = cells[exponential(source, (cells - WIDTH) ** 2, _SQUARE)]
-    keep, places = _within(source, cells)
-    draws = np.stack([cells, places])[:, keep][:, :size]
-    draws = np.where(_coins(source, draws.shape[1]), _mirrored(draws), draws)
-    return np.concatenate([draws, normal_cells(source, size - draws.shape[1])], axis=1)
-
-
-def laplace_cells(source: Bytes, size: int) -> Whole:
-    """Integers with probabilities proportional to ``exp(-|k| / LAPLACE)``, shape (size,)."""
-    if size == 0:
-        return np.zeros(0, dtype=np.int64)
-    magnitude = _geometric(source, size + size // 8 + 8, LAPLACE)
-    negative = _coins(source, len(magnitude))
-    draws = np.where(negative, -magnitude, magnitude)[~(negative & (magnitude == 0))][:size]
-    return np.concatenate([draws, laplace_cells(source, size - len(draws))])
-
-
-def _mirrored(draws: Whole) -> Whole:
-    """-X for draws X: -(k + u) lies in the cell -k - 1, at 1 - u from its lower end."""
-    return np.array([[-1], [2**FINE - 1]]) - draws
-
-
-def _geometric(source: Bytes, least: int, width: int) -> Whole:
-    """Integers k >= 0 with probabilities proportional to ``exp(-k / width)``; about ``least`` of them."""
-    low = below(source, np.full(2 * least, width))
-    low = low[exponential(source, low, width)]
-    high = np.zeros(len(low), dtype=np.int64)
-    going = np.arange(len(low))
-    while len(going):
-        going = going[exponential(source, np.ones(len(going), dtype=np.int64), 1)]
-        high[going] += 1
-    return low + width * high
-
-
-def _within(source: Bytes, cells: Whole) -> tuple[BoolVector, Whole]:
-    """Which cells are kept, with probability ``exp(-(2ku + u^2) / 2W^2)``, u uniform; and u in 2^-FINE."""
-    places = below(source, np.full(len(cells), 2**FINE))
-    keep = np.ones(len(cells), dtype=np.bool_)
-    # 2ku + u^2 < 2k + 1 <= 2W^2: but for some in a million this first trial is lost, whatever u.
-    for draw in np.flatnonzero(below(source, np.full(len(cells), _SQUARE)) < 2 * cells + 1):
-        k = int(cells[draw])
-        u = (int(places[draw]) + _deep(source)) / 2**FINE
-        exponent = 2 * k * u + u**2
-        trials, chance = 1, exponent / (2 * k + 1)
-        while _deeply(source, chance):
-            trials += 1
-            chance = exponent / (_SQUARE * trials)
-        keep[draw] = trials % 2 == 1
-    return keep, places
-
-
-def exponential(source: Bytes, top: Whole, bottom: int) -> BoolVector:
-    """True with probability exp(-top / bottom), shape of ``top``; integers, top >= 0, bottom up to 2^49."""
-    whole, rest = np.divmod(top, bottom)
-    success, going = np.ones(len(top), dtype=np.bool_), np.arange(len(top))
-    while len(going):
-        success[going] = _small_exponential(source, rest[going], bottom)
-        going = going[success[going] & (whole[going] > 0)]
-        whole[going] -= 1
-        rest[going] = bottom
-    return success
-
-
-def _small_exponential(source: Bytes, top: Whole, bottom: int) -> BoolVector:
-    """`exponential` for top <= bottom: among trials of chances x, x/2, x/3, ... the first lost is an odd one.
-
-    Canonne, Kamath and Steinke (2020), algorithm 1, after von Neumann.
-    """
-    odd = np.ones(len(top), dtype=np.bool_)
-    going, trial = np.arange(len(top)), 1
-    while len(going):
-        going = going[below(source, np.full(len(going), bottom * trial)) < top[going]]
-        trial += 1
-        odd[going] = trial % 2 == 1
-    return odd
-
-
-def below(source: Bytes, bounds: Whole) -> Whole:
-    """Integers uniform on 0, ..., bound - 1, for each bound from 1 to 2^62, shape of ``bounds``."""
-    drawn = np.empty(len(bounds), dtype=np.int64)
-    going = np.arange(len(bounds))
-    while len(going):
-        words = np.frombuffer(source(8 * len(going)), dtype="<u8") >> np.uint64(1)
-        wide = bounds[going].astype(np.uint64)
-        drawn[going] = (words % wide).astype(np.int64)
-        # Words beyond the last full round of remainders are drawn again.
-        going = going[words >= np.uint64(2**63) // wide * wide]
-    return drawn
-
-
-def _coins(source: Bytes, size: int) -> BoolVector:
-    return (np.frombuffer(source(size), dtype=np.uint8) & 1).astype(np.bool_)
-
-
-def _deep(source: Bytes) -> Fraction:
-    return Fraction(int.from_bytes(source(16), "little"), 2**128)
-
-
-def _deeply(source: Bytes, chance: Fraction) -> bool:
-    """True with this probability, to within 2^-128."""
-    return _deep(source) < chance
-
-
 def add_normal(values: FloatVector, *, scale: float, sensitivity: float, noise: NoiseSource) -> FloatVector:
     """Values on a grid plus Gaussian noise, shape (m,): as private as N(0, scale^2 I) on real numbers.
 
@@ -259,17 +158,28 @@ def add_normal(values: FloatVector, *, scale: float, sensitivity: float, noise: 
     return np.asarray((steps + 0.5) * step, dtype=np.float64)
 
 
+def add_k_norm(values: FloatVector, *, scale: float, sensitivity: float, noise: NoiseSource) -> FloatVector:
+    """The same with noise of density exp(-norm / scale), as private as that on real numbers."""
+    step = grid_step(scale, sensitivity, len(values))
+    with np.errstate(over="ignore"):
+        steps = np.clip(np.rint(values / step), -FARTHEST, FARTHEST).tolist()
+    # Whole numbers are added as such: noise of any size leaves no trace of what it was added to.
+    drawn = zip(steps, noise.whole_k_norm(len(values)), strict=True)
+    return np.array([float(int(value) + int(floor)) + 0.5 for value, floor in drawn]) * step
+
+
 def grid_step(scale: float, sensitivity: float, count: int) -> float:
-    """The step of `add_normal`'s grid for ``count`` values; a MethodError where no step is fine enough."""
+    """The step of the grid of ``count`` values; a MethodError where no step is fine enough."""
     # STEPS * step / scale is sensitivity * (1 + SLACK) + sqrt(count) * step over the sensitivity.
     left = STEPS - scale * (math.sqrt(count) / sensitivity)
-    if not left > 0.0:
+    step = scale * (1.0 + SLACK) / left if left > 0.0 else 0.0
+    if not step > FINEST:
         raise MethodError(
             f"noise of {scale / sensitivity:.3g} times the sensitivity in {count} numbers",
-            expected="less than 10^12 over the root of the numbers",
+            expected="less than 10^12 over the root of the numbers, of a sensitivity that is not tiny",
             remedy="Spend a larger epsilon.",
         )
-    return scale * (1.0 + SLACK) / left
+    return step
 
 
 def add_laplace(values: FloatVector, *, scale: float, noise: NoiseSource) -> FloatVector:
@@ -325,22 +235,20 @@ class NoiseLaw:
         price = sensitivity / self.scale
         return GaussianEvent(price) if self.law == "gaussian" else PureEvent(price)
 
-    def require_grid(self, sensitivity: float, count: int) -> None:
-        """Refuse Gaussian noise so large that no grid serves ``count`` values."""
-        if self.law == "gaussian":
-            grid_step(self.scale, sensitivity, count)
+    def require_grid(self, sensitivity: float) -> None:
+        """Refuse noise so large that no grid serves."""
+        grid_step(self.scale, sensitivity, self.dimension)
 
     def draw(self, noise: NoiseSource) -> FloatVector:
         """Noise in double precision, shape (dimension,)."""
         if self.law == "gaussian":
             return noise.normal(self.dimension, scale=self.scale)
-        return noise.gamma_norm(self.dimension, rate=1.0 / self.scale)
+        return noise.k_norm(self.dimension, scale=self.scale)
 
     def add(self, values: FloatVector, sensitivity: float, noise: NoiseSource) -> FloatVector:
-        """Values plus noise, shape (dimension,): Gaussian noise on a grid, the other in double precision."""
-        if self.law == "gaussian":
-            return add_normal(values, scale=self.scale, sensitivity=sensitivity, noise=noise)
-        return np.asarray(values + self.draw(noise), dtype=np.float64)
+        """Values plus noise on a grid, shape (dimension,)."""
+        add = add_normal if self.law == "gaussian" else add_k_norm
+        return add(values, scale=self.scale, sensitivity=sensitivity, noise=noise)
 
     def log_ratio(self, first: FloatMatrix, second: FloatMatrix) -> FloatVector:
         """Log density of the first noise less that of the second, row by row."""

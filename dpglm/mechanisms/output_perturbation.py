@@ -13,7 +13,6 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import (
     CERTIFICATE,
     CHOSEN,
-    IDEAL_NOISE,
     PenalisedMinimiser,
     Rows,
     WorstCase,
@@ -56,7 +55,7 @@ class PerturbedOutput(PenalisedMinimiser):
     plain_rows: int | None = None
 
     name: ClassVar[str] = "perturbed output"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, IDEAL_NOISE)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE)
 
     def __post_init__(self) -> None:
         self.require_bounds(self.name, curvature=False)  # proof: slopes
@@ -72,7 +71,7 @@ class PerturbedOutput(PenalisedMinimiser):
                 expected="plain_rows of 1 or more",
                 remedy="Leave plain_rows out.",
             )
-        self.noise_law.require_grid(self.sensitivity("add-remove"), len(self.mixing))
+        self.noise_law.require_grid(self.sensitivity("add-remove"))
 
     def sensitivity(self, relation: Relation) -> float:
         """How far one neighbour moves what the noise hides, the solver's error included, Euclidean norm."""

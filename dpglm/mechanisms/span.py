@@ -1,7 +1,8 @@
-"""Which matrices sums of x x' over declared rows can be, and the projection of a noisy one onto these."""
+"""Which matrices sums of x x' over declared rows can be, and orthonormal coordinates of these."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
 def to_coordinates(matrix: FloatMatrix) -> FloatVector:
@@ -80,7 +81,8 @@ class Span:
     >>> span = Span((one, two))
     >>> span.dimension  # the number of rows, and how many more of one sex
     2
-    >>> span.project(np.array([[1.0, 0.25], [0.25, 3.0]])).round(12)
+    >>> flat = span.coordinates(np.array([[1.0, 0.25], [0.25, 3.0]]))
+    >>> span.matrix(flat).round(12)
     array([[2.  , 0.25],
            [0.25, 2.  ]])
     """
@@ -108,27 +110,57 @@ class Span:
         tied = sum((tie.count - 1) * tie.count // 2 for tie in self._ties)
         return self.size * (self.size + 1) // 2 - tied
 
-    def project(self, matrix: FloatMatrix) -> FloatMatrix:
-        """The nearest matrix of the span in Frobenius norm, shape (p, p), of a symmetric one."""
-        nearest = 0.5 * (matrix + matrix.T)
-        if self._intercept is None or not self._ties:
-            return nearest
+    def coordinates(self, matrix: FloatMatrix) -> FloatVector:
+        """Orthonormal coordinates of the nearest matrix of the span, shape (dimension,).
+
+        ``matrix`` is symmetric, shape (p, p); nearest is in Frobenius norm.
+        """
+        flat = to_coordinates(matrix)
+        if not self._ties:
+            return flat
+        assert self._intercept is not None, "factors are tied to an intercept"
         at, constant = self._intercept.start, self._constant
-        total = constant**2 * nearest[at, at]
+        total, contrasts = constant**2 * matrix[at, at], []
         for tie in self._ties:
-            total += tie.stretch**2 / tie.count * np.trace(nearest[tie.columns, tie.columns])
-        total /= self._total_square
-        nearest[at, at] = constant**2 * total
-        for tie in self._ties:
-            columns = tie.columns
+            own = matrix[tie.columns, tie.columns]
+            total += tie.stretch**2 / tie.count * np.trace(own)
             # The (1, f) entries are there twice: above and below the diagonal.
-            first = 2.0 * constant * tie.stretch * nearest[at, columns]
-            second = tie.stretch**2 * tie.gathered(nearest[columns, columns])
-            contrast = (first + second) / self._contrast_square(tie)
-            nearest[at, columns] = nearest[columns, at] = constant * tie.stretch * contrast
+            first = 2.0 * constant * tie.stretch * matrix[at, tie.columns]
+            second = tie.stretch**2 * tie.gathered(own)
+            contrasts.append((first + second) / self._contrast_length(tie))
+        return np.concatenate([flat[self._free], [total / self._total_length], *contrasts])
+
+    def matrix(self, coordinates: FloatVector) -> FloatMatrix:
+        """The matrix of the span with these coordinates, shape (p, p)."""
+        if not self._ties:
+            return from_coordinates(coordinates, self.size)
+        assert self._intercept is not None, "factors are tied to an intercept"
+        at, constant = self._intercept.start, self._constant
+        flat = np.zeros(len(self._free))
+        free = int(self._free.sum())
+        flat[self._free] = coordinates[:free]
+        matrix = from_coordinates(flat, self.size)
+        total, start = coordinates[free] / self._total_length, free + 1
+        matrix[at, at] = constant**2 * total
+        for tie in self._ties:
+            stop = start + tie.count - 1
+            contrast = coordinates[start:stop] / self._contrast_length(tie)
+            matrix[at, tie.columns] = matrix[tie.columns, at] = constant * tie.stretch * contrast
             own = tie.stretch**2 * (total / tie.count * np.eye(tie.count - 1) + tie.spread(contrast))
-            nearest[columns, columns] = 0.5 * (own + own.T)
-        return nearest
+            matrix[tie.columns, tie.columns] = 0.5 * (own + own.T)
+            start = stop
+        return matrix
+
+    @cached_property
+    def _free(self) -> BoolVector:
+        """Which coordinates of a symmetric matrix are tied to no other one."""
+        free = np.ones((self.size, self.size), dtype=np.bool_)
+        if self._intercept is not None and self._ties:
+            at = self._intercept.start
+            free[at, at] = False
+            for tie in self._ties:
+                free[at, tie.columns] = free[tie.columns, at] = free[tie.columns, tie.columns] = False
+        return np.concatenate([np.diag(free), free[np.triu_indices(self.size, 1)]])
 
     @cached_property
     def _intercept(self) -> TermColumns | None:
@@ -146,16 +178,17 @@ class Span:
         return tuple(_tied(block) for block in self.term_columns if block.kind == "levels")
 
     @cached_property
-    def _total_square(self) -> float:
-        """Squared Frobenius norm of the direction in which W moves the matrix."""
+    def _total_length(self) -> float:
+        """Frobenius norm of the direction in which W moves the matrix."""
         square = self._constant**4
         for tie in self._ties:
             square += tie.stretch**4 * (tie.count - 1) / tie.count**2
-        return square
+        return math.sqrt(square)
 
-    def _contrast_square(self, tie: _Tie) -> float:
-        """Squared Frobenius norm of the direction in which each coordinate of v moves the matrix."""
-        return 2.0 * (self._constant * tie.stretch) ** 2 + tie.stretch**4 * (1.0 - 2.0 / tie.count)
+    def _contrast_length(self, tie: _Tie) -> float:
+        """Frobenius norm of the direction in which each coordinate of v moves the matrix."""
+        square = 2.0 * (self._constant * tie.stretch) ** 2 + tie.stretch**4 * (1.0 - 2.0 / tie.count)
+        return math.sqrt(square)
 
 
 _REMEDY = "Take the term_columns of a coding as they are."
@@ -167,8 +200,8 @@ def _tied(block: TermColumns) -> _Tie:
     basis = block.table / stretch if stretch > 0.0 else block.table
     simplex = (
         count == columns + 1 == block.stop - block.start + 1
-        and np.allclose(basis.T @ basis, np.eye(columns), atol=1e-9)
-        and np.allclose(basis.sum(axis=0), 0.0, atol=1e-9)
+        and np.allclose(basis.T @ basis, np.eye(columns), rtol=0.0, atol=1e-9)
+        and np.allclose(basis.sum(axis=0), 0.0, rtol=0.0, atol=1e-9)
     )
     if not simplex:
         raise MethodError(

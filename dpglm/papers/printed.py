@@ -93,7 +93,7 @@ class PrintedDPSC(Printed):
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         gradient, c = self._gradient_on(rows), self.c
-        b = noise.gamma_norm(rows.size, rate=1.0 / self.scale)
+        b = noise.k_norm(rows.size, scale=self.scale)
         w, V = np.zeros(rows.size), np.zeros(rows.size)
         for _ in range(self.rounds):
             Z = self._prox(w - V / c, c)

@@ -107,7 +107,8 @@ def streams() -> Iterator[str]:
         source = SeededNoise(seed)
         streams = {
             "normal": source.normal(3, scale=2.5),
-            "gamma norm": source.gamma_norm(3, rate=0.25),
+            "K-norm": source.k_norm(3, scale=4.0),
+            "whole K-norm": source.whole_k_norm(3),
             "uniform": source.uniform(3),
             "whole normal": source.whole_normal(3),
             "whole Laplace": source.whole_laplace(3),

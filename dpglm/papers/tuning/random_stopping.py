@@ -13,7 +13,8 @@ import numpy as np
 
 from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, release_error
-from dpglm.mechanisms.noise import NoiseSource, below
+from dpglm.mechanisms.exact_draws import below
+from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset
 from dpglm.methods.base import Ask
 from dpglm.papers.stacking.parts import APART, OnPart, Part

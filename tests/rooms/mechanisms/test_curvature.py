@@ -114,9 +114,9 @@ def test_gaussian_noise_is_standard_on_the_span(span: Span) -> None:
     # A correct law fails this with probability 1e-4.
     assert stats.kstest(squares, stats.chi2(span.dimension).cdf).pvalue > 1e-4
     for draw in draws[:5]:
-        np.testing.assert_allclose(span.project(draw), draw, atol=1e-12)
+        np.testing.assert_allclose(span.matrix(span.coordinates(draw)), draw, atol=1e-12)
     entries = np.array(draws)[:, 0, 0] / 2.0
-    variance = 1.0 if span.dimension == 6 else 0.5**4 / span._total_square
+    variance = 1.0 if span.dimension == 6 else 0.5**4 / span._total_length**2
     assert stats.kstest(entries, stats.norm(0.0, math.sqrt(variance)).cdf).pvalue > 1e-4
 
 
@@ -133,7 +133,7 @@ def test_gamma_noise_has_the_radius_of_the_span_and_any_direction(span: Span) ->
         expected = gaussian[:, i, j] / np.sqrt((gaussian**2).sum(axis=(1, 2)))
         assert stats.ks_2samp(directions, expected).pvalue > 1e-4
     for draw in draws[:5]:
-        np.testing.assert_allclose(span.project(draw), draw, atol=1e-12)
+        np.testing.assert_allclose(span.matrix(span.coordinates(draw)), draw, atol=1e-12)
 
 
 def test_prices_follow_the_sensitivities() -> None:

@@ -70,9 +70,9 @@ def test_the_projection_is_that_of_least_squares_over_declared_rows(formula: str
     smallest = all(block.kind != "other" for block in span.term_columns)
     for seed in range(3):
         matrix = of_random_symmetric(span.size, seed)
-        found = span.project(matrix)
+        found = span.matrix(span.coordinates(matrix))
         np.testing.assert_allclose(found, found.T, atol=0.0)
-        np.testing.assert_allclose(span.project(found), found, atol=1e-12)
+        np.testing.assert_allclose(span.matrix(span.coordinates(found)), found, atol=1e-12)
         if smallest:
             expected = basis @ (basis.T @ in_coordinates(matrix))
             np.testing.assert_allclose(in_coordinates(found), expected, atol=1e-10)
@@ -80,7 +80,19 @@ def test_the_projection_is_that_of_least_squares_over_declared_rows(formula: str
         assert span.dimension == rank
     for row in rows[:20]:  # whatever the blocks are, declared rows are kept
         product = np.outer(row, row)
-        np.testing.assert_allclose(span.project(product), product, atol=1e-12)
+        np.testing.assert_allclose(span.matrix(span.coordinates(product)), product, atol=1e-12)
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_coordinates_are_orthonormal(formula: str) -> None:
+    """Noise on them is as strong in every direction, and a matrix is as long as its coordinates."""
+    span, rows = declared(formula, 5)
+    units = np.array([span.matrix(unit).ravel() for unit in np.eye(span.dimension)])
+    np.testing.assert_allclose(units @ units.T, np.eye(span.dimension), atol=1e-12)
+    flat = np.arange(1.0, span.dimension + 1)
+    np.testing.assert_allclose(span.coordinates(span.matrix(flat)), flat, rtol=1e-11)
+    for row in rows:
+        assert np.linalg.norm(span.coordinates(np.outer(row, row))) == pytest.approx(row @ row, rel=1e-6)
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -91,7 +103,7 @@ def test_the_dimension_is_the_rank_of_the_projection(formula: str) -> None:
     for i, j in diagonal + list(itertools.combinations(range(span.size), 2)):
         unit = np.zeros((span.size, span.size))
         unit[i, j] = unit[j, i] = 1.0 if i == j else np.sqrt(0.5)
-        units.append(in_coordinates(span.project(unit)))
+        units.append(in_coordinates(span.matrix(span.coordinates(unit))))
     matrix = np.array(units)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)  # orthogonal, in orthonormal coordinates
     assert span.dimension == pytest.approx(np.trace(matrix), abs=1e-9)
@@ -102,7 +114,7 @@ def test_variances_of_the_tied_numbers_are_those_of_projected_noise() -> None:
     size = span.size
     blocks = {block.label: block for block in span.term_columns}
     constant = blocks["Intercept"].table[0, 0]
-    levels = {tie.columns.start: 1.0 / span._contrast_square(tie) for tie in span._ties}
+    levels = {tie.columns.start: 1.0 / span._contrast_length(tie) ** 2 for tie in span._ties}
     # Exact: the projection is linear, and the noise of orthonormal coordinates is standard.
     total = 0.0
     contrasts = {label: np.zeros(blocks[label].stop - blocks[label].start) for label in ("b", "g", "h")}
@@ -110,7 +122,7 @@ def test_variances_of_the_tied_numbers_are_those_of_projected_noise() -> None:
     for i, j in itertools.combinations_with_replacement(range(size), 2):
         unit = np.zeros((size, size))
         unit[i, j] = unit[j, i] = 1.0 if i == j else np.sqrt(0.5)
-        projected = span.project(unit)
+        projected = span.matrix(span.coordinates(unit))
         whole = projected[0, 0] / constant**2
         total += whole**2
         for label, squares in contrasts.items():
@@ -120,10 +132,10 @@ def test_variances_of_the_tied_numbers_are_those_of_projected_noise() -> None:
             squares += contrast**2
             if label == "h":
                 totals += (whole / 5 + block.table / stretch @ contrast) ** 2
-    assert (1.0 / span._total_square) == pytest.approx(total, rel=1e-9)
+    assert (1.0 / span._total_length**2) == pytest.approx(total, rel=1e-9)
     for label, squares in contrasts.items():
         np.testing.assert_allclose(squares, levels[blocks[label].start], rtol=1e-9)
-    expected = (1.0 / span._total_square) / 25 + levels[blocks["h"].start] * (1 - 1 / 5)
+    expected = (1.0 / span._total_length**2) / 25 + levels[blocks["h"].start] * (1 - 1 / 5)
     np.testing.assert_allclose(totals, expected, rtol=1e-9)
 
 
@@ -139,6 +151,6 @@ def test_tables_that_are_no_simplex_and_gaps_are_refused() -> None:
 def test_without_an_intercept_nothing_is_tied() -> None:
     span, rows = declared("0 + x + z", 50)
     gram = rows.T @ rows
-    np.testing.assert_array_equal(span.project(gram), 0.5 * (gram + gram.T))
+    np.testing.assert_allclose(span.matrix(span.coordinates(gram)), gram, rtol=1e-14)
     assert span.dimension == span.size * (span.size + 1) // 2
-    assert (span._total_square, span._ties) == (1.0, ())
+    assert span._ties == ()

@@ -58,7 +58,10 @@ class Silent(SeededNoise):
     def normal(self, size: int, scale: float = 1.0) -> FloatVector:
         return np.zeros(size)
 
-    def gamma_norm(self, size: int, rate: float) -> FloatVector:
+    def k_norm(self, size: int, scale: float) -> FloatVector:
+        return np.zeros(size)
+
+    def whole_k_norm(self, size: int) -> Any:
         return np.zeros(size)
 
     def whole_normal(self, size: int) -> Any:

@@ -113,7 +113,7 @@ def pure(**changes: Any) -> Guarantee:
         "theorem": PURE_THEOREM,
         "assumptions": (
             "bounds, levels, formula and penalty strength were chosen without looking at these data",
-            "the solver's certificate and the noise are computed in double precision (idealized numerics)",
+            "the solver’s certificate, in double precision, is right to within its tolerance",
             "the number of rows is public",
         ),
     }

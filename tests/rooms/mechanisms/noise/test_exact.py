@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpglm.mechanisms import noise as exact
+from dpglm.mechanisms import exact_draws as exact
 from dpglm.mechanisms.noise import SeededNoise
 
 LEVEL = 1e-6

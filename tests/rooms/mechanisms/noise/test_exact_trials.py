@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpglm.mechanisms import noise as exact
-from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms import exact_draws as exact
+from dpglm.mechanisms.noise import NoiseSource, add_normal, grid_step
 
 
 class Given(NoiseSource):
@@ -76,6 +76,6 @@ def test_a_draw_on_the_grid_stands_for_the_middle_of_its_cell() -> None:
         def whole_normal(self, size: int) -> exact.Whole:
             return np.array([-1, 0])
 
-    step = exact.grid_step(3.0, 1.0, 2)
-    drawn = exact.add_normal(np.zeros(2), scale=3.0, sensitivity=1.0, noise=Fixed())
+    step = grid_step(3.0, 1.0, 2)
+    drawn = add_normal(np.zeros(2), scale=3.0, sensitivity=1.0, noise=Fixed())
     assert drawn.tolist() == [-0.5 * step, 0.5 * step]

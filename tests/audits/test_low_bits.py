@@ -1,0 +1,137 @@
+"""The low-order bits of what is released tell nothing; with noise in double precision they do.
+
+A value in double precision plus such noise is a whole multiple of the value's last place. On an empty table
+the value is 0 and the noise keeps all of its bits; one row more takes some away (Mironov 2012). The events
+are fixed beforehand, thresholds of the place of the lowest bit; the draws are those of `make audit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpglm
+from dpglm.auditing.bounds import bounded
+from dpglm.auditing.neighbours import Neighbours, Table
+from dpglm.glm.families import families
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.mechanisms import column_sums
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.column_sums import ColumnSums
+from dpglm.mechanisms.information import Information
+from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, SeededNoise
+from dpglm.mechanisms.span import Span
+from dpglm.optim.rows import ArrayChunk
+from tests.audits.harness import FAILURE, Acts, claimed
+from tests.audits.test_moments import planned
+from tests.audits.test_output import one_column
+
+TRIALS = 20_000
+BUDGETS = {"pure": dpglm.Privacy(1.0, relation="add-remove"), "gdp": dpglm.Privacy.gdp(1.0, delta=1e-5)}
+BUDGETS["gdp"] = replace(BUDGETS["gdp"], relation="add-remove")
+SPAN = Span((TermColumns("x", "other", 0, 1, 1.0, np.eye(1), np.ones(1)),))
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A release of one column, and the value in its row."""
+
+    release: Release
+    at: Any = None
+    value: float = 0.7
+
+
+def information(family: str, budget: str) -> Attacked:
+    """A curvature that is no power of two: at a point that is not 0."""
+    release = Information(families[family]().with_bound(20.0), 1.0, law_of(budget), SPAN)
+    return Attacked(replace(release, scale=release.sensitivity("add-remove")), np.array([0.3]))
+
+
+def moments(budget: str) -> Attacked:
+    return Attacked(planned(BUDGETS[budget], 1))
+
+
+def output(family: str, budget: str) -> Attacked:
+    return Attacked(replace(one_column(family, "add-remove"), law=law_of(budget)))
+
+
+def sums(budget: str) -> Attacked:
+    release = ColumnSums((False,), (), 1, True, "laplace" if budget == "pure" else "gaussian", 1.0)
+    return Attacked(release.at_price(1.0, "add-remove"))
+
+
+def law_of(budget: str) -> Any:
+    return "gamma" if budget == "pure" else "gaussian"
+
+
+ATTACKED = {
+    "information, binomial": lambda budget: information("binomial", budget),
+    "information, poisson": lambda budget: information("poisson", budget),
+    "second moments": moments,
+    "output, binomial": lambda budget: output("binomial", budget),
+    "output, poisson": lambda budget: output("poisson", budget),
+    "column sums": sums,
+}
+
+
+def lowest(z: np.ndarray) -> np.ndarray:
+    """How far below 1 the lowest bit of each number is: the power of two, with its sign turned."""
+    fractions, exponents = np.frexp(z)
+    whole = (np.abs(fractions) * 2.0**53).astype(np.int64)
+    lowest_bit = np.frexp((whole & -whole).astype(np.float64))[1]
+    return np.asarray(53 - exponents - lowest_bit, dtype=np.float64)
+
+
+def bits(attacked: Attacked, budget: str, seed: int) -> Any:
+    """The bound that low-order bits give, on an empty table and a table of one row."""
+    size = 2 if isinstance(attacked.release, ColumnSums) else 1
+    X = np.full((size, 1), attacked.value, dtype=np.float32)
+    if size == 2:
+        X[0] = 0.0  # the group
+    row = ArrayChunk(X, np.ones(1), None)
+    none = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), None)
+    pair = Neighbours("no row or one", Table(none), Table(row), at=attacked.at)
+    count = len(attacked.release.run(pair.first, attacked.at, SeededNoise(0)))
+    known = {f"lowest bit of {at}": lambda z, at=at: lowest(z[:, at]) for at in range(count)}
+    # Of a small number, which double precision would tell more finely, and of any.
+    known |= {
+        f"of a small {at}": lambda z, at=at: np.where(np.abs(z[:, at]) < 2.0**-5, lowest(z[:, at]), 0.0)
+        for at in range(count)
+    }
+    acts: Any = Acts((attacked.release,))
+    found = bounded(
+        acts, [pair], claimed(BUDGETS[budget]), SeededNoise(seed), trials=TRIALS, failure=FAILURE, known=known
+    )
+    return found.bound
+
+
+def in_double_precision(
+    self: NoiseLaw, values: np.ndarray, sensitivity: float, noise: NoiseSource
+) -> np.ndarray:
+    """The twin: noise as textbooks write it."""
+    return np.asarray(values + self.draw(noise))
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("name", ATTACKED)
+def test_low_order_bits_stay_within_the_claim_and_give_a_twin_away(
+    name: str, budget: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attacked = ATTACKED[name](budget)
+    assert not bits(attacked, budget, 1).refuted
+
+    def laplace(values: np.ndarray, *, scale: float, noise: NoiseSource) -> np.ndarray:
+        uniform = noise.uniform(2 * len(values)).reshape(2, -1)
+        return np.asarray(values - scale * np.log(uniform[0]) * np.where(uniform[1] < 0.5, -1.0, 1.0))
+
+    def normal(values: np.ndarray, *, scale: float, sensitivity: float, noise: NoiseSource) -> np.ndarray:
+        return np.asarray(values + noise.normal(len(values), scale=scale))
+
+    monkeypatch.setattr(NoiseLaw, "add", in_double_precision)
+    monkeypatch.setattr(column_sums, "add_laplace", laplace)
+    monkeypatch.setattr(column_sums, "add_normal", normal)
+    assert bits(attacked, budget, 2).refuted, "noise in double precision is not caught"
