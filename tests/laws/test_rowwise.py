@@ -53,12 +53,38 @@ VARIABLES = {
     "truth": Categorical([False, True], missing=True),
     "text levels": Categorical(["no", "yes", "1", "01", "NA", "True"], missing="no", other="yes"),
     "other": Categorical(["F", "M", "1"], missing="F", other="omit"),
+    "coded": Numeric(-1, 3, missing_codes=[1, "2", -9], infinite="bound"),
+    "marked": Numeric(-1, 3, decimal=",", thousands=".", missing_codes=["2,5"]),
+    "coded levels": Categorical(
+        ["no", "yes", "F"],
+        aliases={1: "yes", "n": "no"},
+        missing_codes=[0, "NA"],
+        strip=True,
+        ignore_case=True,
+    ),
 }
 
 spellings = st.text(alphabet="0123456789+-.eE \tinfINFtyaruelsTF_xd", max_size=8)
 texts = st.one_of(
     st.sampled_from(
-        ["no", "yes", "1", "01", "1.0", " 1 ", "NA", "nan", "None", "True", "TRUE", "", "F", "inf"]
+        [
+            "no",
+            "yes",
+            "1",
+            "01",
+            "1.0",
+            " 1 ",
+            "NA",
+            "nan",
+            "None",
+            "True",
+            "TRUE",
+            "",
+            "F",
+            "inf",
+            "1,5",
+            "No ",
+        ]
     ),
     spellings,
     st.text(max_size=5),
@@ -309,7 +335,11 @@ def test_a_long_cell_is_read_in_time_that_grows_with_its_length_only(tail):
         known = tail in ("", "e5") and not (tail and "e" in body)
         assert looks_numeric(body + tail) == known
         assert np.isnan(numbers_of_texts([body + tail])[0]) != known
-    assert Numeric(0, 1).clean(["1" * 10**6, 10**400, "0." + "3" * 10**6]).tolist() == [1, 1, 1 / 3]
+    assert Numeric(0, 1, infinite="bound").clean(["1" * 10**6, 10**400, "0." + "3" * 10**6]).tolist() == [
+        1,
+        1,
+        1 / 3,
+    ]
 
 
 @law

@@ -77,7 +77,7 @@ class ColumnTable:
     def chunks(self) -> Iterator[RowChunk]:
         """All rows in order: the group's code, numbers in [-1, 1] or NaN, and codes of levels or -1."""
         total = 0
-        for frame in self.source.chunks(self._columns, numeric=set(self.numbers)):
+        for frame in self.source.chunks(self._columns, numeric=self.schema.plain_numbers(self.numbers)):
             columns = self.schema.clean(frame, self._columns)
             count = len(frame)
             group = np.zeros(count) if self.by is None else columns[self.by]

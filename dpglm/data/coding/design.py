@@ -17,7 +17,7 @@ from dpglm.data.coding.coding import Coding, Kind
 from dpglm.data.coding.geometry import SHORTEST
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema, require_columns
-from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.sources import Source, open_source
 from dpglm.errors import SchemaError
 from dpglm.glm.families import Family
@@ -227,7 +227,7 @@ class Design:
             return
         held: list[RowChunk] | None = []
         room, rows = self._memory_limit, 0
-        numeric = {name for name in self._columns if isinstance(self._schema.variables[name], Numeric)}
+        numeric = self._schema.plain_numbers(self._columns)
         for frame in self._source.chunks(self._columns, numeric=numeric):
             for chunk in self._encoded(self._schema.clean(frame, self._columns)):
                 rows += len(chunk.y)

@@ -181,7 +181,13 @@ class Schema:
         if not (full and set(declarations) <= {"variables", *_SETTINGS}):
             declarations = {"variables": declarations}
         settings = {key: declarations[key] for key in _SETTINGS if declarations.get(key) is not None}
-        columns = declarations["variables"].items()
+        columns = [(text_of_name(name), entry) for name, entry in declarations["variables"].items()]
+        if len({name for name, _ in columns}) < len(columns):
+            raise SchemaError(
+                "a column that is declared as a number and as a text",
+                expected="one declaration of each column",
+                remedy="Remove one of them.",
+            )
         return cls({name: _variable(name, entry, from_file) for name, entry in columns}, **settings)
 
     @classmethod
@@ -249,6 +255,11 @@ class Schema:
                 remedy="Add under variables:\n" + schema_text.template_lines(undeclared).rstrip("\n"),
             )
 
+    def plain_numbers(self, names: Iterable[str]) -> set[str]:
+        """Which of these columns are numbers that texts spell as in program code."""
+        declared = {name: self.variables[name] for name in names}
+        return {name for name, one in declared.items() if isinstance(one, Numeric) and one.reading.plain}
+
     def clean(self, frame: pd.DataFrame, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Columns ``names`` as their declarations read them: float64 numbers or int32 codes, shape (k,).
 
@@ -262,6 +273,12 @@ class Schema:
         self.require(names)
         require_columns(names, frame.columns)
         return {name: self.variables[name].clean(frame[name]) for name in names}
+
+
+def text_of_name(name: object) -> Any:
+    """The name of a column; the columns 0, 1, ... of a table without names are called "0", "1", ..."""
+    whole = isinstance(name, int | np.integer) and not isinstance(name, bool)
+    return str(int(name)) if whole and abs(int(name)) < 2**63 else name  # type: ignore[call-overload]
 
 
 def require_columns(names: Iterable[str], present: Iterable[str]) -> None:

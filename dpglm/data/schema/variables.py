@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -13,14 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.schema.expected import checked_effect, checked_moments, checked_shares
+from dpglm.data.schema.readings import (
+    LevelReading,
+    NumberReading,
+    checked_aliases,
+    checked_codes,
+    checked_levels,
+    checked_reading,
+)
 from dpglm.data.tables.cells import (
-    Blank,
     Level,
     cells_of_column,
-    items_of,
     label_of,
     number_of,
-    numbers_of_cells,
     numbers_of_column,
 )
 from dpglm.errors import SchemaError, shown
@@ -36,11 +40,17 @@ class Numeric:
     Parameters
     ----------
     low, high : float
-        Public bounds, finite, ``low < high``. A value outside, infinite ones included, becomes the bound.
-        Wide bounds cost little where a fit measures its numbers first, and precision elsewhere.
+        Public bounds, finite, ``low < high``. A value outside becomes the bound. Wide bounds cost little
+        where a fit measures its numbers first, and precision elsewhere.
     missing : "omit" or float
         What a row without a number does: contributes nothing (``"omit"``), or takes this value, which lies
         within the bounds.
+    missing_codes : sequence of float or str
+        Numbers that stand for a missing value, such as 999 and -9. Undeclared they would become the bound.
+    infinite : "missing" or "bound"
+        What an infinite number is, or one that is too large for double precision.
+    decimal, thousands : str
+        Marks in texts that spell numbers: ``"1.234,5"`` has the decimal ``","`` and thousands ``"."``.
     source : str
         Where the bounds come from: a code book, a questionnaire.
     looked_at_data : bool
@@ -65,11 +75,17 @@ class Numeric:
     array([30. , 41.5, 95. ,  nan,  nan])
     >>> Numeric(18, 95, missing=50).clean([30, None])
     array([30., 50.])
+    >>> Numeric(18, 95, missing_codes=[999, -9]).clean([30, 999, "-9", 100])
+    array([30., nan, nan, 95.])
     """
 
     low: float
     high: float
     missing: str | float = field(default="omit", kw_only=True)
+    missing_codes: tuple[Level, ...] = field(default=(), kw_only=True)
+    infinite: str = field(default="missing", kw_only=True)
+    decimal: str = field(default=".", kw_only=True)
+    thousands: str = field(default="", kw_only=True)
     source: str = field(default="", kw_only=True)
     looked_at_data: bool = field(default=False, kw_only=True)
     effect: float | None = field(default=None, kw_only=True)
@@ -109,6 +125,9 @@ class Numeric:
                     expected='"omit" (the row contributes nothing) or a number within the bounds',
                     remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
                 )
+        for option in ("missing_codes", "decimal", "thousands"):
+            object.__setattr__(self, option, getattr(self.reading, option))
+        object.__setattr__(self, "infinite", "bound" if self.reading.infinite else "missing")
         checked = {"low": low, "high": high, "missing": missing, "effect": effect, "mean": mean, "sd": sd}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -122,13 +141,19 @@ class Numeric:
         numbers = numbers_of_column(column)
         if numbers is None:
             cells, index = cells_of_column(column)
-            numbers = numbers_of_cells(cells)[index]
+            numbers = self.reading.numbers(cells)[index]
         with np.errstate(invalid="ignore"):
             values = np.maximum(numbers, self.low)
             np.minimum(values, self.high, out=values)
+            np.copyto(values, np.nan, where=self.reading.unusable(numbers))
         if not isinstance(self.missing, str):
             np.copyto(values, self.missing, where=np.isnan(values))
         return values
+
+    @cached_property
+    def reading(self) -> NumberReading:
+        """How cells are read."""
+        return checked_reading(self.decimal, self.thousands, self.missing_codes, self.infinite)
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; :func:`variable_from_dict` reads them back."""
@@ -140,7 +165,7 @@ class Categorical:
     """One of a list of public levels; the first is the reference, the last of two the "success".
 
     A value is matched as text first, then as a number: ``1``, ``1.0``, ``True``, ``"1"`` and ``"1.0"`` are
-    all the level ``1`` (or ``"1"``). An empty text is a missing value.
+    all the level ``1`` (or ``"1"``). An empty text is a missing value, and with ``strip`` one of blanks, too.
 
     Parameters
     ----------
@@ -150,6 +175,12 @@ class Categorical:
         What a row without a value does: contributes nothing, or takes this level.
     other : None, "omit" or level
         What a row with an undeclared value does; None: the same as a missing one.
+    missing_codes : sequence of str, int or float
+        Values that stand for a missing one, such as 9 and ``"refused"``.
+    aliases : mapping of str, int or float to level
+        Other spellings of levels.
+    strip, ignore_case : bool
+        Whether blanks at both ends of a text, and upper and lower case, make no difference.
     source : str
         Where the levels come from.
     looked_at_data : bool
@@ -172,18 +203,34 @@ class Categorical:
     array([ 1,  0, -1, -1], dtype=int32)
     >>> Categorical([1, 2, 3], other=3).clean(["1", 2.0, 7, None])
     array([ 0,  1,  2, -1], dtype=int32)
+    >>> Categorical(["F", "M"], aliases={2: "M"}, missing_codes=[9], ignore_case=True).clean(["m", 2, 9])
+    array([ 1,  1, -1], dtype=int32)
     """
 
     levels: tuple[Level, ...]
     missing: str | Level = field(default="omit", kw_only=True)
     other: str | Level | None = field(default=None, kw_only=True)
+    missing_codes: tuple[Level, ...] = field(default=(), kw_only=True)
+    aliases: Mapping[str, Level] = field(default_factory=dict, kw_only=True, hash=False)
+    strip: bool = field(default=False, kw_only=True)
+    ignore_case: bool = field(default=False, kw_only=True)
     source: str = field(default="", kw_only=True)
     looked_at_data: bool = field(default=False, kw_only=True)
     effect: float | None = field(default=None, kw_only=True)
     shares: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", _checked_levels(self.levels))
+        object.__setattr__(self, "levels", checked_levels(self.levels))
+        if not isinstance(self.strip, bool) or not isinstance(self.ignore_case, bool):
+            raise SchemaError(
+                f"strip: {shown(self.strip)}, ignore_case: {shown(self.ignore_case)}",
+                expected="true or false",
+                remedy="Write strip: true, or leave it out.",
+            )
+        reading = self.reading
+        aliases = {text: self.levels[code] for text, code in reading.aliases}
+        object.__setattr__(self, "aliases", aliases)
+        object.__setattr__(self, "missing_codes", reading.missing_codes)
         _check_provenance(self.source, self.looked_at_data)
         if self.effect is not None:
             object.__setattr__(self, "effect", checked_effect(self.effect))
@@ -217,14 +264,14 @@ class Categorical:
         rules = self.missing, self.missing if self.other is None else self.other
         missing, other = (-1 if rule == "omit" else self._code_of_label[label_of(rule)] for rule in rules)
         cells, index = cells_of_column(column)
-        # A text that spells no number is an undeclared value, not a missing one.
-        codes = [self._code_of_number.get(number, other) for number in numbers_of_cells(cells).tolist()]
-        for position, cell in enumerate(cells):
-            if cell is Blank.MISSING:
-                codes[position] = missing
-            elif isinstance(cell, str):
-                codes[position] = self._code_of_label.get(cell, codes[position])
-        return np.array(codes, dtype=np.int32)[index]
+        return np.array(self.reading.codes(cells, missing=missing, other=other), dtype=np.int32)[index]
+
+    @cached_property
+    def reading(self) -> LevelReading:
+        """How cells are read."""
+        codes = checked_codes(self.missing_codes)
+        aliases = checked_aliases(self.aliases, self._code_of_label)
+        return LevelReading(self.levels, aliases, codes, self.strip, self.ignore_case)
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; :func:`variable_from_dict` reads them back."""
@@ -233,18 +280,6 @@ class Categorical:
     @cached_property
     def _code_of_label(self) -> dict[str, int]:
         return {label: code for code, label in enumerate(self.labels)}
-
-    @cached_property
-    def _code_of_number(self) -> dict[float, int]:
-        """Codes of the levels that are or spell a number."""
-        numbers = numbers_of_cells([lev if isinstance(lev, str) else float(lev) for lev in self.levels])
-        code_of: dict[float, int] = {}
-        for code, number in enumerate(numbers.tolist()):
-            # "01" and "1" may both be levels: the number 1 is then the one spelled "1".
-            spelled_so = self.labels[code] == label_of(number)
-            if number == number and (spelled_so or number not in code_of):
-                code_of[number] = code
-        return code_of
 
 
 Variable: TypeAlias = Numeric | Categorical
@@ -276,7 +311,13 @@ def _options(variable: Variable) -> dict[str, object]:
     """The options that differ from their defaults, as plain values."""
     options = (option for option in fields(variable) if option.kw_only)
     given = {item.name: value for item in options if (value := getattr(variable, item.name)) != item.default}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    return {name: _plainly(value) for name, value in given.items() if value != {}}
+
+
+def _plainly(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _check_provenance(source: object, looked_at_data: object) -> None:
@@ -286,43 +327,3 @@ def _check_provenance(source: object, looked_at_data: object) -> None:
             expected="text, and true or false",
             remedy='Write source: "code book of the survey" and looked_at_data: false.',
         )
-
-
-def _checked_levels(levels: object) -> tuple[Level, ...]:
-    """Levels as plain texts and numbers: a list of at least two, all different and none missing."""
-    items = items_of(levels)
-    if items is None:
-        raise SchemaError(
-            f"levels: {shown(levels)}", expected="a list of levels", remedy='Write levels: ["no", "yes"].'
-        )
-    checked = tuple(map(_plain, items))
-    if len(checked) < 2:
-        raise SchemaError(
-            f"levels: {shown(list(checked))}",
-            expected="at least two levels",
-            remedy="List every level the column may have, or leave a constant column out.",
-        )
-    labels = [label_of(level) for level in checked]
-    numbers = [float(level) for level in checked if not isinstance(level, str)]
-    twice = sorted(label for label, times in Counter(labels).items() if times > 1)
-    if twice or len(set(numbers)) < len(numbers):
-        raise SchemaError(
-            f"duplicate levels: {shown(twice)[1:-1] or 'two that are the same number'}",
-            expected='levels that are all different; 1, 1.0, true and "1" are the same level',
-            remedy="Remove the repeated level.",
-        )
-    return checked
-
-
-def _plain(level: object) -> Level:
-    if isinstance(level, np.generic):
-        level = level.item()
-    if isinstance(level, str) and level:
-        return level
-    if isinstance(level, bool | int | float) and abs(level) <= 2.0**1000:
-        return level
-    raise SchemaError(
-        f"level {shown(level)}",
-        expected="a text that is not empty, or a finite number",
-        remedy='Put dates and the like in quotes: "2020-01-01"; for missing values write missing: LEVEL.',
-    )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from dpglm.data.schema.schema import Declarations, Schema
+from dpglm.data.schema.schema import Declarations, Schema, text_of_name
 from dpglm.data.tables.cells import looks_numeric
 from dpglm.data.tables.csv_rows import line_chunks, parse_lines, read_header
 from dpglm.errors import SchemaError, shown
@@ -48,8 +48,12 @@ class FrameSource(Source):
     def __init__(self, frame: pd.DataFrame, *, chunk_rows: int = CHUNK_ROWS) -> None:
         self._frame = frame.copy(deep=False)
         self._frame.attrs = {}  # pandas copies them with every slice
+        names: list[Any] = list(frame.columns)
+        texts = [text_of_name(name) for name in names]
+        if any(text is not name for text, name in zip(texts, names, strict=True)):
+            self._frame.columns = names = texts
         self._chunk_rows = chunk_rows
-        self.column_names = tuple(name for name in frame.columns if isinstance(name, str))
+        self.column_names = tuple(name for name in names if isinstance(name, str))
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
         """Slices of the frame, with all its columns."""

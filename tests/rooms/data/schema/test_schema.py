@@ -147,7 +147,7 @@ WRONG = {
     "a number": {"age": 3},
     "provenance": {"age": {"bounds": [0, 1], "source": 3}},
     "looked": {"age": {"bounds": [0, 1], "looked_at_data": "maybe"}},
-    "name that is no text": {1: (0, 1)},
+    "name that is no text": {1.5: (0, 1)},
     "empty name": {"": (0, 1)},
     "unknown setting": {"variables": {"age": (0, 1)}, "row": 5},
     "no row": {"variables": {}, "rows": 0},
@@ -338,10 +338,13 @@ def test_missing_and_other_follow_their_own_rules():
 
 def test_numbers_outside_become_the_bound_and_what_is_no_number_is_missing():
     values = [-5, 0.25, float("inf"), "-inf", "1e99", 10**400, "x", None, "0.5"]
-    clean = Numeric(0, 1).clean(values)
+    infinite = Numeric(0, 1).clean(values)
+    assert infinite[[0, 1, 4, 8]].tolist() == [0, 0.25, 1, 0.5]
+    assert pd.isna(infinite[[2, 3, 5, 6, 7]]).all()
+    clean = Numeric(0, 1, infinite="bound").clean(values)
     assert clean[[0, 1, 2, 3, 4, 5, 8]].tolist() == [0, 0.25, 1, 0, 1, 1, 0.5]
     assert pd.isna(clean[[6, 7]]).all()
-    assert Numeric(0, 1, missing=0.75).clean(values)[[6, 7]].tolist() == [0.75, 0.75]
+    assert Numeric(0, 1, missing=0.75).clean(values)[[2, 6, 7]].tolist() == [0.75, 0.75, 0.75]
 
 
 def test_cleaning_never_writes_to_the_frame():
