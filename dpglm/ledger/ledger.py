@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpglm.errors import BudgetExceeded, LedgerError
-from dpglm.ledger.log import Line, Log
+from dpglm.ledger.log import Line, Log, behind
 from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.ledger.records import (
     Entry,
     LedgerRecords,
     Status,
     amounts,
-    behind,
     entry,
     entry_line,
     opening_line,
@@ -41,8 +40,9 @@ class Ledger:
     exact in decimals: ten charges of 0.1 fill a budget of 1.0 and no eleventh fits.
 
     The file is append-only and chained by hashes: a line edited, deleted, moved, or cut off the end is found
-    when the ledger is opened and at every charge. What *cannot* be seen from inside the file is that it was
-    deleted, that an older copy of the whole file was put back, or that somebody wrote all of it anew.
+    when the ledger is opened and whenever it is read. A charge checks the lines since the last one that this
+    object has seen, and counts on from what it knows. What *cannot* be seen from inside the file is that it
+    was deleted, that an older copy of the whole file was put back, or that somebody wrote all of it anew.
     Against that, note ``ledger.head`` outside (a lab book, a mail to the data owner) and give it back later:
     ``Ledger(path, head=...)``. An open ledger checks by itself that the file still holds what it saw before.
 
@@ -90,7 +90,7 @@ class Ledger:
         head: str | None = None,
     ) -> None:
         self._log = Log(_absolute(path))
-        self._seen: tuple[int, str] | None = None
+        self._seen: tuple[Line, LedgerRecords] | None = None
         asked = None if budget is None else Privacy.of(budget)
         name = None if dataset is None else _public("dataset", dataset)
         if asked is not None:
@@ -197,10 +197,12 @@ class Ledger:
             _public("unit", guarantee.unit, exactly=True)
             planned.append((cost, guarantee, text, plan))
         costs = [cost for cost, *_ in planned]
-        seen, refusals = self._seen, list[BudgetExceeded]()
+        assert self._seen is not None, "read when the ledger was opened"
+        last, known = self._seen
+        refusals = list[BudgetExceeded]()
 
         def compose(lines: tuple[Line, ...]) -> list[str]:
-            records = LedgerRecords.of(lines, self.path.name, seen=seen)
+            records = known.followed_by(lines, self.path.name)
             status: Status = "charged"
             if not records.filter.admits(*costs):
                 status = "refused"
@@ -211,11 +213,11 @@ class Ledger:
                 for cost, guarantee, text, plan in planned
             ]
 
-        lines = self._log.extend(compose)
-        self._seen = (lines[-1].position, lines[-1].hash)
+        lines = self._log.extend(compose, after=last)
+        self._saw(lines[-1], known.followed_by(lines, self.path.name))
         if refusals:
             raise refusals[0]
-        return tuple(entry(line) for line in lines)
+        return tuple(entry(line) for line in lines[-len(charges) :])
 
     def verify(self, *, head: str | None = None) -> None:
         """Check every line, and that the file still holds the ``head`` noted earlier.
@@ -274,11 +276,18 @@ class Ledger:
         """The file, read and checked, and not behind what this object saw before."""
         seen = self._seen  # before reading: another thread may move it on meanwhile
         lines = self._log.read()
-        records = LedgerRecords.of(lines, self.path.name, seen=seen)
+        if seen is not None and seen[0] not in lines[seen[0].position : seen[0].position + 1]:
+            raise behind(self.path.name, "what this object read from it before")
+        records = LedgerRecords.of(lines, self.path.name)
         if head is not None and head not in records.hashes:
             raise behind(self.path.name, "the hash that was given")
-        self._seen = (lines[-1].position, lines[-1].hash)
+        self._saw(lines[-1], records)
         return records
+
+    def _saw(self, last: Line, records: LedgerRecords) -> None:
+        """Remember the farthest line: another thread may have come farther meanwhile."""
+        if self._seen is None or last.position >= self._seen[0].position:
+            self._seen = last, records
 
 
 def _absolute(path: object) -> Path:

@@ -56,8 +56,9 @@ class Log:
     """An append-only file of lines, safe with several threads and processes.
 
     Line ``k`` holds ``SHA-256(format, k, hash of line k - 1, content)``; a second table holds the number of
-    lines and the last hash. Every reading checks all of it, so a line edited, deleted, added by hand or
-    moved is found, and so are lines cut off the end. The hashes hold no secret: somebody who writes the
+    lines and the last hash. `read` checks all of it, so a line edited, deleted, added by hand or moved is
+    found, and so are lines cut off the end. `extend` checks what follows a line that was checked before, so
+    that a line costs the same at any length. The hashes hold no secret: somebody who writes the
     *whole* file anew, or puts back an older copy, is found only by comparing with a hash noted elsewhere.
 
     A line is on disk when ``extend`` returns. The rollback journal (``journal_mode=DELETE``) is used rather
@@ -77,10 +78,10 @@ class Log:
     >>> log = Log(Path(folder.name) / "lines")
     >>> log.create("first")
     True
-    >>> log.extend(lambda lines: [f"{len(lines)} before"])[0].position
+    >>> log.extend(lambda new: [f"after {new[-1].content}"])[-1].position
     1
     >>> [line.content for line in log.read()]
-    ['first', '1 before']
+    ['first', 'after first']
     >>> folder.cleanup()
     """
 
@@ -100,7 +101,7 @@ class Log:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute("INSERT INTO head VALUES (0, 0, '')")
-                _append(connection, (), content)
+                _append(connection, _next(None, content))
                 _commit(connection)
             return self._publish(draft)
         finally:
@@ -114,21 +115,25 @@ class Log:
             connection.execute("BEGIN")  # one snapshot for all the checks
             return _checked(connection, self.path.name)
 
-    def extend(self, compose: Callable[[tuple[Line, ...]], Sequence[str]]) -> tuple[Line, ...]:
-        """Add the lines that ``compose`` makes of the lines before them, all or none; then they are on disk.
+    def extend(
+        self, compose: Callable[[tuple[Line, ...]], Sequence[str]], *, after: Line | None = None
+    ) -> tuple[Line, ...]:
+        """Add the lines that ``compose`` makes of those beyond ``after``, all or none; then they are on disk.
 
-        No other process adds a line between what ``compose`` is shown and the new ones. If ``compose``
-        raises, nothing is written.
+        ``after`` is a line that was read before, None for none: it and what follows are checked. No other
+        process adds a line between what ``compose`` is shown and the new ones. If ``compose`` raises, nothing
+        is written. Returned are all lines beyond ``after``, the new ones last.
         """
         single_link_check(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
             _begin(connection)
-            lines = _checked(connection, self.path.name)
-            before = len(lines)
+            lines = _checked(connection, self.path.name, after)
             for content in compose(lines):
-                lines = (*lines, _append(connection, lines, content))
+                line = _next(lines[-1] if lines else after, content)
+                _append(connection, line)
+                lines = (*lines, line)
             _commit(connection)
-        return lines[before:]
+        return lines
 
     def _publish(self, draft: Path) -> bool:
         """Give a finished file its name; False where the name is taken."""
@@ -202,11 +207,9 @@ def _begin(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
 
 
-def _append(connection: sqlite3.Connection, lines: tuple[Line, ...], content: str) -> Line:
-    line = _next(lines, content)
+def _append(connection: sqlite3.Connection, line: Line) -> None:
     _insert(connection, line)
     _advance(connection, line)
-    return line
 
 
 def _insert(connection: sqlite3.Connection, line: Line) -> None:
@@ -221,15 +224,15 @@ def _commit(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def _next(lines: tuple[Line, ...] | list[Line], content: str) -> Line:
-    """The line that follows ``lines``."""
-    position, previous = len(lines), lines[-1].hash if lines else ""
+def _next(before: Line | None, content: str) -> Line:
+    """The line that follows another one, or none."""
+    position, previous = (0, "") if before is None else (before.position + 1, before.hash)
     text = f"{FORMAT}\n{position}\n{previous}\n{content}"
     return Line(position, content, hashlib.sha256(text.encode()).hexdigest())
 
 
-def _checked(connection: sqlite3.Connection, name: str) -> tuple[Line, ...]:
-    """All lines of an open file, or a LedgerError that says where the chain breaks."""
+def _checked(connection: sqlite3.Connection, name: str, after: Line | None = None) -> tuple[Line, ...]:
+    """Lines of an open file beyond ``after``, or a LedgerError that says where the chain breaks."""
     if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
         raise LedgerError(
             f"{name!r} is an SQLite file but no ledger (or an empty file)",
@@ -243,18 +246,34 @@ def _checked(connection: sqlite3.Connection, name: str) -> tuple[Line, ...]:
     if statements != {*TABLES, *TRIGGERS}:
         found = "its tables or triggers were changed"
         raise _tampered(name, found, "the tables and triggers it was made with")
+    start = 0 if after is None else after.position
+    beyond = "" if after is None else f"WHERE position >= {start} "
+    rows = connection.execute(f"SELECT position, content, hash FROM entries {beyond}ORDER BY position")
+    if after is not None and rows.fetchone() != (after.position, after.content, after.hash):
+        raise behind(name, "what this object read from it before")
     lines: list[Line] = []
-    for row in connection.execute("SELECT position, content, hash FROM entries ORDER BY position"):
+    last = after
+    for row in rows:
         line = Line(*row)
-        if not isinstance(line.content, str) or line != _next(lines, line.content):
-            found = f"the chain breaks at line {len(lines)}"
+        if not isinstance(line.content, str) or line != _next(last, line.content):
+            found = f"the chain breaks at line {start + len(lines) + (after is not None)}"
             raise _tampered(name, found, "each line to hash to what is stored beside it")
         lines.append(line)
+        last = line
     heads = connection.execute("SELECT count, hash FROM head").fetchall()
-    if not lines or heads != [(len(lines), lines[-1].hash)]:
+    if last is None or heads != [(last.position + 1, last.hash)]:
         found = "lines are missing at its end, or its head was changed"
         raise _tampered(name, found, "as many lines as it counts")
     return tuple(lines)
+
+
+def behind(name: str, than: str) -> LedgerError:
+    """The error for a file that lost lines which were once seen in it."""
+    return LedgerError(
+        f"ledger file {name!r} does not hold {than}",
+        expected="all lines that were ever written, with new ones after them",
+        remedy=f"An older or another file stands in its place. {RESTORE}",
+    )
 
 
 def _tampered(name: str, found: str, expected: str) -> LedgerError:

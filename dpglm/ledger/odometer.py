@@ -88,7 +88,11 @@ class PrivacyFilter:
 
     def after(self, costs: Sequence[Balance]) -> PrivacyFilter:
         """The filter once more ``costs`` were taken, whether or not the budget covers them."""
-        return PrivacyFilter(self.budget, (*self.costs, *costs))
+        later = PrivacyFilter(self.budget, (*self.costs, *costs))
+        added = PrivacyFilter(self.budget, costs)._sums
+        # Exact sums need not be taken again from the first cost on.
+        later.__dict__["_sums"] = tuple(map(EXACT.add, self._sums, added))
+        return later
 
     def admits(self, *costs: Balance) -> bool:
         """Whether the budget covers all of these as well."""

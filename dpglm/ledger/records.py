@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -50,43 +51,40 @@ class LedgerRecords:
     hashes: tuple[str, ...]
 
     @classmethod
-    def of(cls, lines: Sequence[Line], name: str, *, seen: tuple[int, str] | None = None) -> Self:
-        """The meaning of the lines of file ``name``.
+    def of(cls, lines: Sequence[Line], name: str) -> Self:
+        """The meaning of all lines of file ``name``.
 
-        A LedgerError where they mean nothing, hold charges that the budget never covered, or do not hold the
-        line (position, hash) that was ``seen`` before.
+        A LedgerError where they mean nothing, or hold charges that the budget never covered.
         """
-        if seen is not None and (len(lines) <= seen[0] or lines[seen[0]].hash != seen[1]):
-            raise behind(name, "what this object read from it before")
-        try:
-            entries, hashes = tuple(map(entry, lines[1:])), tuple(line.hash for line in lines)
-            records = cls(*_opening(lines[0]), entries, hashes)
-            records._require_covered()
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            raise LedgerError(
-                f"ledger file {name!r} has lines that say nothing about a budget",
-                expected=f"lines of format {FORMAT}",
-                remedy=RESTORE,
-            ) from None
-        return records
+        with _understood(name):
+            return cls(*_opening(lines[0]), (), (lines[0].hash,))._with(lines[1:])
 
-    def _require_covered(self) -> None:
+    def followed_by(self, lines: Sequence[Line], name: str) -> Self:
+        """These records and the meaning of the lines after them; errors as in `of`."""
+        with _understood(name):
+            return self._with(lines)
+
+    def _with(self, lines: Sequence[Line]) -> Self:
         """ValueError for charges that no ledger would have taken: a file written by other hands."""
-        for e in self._charged:
-            known = self.budget.unit in ("one row", e.unit) and e.relation == self.budget.relation
-            if not known or (self.budget.mu is not None and e.mu is None):
+        added = tuple(map(entry, lines))
+        charged = [one for one in added if one.status == "charged"]
+        for one in charged:
+            known = self.budget.unit in ("one row", one.unit) and one.relation == self.budget.relation
+            if not known or (self.budget.mu is not None and one.mu is None):
                 raise ValueError
-        if not self.filter.covered:
+        hashes = (*self.hashes, *(line.hash for line in lines))
+        records = replace(self, entries=(*self.entries, *added), hashes=hashes)
+        state = self.filter.after([Balance(one.epsilon, one.delta, one.mu) for one in charged])
+        if not state.covered:
             raise ValueError
-
-    @property
-    def _charged(self) -> list[Entry]:
-        return [entry for entry in self.entries if entry.status == "charged"]
+        records.__dict__["filter"] = state
+        return records
 
     @cached_property
     def filter(self) -> PrivacyFilter:
         """The budget and what was charged to it."""
-        return PrivacyFilter(self.budget, [Balance(e.epsilon, e.delta, e.mu) for e in self._charged])
+        charged = [entry for entry in self.entries if entry.status == "charged"]
+        return PrivacyFilter(self.budget, [Balance(e.epsilon, e.delta, e.mu) for e in charged])
 
     def refusal(self, cost: Balance, *, charges: int = 1) -> BudgetExceeded:
         """Why ``cost`` is refused, in words; delta is named where the cost or the budget has some.
@@ -125,6 +123,19 @@ class LedgerRecords:
         )
 
 
+@contextmanager
+def _understood(name: str) -> Iterator[None]:
+    """A LedgerError where lines of file ``name`` say nothing about a budget."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise LedgerError(
+            f"ledger file {name!r} has lines that say nothing about a budget",
+            expected=f"lines of format {FORMAT}",
+            remedy=RESTORE,
+        ) from None
+
+
 def opening_line(budget: Privacy, dataset: str) -> str:
     """The first line of a new ledger."""
     return _canonical(
@@ -158,7 +169,7 @@ def entry_line(cost: Balance, guarantee: Guarantee, *, what: str, plan: str, sta
 
 
 def entry(line: Line) -> Entry:
-    """The charge or refusal in a line; an error that ``LedgerRecords.of`` knows where there is none."""
+    """The charge or refusal in a line; an error that `_understood` knows where there is none."""
     fields = _fields(line)
     epsilon, delta = float(fields["epsilon"]), float(fields["delta"])
     mu = None if fields["mu"] is None else float(fields["mu"])
@@ -186,15 +197,6 @@ def amounts(amount: Privacy | Balance) -> str:
     if amount.mu is not None:
         return f"mu = {amount.mu!r}"
     return f"epsilon = {amount.epsilon!r}" + (f", delta = {amount.delta!r}" if amount.delta > 0 else "")
-
-
-def behind(name: str, than: str) -> LedgerError:
-    """The error for a file that lost lines which were once seen in it."""
-    return LedgerError(
-        f"ledger file {name!r} does not hold {than}",
-        expected="all lines that were ever written, with new ones after them",
-        remedy=f"An older or another file stands in its place. {RESTORE}",
-    )
 
 
 def _opening(line: Line) -> tuple[Privacy, str]:

@@ -60,7 +60,7 @@ def forged(path: Path, opening: Mapping[str, Any] | str, *entries: Mapping[str, 
     connection.execute(f"PRAGMA application_id = {log.APPLICATION_ID}")
     connection.execute("INSERT INTO head VALUES (0, 0, '')")
     for said in (opening, *entries):
-        lines.append(log._next(lines, text(said)))
+        lines.append(log._next(lines[-1] if lines else None, text(said)))
         log._insert(connection, lines[-1])
         log._advance(connection, lines[-1])
     connection.execute("COMMIT")

@@ -433,7 +433,6 @@ def test_a_ledger_changed_behind_its_back_is_refused(ledger: Ledger, statements:
     uses: tuple[Callable[[], object], ...] = (
         lambda: Ledger(ledger.path),
         lambda: Ledger(ledger.path, (1.0, 1e-5)),
-        lambda: ledger.charge(pure(0.1), what="y ~ x"),
         ledger.verify,
         lambda: ledger.spent,
     )
@@ -447,7 +446,8 @@ def test_a_ledger_changed_behind_its_back_is_refused(ledger: Ledger, statements:
 @pytest.mark.parametrize("position", [0, 2, 3, 4])
 def test_a_forged_line_whose_own_hash_is_right_breaks_what_follows(ledger: Ledger, position: int) -> None:
     lines = log.Log(ledger.path).read()
-    forged = log._next(lines[:position], lines[position].content.replace("e", "E"))
+    before = lines[position - 1] if position else None
+    forged = log._next(before, lines[position].content.replace("e", "E"))
     tamper(
         ledger.path,
         f"UPDATE entries SET content = '{forged.content}', "
@@ -455,6 +455,58 @@ def test_a_forged_line_whose_own_hash_is_right_breaks_what_follows(ledger: Ledge
     )
     with pytest.raises(LedgerError, match="chain breaks" if position < 4 else "head"):
         Ledger(ledger.path)
+
+
+def test_a_line_before_the_first_is_found(ledger: Ledger) -> None:
+    tamper(ledger.path, "INSERT INTO entries VALUES (-1, 'x', 'x')")
+    with pytest.raises(LedgerError, match="chain breaks at line 0"):
+        Ledger(ledger.path)
+
+
+def test_an_open_ledger_counts_on_from_what_it_has_read(path: Path) -> None:
+    """Earlier charges that are made smaller in the file give no budget back; what follows them is checked."""
+    ledger = Ledger(path, 1.0)
+    for _ in range(3):
+        ledger.charge(pure(0.3), what="y ~ x")
+    tamper(path, """UPDATE entries SET content = replace(content, '"0.3"', '"0.0"') WHERE position = 1""")
+    with pytest.raises(BudgetExceeded, match=r"epsilon = 0\.1 of 1\.0"):
+        ledger.charge(pure(0.2), what="y ~ x")
+    tamper(path, "UPDATE entries SET hash = upper(hash) WHERE position = 4")
+    with pytest.raises(LedgerError, match="does not hold what this object read"):
+        ledger.charge(pure(0.1), what="y ~ x")
+
+
+def test_charges_of_others_are_counted(path: Path) -> None:
+    first, second = Ledger(path, 1.0), Ledger(path)
+    first.charge(pure(0.4), what="y ~ x")
+    second.charge(pure(0.4), what="y ~ x")
+    with pytest.raises(BudgetExceeded):
+        first.charge(pure(0.4), what="y ~ x")
+    with pytest.raises(BudgetExceeded):
+        second.charge(pure(0.3), what="y ~ x")
+    assert second.charge(pure(0.2), what="y ~ x").index == 5
+    assert [entry.status for entry in first.entries] == [
+        "charged",
+        "charged",
+        "refused",
+        "refused",
+        "charged",
+    ]
+    assert first.spent == second.spent == Balance(1.0, 0.0, None)
+
+
+def test_a_charge_reads_no_earlier_line(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a ledger of any length a charge hashes its own line, and those of others since the last one."""
+    hashed: list[int] = []
+
+    def next_line(before: log.Line | None, content: str) -> log.Line:
+        hashed.append(0 if before is None else before.position + 1)
+        return real(before, content)
+
+    real = log._next
+    monkeypatch.setattr(log, "_next", next_line)
+    entry = ledger.charge(pure(0.001), what="y ~ x")
+    assert hashed == [entry.index]
 
 
 def test_tampering_that_changes_nothing_is_not_reported(ledger: Ledger) -> None:
