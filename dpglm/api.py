@@ -260,7 +260,7 @@ def plan(
 def audit(
     what: FitResult | Plan,
     *,
-    trials: int = 10_000,
+    trials: int | Literal["quick"] = 10_000,
     confidence: float = 0.9999,
     progress: bool | None = True,
     seed: int | None = None,
@@ -274,12 +274,12 @@ def audit(
     ----------
     what : FitResult or Plan
         What `dpglm.fit`, `dpglm.load` or `dpglm.plan` gave back.
-    trials : int
-        Draws on each table, for each release and for the whole method.
+    trials : int or "quick"
+        Draws on each table, for each release and for the whole method; ``"quick"``: for half a minute.
     confidence : float
         All bounds hold together with at least this probability, between 0 and 1.
     progress : bool or None
-        A bar over the draws, whose number is public; None shows it in a terminal only.
+        A bar over the draws, and about how long they take; None shows it in a terminal only.
     seed : int, optional
         Repeatable draws; by default noise comes from the operating system, as in a fit.
 

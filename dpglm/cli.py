@@ -169,6 +169,36 @@ def plan(
     click.echo(str(planned.expected(rate=rate, level=level).summary()))
 
 
+@main.command()
+@click.argument("formula")
+@click.option("--schema", type=PATH, required=True, help="YAML file of public bounds and levels.")
+@click.option("--n", type=int, help="Expected number of rows, where the plan needs one.")
+@_model
+@click.option("--trials", default="quick", show_default=True, help="Draws on each table, or quick.")
+@click.option("--confidence", type=float, default=0.9999, show_default=True)
+def audit(
+    formula: str,
+    schema: Path,
+    n: int | None,
+    privacy: str,
+    relation: str,
+    unit: str | None,
+    trials: str,
+    confidence: float,
+    **model: Any,  # family, penalty, goal, method: click checks them
+) -> None:
+    """Draw the releases of a fit of FORMULA on neighbouring tables made of the schema; reads no data.
+
+    The exit status is 1 where the draws refute the promise.
+    """
+    planned = plan_fit(formula, schema, n=n, privacy=_budget(privacy, relation, unit), **model)
+    draws: Any = int(trials) if trials.isascii() and trials.isdigit() else trials
+    found = planned.audit(trials=draws, confidence=confidence)
+    click.echo(str(found.summary()))
+    if not found.passed:
+        raise click.exceptions.Exit(1)
+
+
 @main.group()
 def ledger() -> None:
     """Look at a privacy ledger."""

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import dpglm
+from dpglm.auditing.result import Audit
 from dpglm.cli import main
 from dpglm.data.tables.sources import declared
 from dpglm.ledger.ledger import Ledger
@@ -130,3 +131,14 @@ def test_an_output_that_takes_nothing_gives_no_traceback(sink: str) -> None:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert dpglm.load("fit.json").formula == "affair ~ age"
+
+
+def test_an_audit_reads_no_data_and_its_status_is_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("audit", "affair ~ age", "--schema", "fair.schema.yaml", "--privacy", "1,1e-6")
+    Path("fair.csv").unlink()
+    found = run(*words, "--trials", "200")
+    assert found.exit_code == 0
+    assert "no private table was read" in " ".join(found.output.split())
+    assert "Remedy:" in told(run(*words, "--trials", "many"))
+    monkeypatch.setattr(Audit, "passed", False)
+    assert run(*words, "--trials", "200").exit_code == 1

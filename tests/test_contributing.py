@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,16 +18,21 @@ NAMED = re.findall(r"`([A-Z]?\w+(?:\.\w+)?)` \(`([\w/]+\.py)`\)", TEXT)
 NAMED += [(name, path) for path, name in re.findall(r"`([\w/]+\.py)`, `([A-Z]?\w+(?:\.\w+)?)`", TEXT)]
 
 
+def marked(path: str, *values: str) -> Any:
+    """Values for a test, which needs the papers where the path lies among them."""
+    return pytest.param(*values, marks=[pytest.mark.papers] if "papers/" in path else [])
+
+
 def whole(path: str) -> Path:
     return ROOT / (path if path.startswith(("dpglm/", "tests/", "docs/")) else f"dpglm/{path}")
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", [marked(path, path) for path in FILES])
 def test_a_file_that_is_named_is_there(path: str) -> None:
     assert whole(path).exists() or (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize(("name", "path"), NAMED)
+@pytest.mark.parametrize(("name", "path"), [marked(path, name, path) for name, path in NAMED])
 def test_a_definition_is_in_the_file_named_beside_it(name: str, path: str) -> None:
     tree: ast.AST = ast.parse(whole(path).read_text(encoding="utf-8"))
     for part in name.split("."):

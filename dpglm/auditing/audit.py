@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighb
 from dpglm.auditing.result import Audit, AuditRow
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
-from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.events import Event, PureEvent, gaussian_mu
 from dpglm.privacy.gdp import gdp_epsilon
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 
 WHOLE: Final = "whole method"
+QUICK: Final = "quick"
 _FEWEST, _MOST = 200, 10**9
+# Draws that are timed before an audit says how long it takes; seconds and draws of a quick one at most.
+_TIMED, _QUICK_SECONDS, _QUICK_MOST = 20, 30.0, 10_000
 
 Task = tuple[Act, list[Neighbours], Guarantee]
 
@@ -49,16 +53,14 @@ def audited_plan(
             expected="a fit with a budget: an audit compares draws with what is promised",
             remedy="Fit with privacy=1.0, say.",
         )
-    draws = f"a whole number of draws from {_FEWEST} to {_MOST:,}"
-    count = number_of(
-        "trials", trials, low=_FEWEST, high=_MOST, whole=True, expected=draws, remedy="Use trials=10_000."
-    )
     likely = "a probability between 0 and 1"
     sure = number_of("confidence", confidence, expected=likely, remedy="Use confidence=0.9999.")
     failure = 1.0 - sure
     tasks = _tasks(plan)
-    trials, each = int(count), failure / len(tasks)
-    with bar_of(progress, range(2 * trials * len(tasks))) as step:
+    seconds = _seconds(tasks)
+    trials, each = _trials(trials, seconds), failure / len(tasks)
+    label = f"audit, about {max(round(seconds * trials), 1)} s"
+    with bar_of(progress, range(2 * trials * len(tasks)), label=label) as step:
         found = [
             bounded(act, pairs, claim, noise, trials=trials, failure=each, step=step)
             for act, pairs, claim in tasks
@@ -82,6 +84,27 @@ def audited_plan(
     )
     spec = plan.specification
     return Audit(spec.formula, spec.method.name, rows, 1.0 - failure)
+
+
+def _seconds(tasks: Sequence[Task]) -> float:
+    """Seconds for a draw of every task on both tables, from a few that are not looked at."""
+    total, noise = 0.0, SeededNoise(0)
+    for act, pairs, _ in tasks:
+        start = time.perf_counter()
+        replace(act, widths=[]).draw(pairs[0].first, noise, _TIMED, pairs[0].at, lambda: None)
+        total += 2.0 * (time.perf_counter() - start) / _TIMED
+    return total
+
+
+def _trials(trials: object, seconds: float) -> int:
+    """The number of draws that was asked for, or as many as a quick audit has time for."""
+    if isinstance(trials, str) and trials == QUICK:
+        return min(max(int(_QUICK_SECONDS / seconds), _FEWEST), _QUICK_MOST)
+    draws = f"a whole number of draws from {_FEWEST} to {_MOST:,}, or {QUICK!r}"
+    count = number_of(
+        "trials", trials, low=_FEWEST, high=_MOST, whole=True, expected=draws, remedy="Use trials=10_000."
+    )
+    return int(count)
 
 
 def _tasks(plan: Plan) -> list[Task]:

@@ -177,7 +177,9 @@ def ledger_of(ledger: object) -> Ledger | None:
 
 
 @contextmanager
-def bar_of(progress: bool | None, steps: Sequence[str] | range) -> Iterator[Callable[[], None]]:
+def bar_of(
+    progress: bool | None, steps: Sequence[str] | range, *, label: str = ""
+) -> Iterator[Callable[[], None]]:
     """A function to call at each public step, by its name, or at each of a range of draws; it moves a bar.
 
     ``progress=None`` shows the bar in a terminal only. Named steps have no times, which depend on the data.
@@ -188,7 +190,7 @@ def bar_of(progress: bool | None, steps: Sequence[str] | range) -> Iterator[Call
     from tqdm.auto import tqdm
 
     labels = iter(steps)
-    draws: dict[str, Any] = {"unit": "draw", "mininterval": 0.5}
+    draws: dict[str, Any] = {"unit": "draw", "mininterval": 0.5, "desc": label}
     named: dict[str, Any] = {"bar_format": "{desc}: {n_fmt}/{total_fmt} |{bar}|"}
     look = draws if isinstance(steps, range) else named
     with tqdm(

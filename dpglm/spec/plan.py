@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Final, Unpack, overload
+from typing import TYPE_CHECKING, Final, Literal, Unpack, overload
 
 from dpglm import __version__
 from dpglm.auditing.audit import audited_plan
@@ -178,7 +178,7 @@ class Plan:
     def audit(
         self,
         *,
-        trials: int = 10_000,
+        trials: int | Literal["quick"] = 10_000,
         confidence: float = 0.9999,
         progress: bool | None = True,
         seed: int | None = None,

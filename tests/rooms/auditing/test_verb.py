@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import dpglm
+from dpglm.auditing import audit
 from dpglm.auditing.neighbours import corners, declared_neighbours
 from dpglm.errors import MethodError
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -238,3 +239,23 @@ def test_few_draws_are_enough_for_a_plan_of_many_releases() -> None:
     schema = {"x": (-5, 5), "y": (0, 40)}
     plan = dpglm.plan("y ~ x", schema, family="poisson", privacy=(2.0, 1e-6), n=50)
     assert dpglm.audit(plan, trials=200, progress=False).passed
+
+
+def test_a_quick_audit_makes_as_many_draws_as_there_is_time_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = study(method="moments", privacy=1.0)
+    monkeypatch.setattr(audit, "_seconds", lambda tasks: 0.01)
+    monkeypatch.setattr(audit, "_QUICK_SECONDS", 3.0)
+    assert {row.trials for row in dpglm.audit(plan, trials="quick").rows} == {300}
+    assert "about 3 s" in capsys.readouterr().err  # before the first draw
+    monkeypatch.setattr(audit, "_QUICK_SECONDS", 0.1)
+    assert {row.trials for row in dpglm.audit(plan, trials="quick", progress=False).rows} == {200}
+    with pytest.raises(MethodError, match="or 'quick'"):
+        dpglm.audit(plan, trials="slow", progress=False)  # type: ignore[arg-type]
+
+
+def test_the_time_that_is_told_does_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = dpglm.audit(study(), trials=200, seed=3, progress=False)
+    monkeypatch.setattr(audit, "_seconds", lambda tasks: 1.0)
+    assert dpglm.audit(study(), trials=200, seed=3, progress=False) == timed
