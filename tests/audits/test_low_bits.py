@@ -37,25 +37,31 @@ SPAN = Span((TermColumns("x", "other", 0, 1, 1.0, np.eye(1), np.ones(1)),))
 
 @dataclass(frozen=True)
 class Attacked:
-    """A release of one column, and the value in its row."""
+    """A release of one column, the value and response of its row, and what each number was divided by."""
 
     release: Release
     at: Any = None
     value: float = 0.7
+    response: float = 1.0
+    weights: Any = 1.0
 
 
 def information(family: str, budget: str) -> Attacked:
-    """A curvature that is no power of two: at a point that is not 0."""
+    """A curvature that is no power of two and not much below the noise."""
     release = Information(families[family]().with_bound(20.0), 1.0, law_of(budget), SPAN)
-    return Attacked(replace(release, scale=release.sensitivity("add-remove")), np.array([0.3]))
+    at = {"binomial": 0.3, "poisson": 4.2}[family]
+    return Attacked(replace(release, scale=release.sensitivity("add-remove")), np.array([at]))
 
 
 def moments(budget: str) -> Attacked:
-    return Attacked(planned(BUDGETS[budget], 1))
+    release = planned(BUDGETS[budget], 1)
+    weights = [release.gram_weight, release.cross_weight, release.square_weight, release.count_weight]
+    return Attacked(release, weights=np.array(weights))
 
 
 def output(family: str, budget: str) -> Attacked:
-    return Attacked(replace(one_column(family, "add-remove"), law=law_of(budget)))
+    response = {"binomial": 1.0, "poisson": 7.0}[family]  # at 1 a count says nothing of the slope
+    return Attacked(replace(one_column(family, "add-remove"), law=law_of(budget)), response=response)
 
 
 def sums(budget: str) -> Attacked:
@@ -85,21 +91,28 @@ def lowest(z: np.ndarray) -> np.ndarray:
     return np.asarray(53 - exponents - lowest_bit, dtype=np.float64)
 
 
+def lowest_below(z: np.ndarray, at: int, top: float) -> np.ndarray:
+    """The lowest bit of one number where the number is small, else 0."""
+    return np.where(np.abs(z[:, at]) < top, lowest(z[:, at]), 0.0)
+
+
 def bits(attacked: Attacked, budget: str, seed: int) -> Any:
     """The bound that low-order bits give, on an empty table and a table of one row."""
     size = 2 if isinstance(attacked.release, ColumnSums) else 1
     X = np.full((size, 1), attacked.value, dtype=np.float32)
     if size == 2:
         X[0] = 0.0  # the group
-    row = ArrayChunk(X, np.ones(1), None)
+    row = ArrayChunk(X, np.full(1, attacked.response), None)
     none = ArrayChunk(np.zeros((size, 0), dtype=np.float32), np.zeros(0), None)
     pair = Neighbours("no row or one", Table(none), Table(row), at=attacked.at)
     count = len(attacked.release.run(pair.first, attacked.at, SeededNoise(0)))
-    known = {f"lowest bit of {at}": lambda z, at=at: lowest(z[:, at]) for at in range(count)}
-    # Of a small number, which double precision would tell more finely, and of any.
-    known |= {
-        f"of a small {at}": lambda z, at=at: np.where(np.abs(z[:, at]) < 2.0**-5, lowest(z[:, at]), 0.0)
+    # Of any number, and of those that double precision tells more finely than the value.
+    known = {
+        f"lowest bit of {at} below {top}": lambda z, at=at, top=top: lowest_below(
+            z * attacked.weights, at, top
+        )
         for at in range(count)
+        for top in (np.inf, 0.25, 0.03125)
     }
     acts: Any = Acts((attacked.release,))
     found = bounded(
