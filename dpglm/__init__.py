@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpglm.api import plan as plan
     from dpglm.auditing.result import Audit as Audit
     from dpglm.data.schema.schema import Schema as Schema
+    from dpglm.data.schema.unit import Unit as Unit
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
     from dpglm.data.tables.sources import declare as declare
@@ -59,6 +60,7 @@ _HOMES = {
     "Schema": "dpglm.data.schema.schema",
     "SiteFits": "dpglm.results.compare",
     "SiteProfiles": "dpglm.results.profile",
+    "Unit": "dpglm.data.schema.unit",
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
     "declare": "dpglm.data.tables.sources",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,3 +12,6 @@ FloatMatrix: TypeAlias = NDArray[np.float64]
 FloatBlock: TypeAlias = NDArray[np.float32]
 BoolVector: TypeAlias = NDArray[np.bool_]
 IntVector: TypeAlias = NDArray[np.int64]
+
+# Shares that rows have of a person are whole multiples of one part in so many, so that they add up exactly.
+SHARES: Final = 2**12

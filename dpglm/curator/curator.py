@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from dpglm.errors import PermitError, PrivacyError
+from dpglm.errors import MethodError, PermitError, PrivacyError
 from dpglm.mechanisms.base import WHY_AFTERWARDS, Release, Rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.accountant import basic_composition, composed_profile
@@ -45,15 +45,30 @@ class PricedReleases:
     def __post_init__(self) -> None:
         if self.privacy is None:
             return
+        if self.privacy.persons:
+            self._require_persons(shared=self.privacy.shared)
         # The calibration found the noise; this reads the price off the releases themselves.
         for releases in self._read_together():
             events = [event for _, event in _costs(releases, self.privacy.relation)]
             self._check(events, self.privacy)
             self._check_curve(releases, self.privacy.relation)
 
+    def _require_persons(self, *, shared: bool) -> None:
+        """Refuse releases whose proof is not about the rows of a person, wherever they stand.
+
+        One person's rows, exchanged for another's, may move those of everybody else.
+        """
+        for release in self.releases:
+            if release.covers == "nothing" or (shared and release.covers == "one row"):
+                raise MethodError(
+                    f"a column that tells whose a row is, for the release of a {release.name!r}",
+                    expected="releases whose proof is about all rows of a person that are read",
+                    remedy="Leave method out; some methods take a unit of which rows: 1 is read.",
+                )
+
     def _check(self, events: Sequence[Event], privacy: Privacy) -> None:
         """Refuse releases of which one row may be in all, and that cost more than the budget."""
-        fields = ("epsilon", "delta", "definition", "relation")
+        fields = ("epsilon", "delta", "definition", "relation", "persons")
         agrees = all(getattr(self.guarantee, name) == getattr(privacy, name) for name in fields)
         agrees = agrees and self.guarantee.rho in (None, privacy.rho)
         mu = privacy.mu if self.guarantee.mu is None else self.guarantee.mu

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,9 @@ WHY_SUM = (
     "One row moves the sum by at most the sensitivity. Noise of that scale hides it, and releases compose."
 )
 WHY_AFTERWARDS = "Everything after the release works on released numbers only and costs nothing."
+
+
+Covered: TypeAlias = Literal["nothing", "one row", "all rows"]
 
 
 class Rows(Protocol):
@@ -101,6 +104,14 @@ class Release(ABC):
     def assumptions(self) -> tuple[str, ...]:
         """What the claim of this very release takes for granted."""
         return self.premises
+
+    @property
+    def covers(self) -> Covered:
+        """What of a person the claim is about, where a column tells whose a row is.
+
+        ``"all rows"``, whose shares add up to at most 1; ``"one row"``, wherever it stands; or ``"nothing"``.
+        """
+        return "nothing"
 
     @property
     def inside(self) -> Release:

@@ -12,7 +12,16 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from dpglm.errors import PrivacyError
-from dpglm.mechanisms.base import DECLARED, WHY_SUM, Release, Rows, WorstCase, release_error, require_positive
+from dpglm.mechanisms.base import (
+    DECLARED,
+    WHY_SUM,
+    Covered,
+    Release,
+    Rows,
+    WorstCase,
+    release_error,
+    require_positive,
+)
 from dpglm.mechanisms.noise import (
     SLACK,
     STEPS,
@@ -22,11 +31,12 @@ from dpglm.mechanisms.noise import (
     grid_step,
     laplace_price,
 )
+from dpglm.mechanisms.rows import shares_alone
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, PureEvent, ReleaseDescription
 from dpglm.privacy.gdp import SAFETY
-from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+from dpglm.typing import SHARES, BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Numbers are rounded to this grid in [-1, 1], so that sums of them and of their squares are exact.
 GRID = 2**16
@@ -120,6 +130,10 @@ class ColumnSums(Release):
         return math.sqrt(max(same, self._moved_at_once * square))  # proof: two-groups
 
     @property
+    def covers(self) -> Covered:
+        return "all rows"  # proof: persons
+
+    @property
     def _moved_at_once(self) -> float:
         """Blocks of sums that an exchanged row may move whole: it leaves one for another, or for none."""
         return 2.0 if self.groups > 1 else 1.0
@@ -203,10 +217,13 @@ class ColumnSums(Release):
         return np.asarray((far - near).sum(axis=1) / self.scale)
 
     def _weighted_sums(self, rows: Rows) -> FloatVector:
-        whole = np.zeros((self.groups, len(self._kept)), dtype=np.int64)
+        # Python's whole numbers: sums of shares of squares outgrow those of 64 bits.
+        whole = np.zeros((self.groups, len(self._kept)), dtype=object)
         for chunk in rows.chunks():
-            whole += self._whole_sums(chunk.X)
-        return np.asarray((self._sums(whole) * self._weights).ravel())
+            share = shares_alone(chunk)
+            parts = None if share is None else np.rint(share * SHARES).astype(np.int64)
+            whole += self._whole_sums(chunk.X, parts) * (SHARES if parts is None else 1)
+        return np.asarray((self._sums(whole) / SHARES * self._weights).ravel())
 
     @property
     def _weights(self) -> FloatVector:
@@ -219,29 +236,37 @@ class ColumnSums(Release):
         numbers = [kept for missing in self.missing for kept in (missing, True, True)]
         return np.array([self.count_rows, *numbers, *[True] * sum(self.levels)])
 
-    def _whole_sums(self, X: FloatBlock) -> IntVector:
-        """Rows; values, steps of the grid and their squares for each number; levels: shape (groups, k)."""
+    def _whole_sums(self, X: FloatBlock, parts: IntVector | None = None) -> IntVector:
+        """Rows; values, steps of the grid and their squares for each number; levels: shape (groups, k).
+
+        ``parts`` are shares of rows in `SHARES`-ths, shape (k,); without them each row counts for 1.
+        """
         group, member = _codes(X[0], self.groups)
-        columns = [self._count(group, member)]
+        columns = [self._count(group, member, parts)]
         for number in X[1 : 1 + len(self.missing)]:
             there = member & np.isfinite(number)
             steps = np.rint(np.clip(np.where(there, number, 0.0), -1.0, 1.0) * GRID)  # proof: clip
-            columns += [self._count(group, there, steps.astype(np.int64) ** power) for power in range(3)]
+            whole = steps.astype(np.int64)
+            powers = (whole**power if parts is None else whole**power * parts for power in range(3))
+            columns += [self._count(group, there, power) for power in powers]
         for codes, count in zip(X[1 + len(self.missing) :], self.levels, strict=True):
             level, there = _codes(codes, count)
-            columns += [self._count(group, member & there & (level == code)) for code in range(count)]
+            columns += [self._count(group, member & there & (level == code), parts) for code in range(count)]
         return np.column_stack(columns)
 
     def _count(self, group: IntVector, mask: BoolVector, whole: IntVector | None = None) -> IntVector:
         """Sums of whole numbers, or of ones, over the rows of each group; exact, shape (groups,)."""
         if self.groups == 1:  # every row that counts is in it
             return np.array([np.count_nonzero(mask) if whole is None else whole[mask].sum()])
-        weights = None if whole is None else whole[mask]
-        return np.bincount(group[mask], weights, minlength=self.groups).astype(np.int64)  # proof: exact
+        sums = np.bincount(group[mask], minlength=self.groups)
+        if whole is not None:
+            sums = np.zeros(self.groups, dtype=np.int64)
+            np.add.at(sums, group[mask], whole[mask])  # proof: exact
+        return sums
 
     def _sums(self, whole: IntVector) -> FloatMatrix:
         """What is released but for noise and weights, shape (groups, width); squares less 1/2 a value."""
-        sums = whole.astype(np.float64)
+        sums = whole.astype(np.float64)  # rounded once
         for number in range(len(self.missing)):
             count, steps, squares = range(1 + 3 * number, 4 + 3 * number)
             sums[:, steps] /= GRID

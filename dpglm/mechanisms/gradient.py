@@ -15,6 +15,7 @@ from dpglm.mechanisms.base import (
     CHOSEN,
     SUMS,
     WHY_SUM,
+    Covered,
     NoisyRelease,
     Rows,
     WorstCase,
@@ -93,6 +94,10 @@ class Gradient(NoisyRelease):
     def require_grid(self, size: int) -> None:
         """Refuse noise that no grid serves for gradients of ``size`` columns."""
         grid_step(self.scale, self.clip, self.parts * size)
+
+    @property
+    def covers(self) -> Covered:
+        return "nothing" if self.parts > 1 else "one row"  # proof: persons
 
     def sensitivity(self, relation: Relation) -> float:
         """Largest change of the sums by one neighbour that is in the sample, Euclidean norm."""

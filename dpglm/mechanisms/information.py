@@ -13,6 +13,7 @@ from dpglm.mechanisms.base import (
     CHOSEN,
     FAR,
     SUMS,
+    Covered,
     NoisyRelease,
     Rows,
     WorstCase,
@@ -69,6 +70,10 @@ class Information(NoisyRelease):
         require_bounded_slopes(self.family, "an information matrix")
         require_positive(self, "scale")
         self.noise_law.require_grid(self.weight_max)
+
+    @property
+    def covers(self) -> Covered:
+        return "all rows"  # proof: persons
 
     @property
     def noise_law(self) -> NoiseLaw:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpglm.errors import MethodError
-from dpglm.mechanisms.base import Release, Rows, WorstCase, release_error
+from dpglm.mechanisms.base import Covered, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import DownWeightedRows, RowView, ShortenedRows, squares
 from dpglm.optim.rows import ArrayChunk, RowChunk
@@ -69,6 +69,10 @@ class Mapped(Release):
     @property
     def inside(self) -> Release:
         return self.inner
+
+    @property
+    def covers(self) -> Covered:
+        return self.inner.covers
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -171,7 +175,7 @@ class _Coordinates(RowView):
                 if self._mapping.response:
                     numbers.append(chunk.y if chunk.offset is None else chunk.y - chunk.offset)
                 coordinates = np.array([group, *numbers], dtype=np.float32)
-            yield ArrayChunk(coordinates, chunk.y, None)
+            yield ArrayChunk(coordinates, chunk.y, None, chunk.share, chunk.share)
 
 
 @dataclass(frozen=True)
@@ -279,4 +283,5 @@ class ClassRows(RowView):
             with np.errstate(all="ignore"):
                 group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
                 classes = self._class_of(chunk)
-            yield ArrayChunk(np.array([group, classes], dtype=np.float32), chunk.y, None)
+            found = np.array([group, classes], dtype=np.float32)
+            yield ArrayChunk(found, chunk.y, None, chunk.share, chunk.share)

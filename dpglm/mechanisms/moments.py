@@ -12,6 +12,7 @@ from dpglm.mechanisms.base import (
     CHOSEN,
     SUMS,
     WHY_SUM,
+    Covered,
     NoisyRelease,
     Rows,
     WorstCase,
@@ -19,7 +20,7 @@ from dpglm.mechanisms.base import (
     require_positive,
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
-from dpglm.mechanisms.rows import unweighted
+from dpglm.mechanisms.rows import shares_alone
 from dpglm.mechanisms.span import Span
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
@@ -110,6 +111,10 @@ class SecondMoments(NoisyRelease):
         return 2.0 * self.cross_weight  # proof: opposite
 
     @property
+    def covers(self) -> Covered:
+        return "all rows"  # proof: persons
+
+    @property
     def _least_sensitivity(self) -> float:
         return min(self.sensitivity("add-remove"), self.sensitivity("replace-one"))
 
@@ -180,15 +185,21 @@ class SecondMoments(NoisyRelease):
 
     def _sums(self, rows: Rows) -> MomentSums:
         gram, cross = np.zeros((self.size, self.size)), np.zeros(self.size)
-        square, count = 0.0, 0
-        for block in unweighted(rows):
+        square, count = 0.0, 0.0
+        for block in rows.chunks():
             X = block.X.astype(np.float64)
             y = block.y if block.offset is None else block.y - block.offset
             y = np.clip(y, -1.0, 1.0)  # proof: response
+            usable = X.any(axis=0) | (y != 0.0)  # proof: unusable
+            share = shares_alone(block)
+            if share is not None:
+                root = np.sqrt(share)
+                X *= root
+                y = y * root
             gram += X @ X.T
             cross += X @ y
             square += float(y @ y)
-            count += int((X.any(axis=0) | (y != 0.0)).sum())  # proof: unusable
+            count += float(usable.sum() if share is None else share @ usable)
         return MomentSums(gram, cross, square, count)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:

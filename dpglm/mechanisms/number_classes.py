@@ -81,4 +81,5 @@ class _ClassedRows(RowView):
                 np.where(np.isfinite(number), np.searchsorted(edges, number), -1)
                 for edges, number in zip(self._edges, chunk.X[1 : self.size], strict=True)
             ]
-            yield ArrayChunk(np.array([chunk.X[0], *codes], dtype=np.float32), chunk.y, None)
+            found = np.array([chunk.X[0], *codes], dtype=np.float32)
+            yield ArrayChunk(found, chunk.y, None, chunk.share, chunk.share)

@@ -14,6 +14,7 @@ from dpglm.mechanisms.base import (
     CERTIFICATE,
     CHOSEN,
     TAIL,
+    Covered,
     PenalisedMinimiser,
     Rows,
     release_error,
@@ -25,19 +26,15 @@ from dpglm.mechanisms.rows import WithinLeverage, perturbation_log_ratio
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import (
     ApproximateEvent,
-    BoundedSlopeEvent,
     Event,
     Fact,
     GaussianEvent,
-    PerturbedEvent,
     PureEvent,
     ReleaseDescription,
-    bounded_shift,
-    gamma_epsilon,
-    mu_perturbed,
-    perturbed_profile,
+    perturbed_event,
 )
 from dpglm.privacy.joint_profile import is_gaussian_at
+from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed, perturbed_profile
 from dpglm.typing import FloatMatrix, FloatVector
 
 _SLACK = 1e-3
@@ -71,6 +68,9 @@ _WHY_BY_THEOREM = {
     "B": "At the declared ε only outputs with a log-ratio above ε matter. With a ridge of at "
     "least R²/ε (one row more or less) or 2R²/ε (one exchanged) these are outputs where the Jacobian "
     "costs nothing, so δ is that of the Gaussian mechanism.",
+    "for persons": "A person’s rows have shares that add up to at most 1, so the log-ratio is at most a mean "
+    "over her rows of what a single row’s can be. However these depend on one another, the mean of a convex "
+    "function of it is no larger than for one row; that bounds δ.",
     "C": "The slope of a row stays in an interval as long as the row’s norm, and a convex function "
     "of it is largest at an end: the log-ratio is that of two shifted Gaussians (or the distance over the "
     "scale), plus at most log(1 + R²/ridge) for the Jacobian. The privacy profile, shifted by that cost, "
@@ -115,11 +115,14 @@ class PerturbedMinimiser(PenalisedMinimiser):
     max_leverage : float or None
         Public bound on w x' P^-1 x; rows beyond it are read as zeros. Needed where ``ridge`` is an array; for
         a number it is 1 / ridge, and saying so asks for the claim that composes.
+    shared : bool
+        Whether the claim is about all rows of a person, whose shares add up to at most 1.
     """
 
     residual_noise_scale: float
     claimed_epsilon: float | None = None
     max_leverage: float | None = None
+    shared: bool = False
 
     name: ClassVar[str] = "perturbed minimiser"
     premises: ClassVar[tuple[str, ...]] = (CHOSEN, CERTIFICATE, TAIL)
@@ -145,6 +148,10 @@ class PerturbedMinimiser(PenalisedMinimiser):
             )
 
     @property
+    def covers(self) -> Covered:
+        return "all rows" if self.shared else "one row"  # proof: shared
+
+    @property
     def least_ridge(self) -> float:
         """Strong convexity: the smallest ridge of any coordinate."""
         return float(np.min(self.ridge))  # proof: convexity
@@ -164,7 +171,7 @@ class PerturbedMinimiser(PenalisedMinimiser):
         return float(STEPS[relation])  # proof: sensitivity
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        require_public_rows(relation, self.penalty_rows)
+        require_public_rows("add-remove" if self.shared else relation, self.penalty_rows)
         if self.claimed_epsilon is None and self.law == "gaussian":
             residual = GaussianEvent(self.moved / self.residual_noise_scale)
             return (self.name, self._composable(relation)), ("solver residual", residual)
@@ -206,14 +213,15 @@ class PerturbedMinimiser(PenalisedMinimiser):
 
     def describe(self, relation: Relation) -> ReleaseDescription:
         claim, theorem = self._theorem(relation)
-        plural = "s" if " and " in theorem else ""
+        plural, persons = "s" if " and " in theorem else "", " for persons" if self.shared else ""
         return ReleaseDescription(
             name=self.name,
             released="the minimiser of sum of losses + b'theta + ridge/2 |theta|^2 + penalty, once",
             sensitivity=self.sensitivity(relation),
             noise=self.noise_law.words,
             scale=self.scale,
-            theorem=f"objective perturbation, {claim} (Theorem{plural} {theorem}, objective_perturbation.md)",
+            theorem=f"objective perturbation, {claim} (Theorem{plural} {theorem}{persons}, "
+            "objective_perturbation.md)",
             facts=(
                 Fact("Ridge, sum units", tuple(np.unique(self.ridge).tolist())),
                 Fact("Certified solver residual", self.tolerance),
@@ -223,7 +231,9 @@ class PerturbedMinimiser(PenalisedMinimiser):
 
     def why(self, relation: Relation) -> tuple[str, ...]:
         terms = (_WHY_BY_TERM,) if np.ndim(self.ridge) else ()
-        return (*_WHY, _WHY_BY_THEOREM[self._theorem(relation)[1]], *terms, _WHY_RESIDUAL)
+        persons = (_WHY_BY_THEOREM["for persons"],) if self.shared else ()
+        theorem = _WHY_BY_THEOREM[self._theorem(relation)[1]]
+        return (*_WHY, theorem, *terms, *persons, _WHY_RESIDUAL)
 
     def profile(self, epsilons: FloatVector, relation: Relation) -> FloatVector | None:
         if self.law == "gamma" or self.claimed_epsilon is None:
@@ -234,7 +244,8 @@ class PerturbedMinimiser(PenalisedMinimiser):
         return np.where(epsilons < residual.epsilon, 1.0, deltas)
 
     def _claimed_profile(self, epsilons: ArrayLike, relation: Relation) -> FloatVector:
-        return perturbed_profile(epsilons, self.scale, 1.0 / self._max_leverage, relation=relation)
+        ridge = 1.0 / self._max_leverage
+        return perturbed_profile(epsilons, self.scale, ridge, relation=relation, shared=self.shared)
 
     def log_ratio(
         self,
@@ -254,17 +265,22 @@ class PerturbedMinimiser(PenalisedMinimiser):
 
     def _pure(self, rate: float, relation: Relation) -> float:
         if self.family.logistic:
-            return gamma_epsilon(rate, 1.0 / self._max_leverage, relation=relation)  # proof: gamma
-        return STEPS[relation] * rate + bounded_shift(self._max_leverage)  # proof: bounded-gamma
+            ridge = 1.0 / self._max_leverage
+            return gamma_epsilon(rate, ridge, relation=relation, shared=self.shared)  # proof: gamma
+        return STEPS[relation] * rate + bounded_shift(
+            self._max_leverage, shared=self.shared
+        )  # proof: bounded-gamma
 
     def _composable(self, relation: Relation) -> Event:
         """What holds beside other Gaussian releases."""
+        rate, leverage = 1.0 / self.scale, self._max_leverage
+        enough = leverage <= 0.5 / self.scale**2 and not self.shared
+        if self.family.logistic and (self.max_leverage is None or enough):
+            mu = mu_perturbed(self.scale, 1.0 / leverage, relation=relation, shared=self.shared)
+            return GaussianEvent(mu)  # proof: gaussian
         if not self.family.logistic:
-            return BoundedSlopeEvent(1.0 / self.scale, self._max_leverage, relation)  # proof: bounded
-        if self.max_leverage is None or self._max_leverage <= 0.5 / self.scale**2:
-            mu = mu_perturbed(self.scale, 1.0 / self._max_leverage, relation=relation)  # proof: gaussian
-            return GaussianEvent(mu)
-        return PerturbedEvent(1.0 / self.scale, self._max_leverage, relation)  # proof: staged
+            return perturbed_event(rate, leverage, relation, True, self.shared)  # proof: bounded
+        return perturbed_event(rate, leverage, relation, False, self.shared)  # proof: staged
 
     def residual_noise_for(self, price: float) -> float:
         """The scale of the residual noise at which hiding the residual costs ``price``, in epsilon or in mu.

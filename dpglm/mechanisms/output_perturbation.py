@@ -13,6 +13,7 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import (
     CERTIFICATE,
     CHOSEN,
+    Covered,
     PenalisedMinimiser,
     Rows,
     WorstCase,
@@ -82,6 +83,11 @@ class PerturbedOutput(PenalisedMinimiser):
                 slope = float(expit(math.sqrt(_PULL * self.plain_rows / self.ridge)))  # proof: pull
         residual = 2.0 * 2.0 * self.tolerance / self.ridge  # proof: residual
         return rows * slope / self.ridge + residual  # proof: sensitivity
+
+    @property
+    def covers(self) -> Covered:
+        plain = self.plain_rows is None and self.penalty_rows is not None
+        return "all rows" if plain else "nothing"  # proof: persons
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         require_public_rows(relation, self.penalty_rows)

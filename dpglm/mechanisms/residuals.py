@@ -159,7 +159,7 @@ class ResidualRows(MappedRows):
         out = ~(bounded & X.any(axis=0) & np.isfinite(residual))
         X[:, np.flatnonzero(out)] = 0.0
         residual[out] = 0.0
-        return ArrayChunk(X, residual, None)
+        return ArrayChunk(X, residual, None, chunk.share, chunk.share)
 
 
 class CountRows(ResidualRows):
@@ -252,4 +252,4 @@ class _LogRows(RowView):
             with np.errstate(all="ignore"):
                 logs = np.log(chunk.y * np.exp(self._mapping.middle - offset) + 0.5)
                 coded = np.clip((logs - least) / unit - 1.0, -1.0, 1.0)
-            yield ArrayChunk(chunk.X, np.asarray(coded), None)
+            yield ArrayChunk(chunk.X, np.asarray(coded), None, chunk.share, chunk.share)

@@ -89,8 +89,18 @@ def chosen_rows(chunk: RowChunk, chosen: BoolVector) -> ArrayChunk:
     return replace(held, X=np.ascontiguousarray(held.X))
 
 
+def shares_alone(chunk: RowChunk) -> FloatVector | None:
+    """The shares of rows that have no other weight, shape (k,), or None.
+
+    For releases whose proofs speak of rows of norm at most 1 only.
+    """
+    if chunk.weight is not None and chunk.weight is not chunk.share:
+        raise AssertionError("rows with weights in a release whose proof has none")
+    return chunk.share
+
+
 def unweighted(rows: Rows) -> Iterator[RowChunk]:
-    """The rows of a table without weights, for releases whose proofs speak of rows of norm at most 1 only."""
+    """The rows of a table without weights or shares, for releases whose proofs speak of no others."""
     for chunk in rows.chunks():
         if chunk.weight is not None:
             raise AssertionError("rows with weights in a release whose proof has none")
@@ -131,16 +141,16 @@ class WithinLeverage(RowView):
             if outside.size:
                 X = chunk.X.copy()
                 X[:, outside] = 0.0
-                yield ArrayChunk(X, chunk.y, chunk.offset, chunk.weight)
+                yield ArrayChunk(X, chunk.y, chunk.offset, chunk.weight, chunk.share)
             else:
                 yield chunk
 
 
 def _within(chunk: RowChunk, weights: FloatVector) -> BoolVector:
-    """Which rows have a weighted sum of squares, times their own weight, of at most 1; NaN has not."""
+    """Which rows have a weighted sum of squares, times their weight without shares, of at most 1, not NaN."""
     total = squares(weights, chunk.X)
-    if chunk.weight is not None:
-        total *= chunk.weight
+    if chunk.weight is not None and chunk.weight is not chunk.share:
+        total *= chunk.weight if chunk.share is None else chunk.weight / chunk.share  # proof: shared
     within: BoolVector = total <= 1.0 - len(chunk.X) * 2.0**-50
     return within
 
@@ -174,7 +184,8 @@ class MappedRows(RowView, ABC):
         return len(self._scales)
 
     def chunks(self) -> Iterator[RowChunk]:
-        for place, chunk in enumerate(unweighted(self._rows)):
+        for place, chunk in enumerate(self._rows.chunks()):
+            shares_alone(chunk)
             if place < len(self._held):
                 yield self._held[place]
                 continue
@@ -209,7 +220,9 @@ class DownWeightedRows(MappedRows):
         outside = np.flatnonzero(~bounded)
         X[:, outside] = 0.0  # not a weight of 0, which times infinity is no number
         weight[outside] = 1.0
-        return ArrayChunk(X, chunk.y, chunk.offset, weight)
+        if chunk.share is not None:
+            weight *= chunk.share
+        return ArrayChunk(X, chunk.y, chunk.offset, weight, chunk.share)
 
 
 class ShortenedRows(MappedRows):
@@ -220,7 +233,7 @@ class ShortenedRows(MappedRows):
             X = self._mapped(chunk.X)
             _, bounded = shortened(X)
         X[:, np.flatnonzero(~bounded)] = 0.0
-        return ArrayChunk(X, chunk.y, chunk.offset)
+        return ArrayChunk(X, chunk.y, chunk.offset, chunk.share, chunk.share)
 
 
 def shortened(X: FloatBlock) -> tuple[FloatBlock, BoolVector]:

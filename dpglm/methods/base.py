@@ -295,6 +295,7 @@ def budgeted_plan(
         definition=privacy.definition,
         relation=privacy.relation,
         unit=str(privacy.unit),
+        persons=privacy.persons,
         mu=mu,
         rho=privacy.rho,
         theorem="; ".join(dict.fromkeys(theorems)),

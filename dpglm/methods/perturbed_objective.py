@@ -22,7 +22,7 @@ from dpglm.methods.base import Ask, Problem
 from dpglm.methods.iterated import noise_level
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
-from dpglm.privacy.events import free_ridge
+from dpglm.privacy.theorems import free_ridge
 from dpglm.typing import FloatVector
 
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
@@ -94,6 +94,7 @@ def perturbed_objective(
         penalised=scaling.penalised,
         claimed_epsilon=scales.claimed_epsilon,
         max_leverage=max_leverage,
+        shared=scales.shared,
     )
     return replace(minimiser, residual_noise_scale=minimiser.residual_noise_for(scales.residual_price))
 

@@ -39,6 +39,13 @@ class RowChunk(Protocol):
     def weight(self) -> FloatVector | None:
         """What each row's loss is multiplied by, shape (k,), in [0, 1]; None is 1 for all."""
 
+    @property
+    def share(self) -> FloatVector | None:
+        """The part of ``weight``, shape (k,), above 0, that adds up to at most 1 over the rows of a person.
+
+        None where each row is somebody's only one.
+        """
+
 
 @dataclass(frozen=True)
 class ArrayChunk:
@@ -48,13 +55,16 @@ class ArrayChunk:
     y: FloatVector
     offset: FloatVector | None
     weight: FloatVector | None = None
+    share: FloatVector | None = None
 
 
 def rows_at(chunk: RowChunk, places: slice | BoolVector | IntVector) -> ArrayChunk:
     """Some rows of a chunk: a view for a slice, else a copy."""
     offset = None if chunk.offset is None else chunk.offset[places]
     weight = None if chunk.weight is None else chunk.weight[places]
-    return ArrayChunk(chunk.X[:, places], chunk.y[places], offset, weight)
+    share = weight if chunk.share is chunk.weight or chunk.share is None else chunk.share[places]
+    share = None if chunk.share is None else share
+    return ArrayChunk(chunk.X[:, places], chunk.y[places], offset, weight, share)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ def summary(record: ProfileRecord) -> Table:
     """The table of sample characteristics: a row for each number and level, a column for each group."""
     labels = [*record.groups, *([OVERALL] if record.by is not None else [])]
     groups = [record.of(label) for label in labels]
-    rows = [("rows", *(_plus_minus(group["", "", "n"]) for group in groups))]
+    counted = "persons" if record.guarantee.persons else "rows"
+    rows = [(counted, *(_plus_minus(group["", "", "n"]) for group in groups))]
     indented: list[int] = []
     known = {column.name: column for column in record.columns}
     for name in record.names:

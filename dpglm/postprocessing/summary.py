@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dpglm.glm.families.binomial import SHIFTED
 from dpglm.inference.contrasts import IntervalDecision
+from dpglm.postprocessing.declared import declared_notes
 from dpglm.postprocessing.intervals import (
     MOST_NAMES,
     caveats,
@@ -91,7 +92,7 @@ def summary(record: FitRecord) -> Table:
         notes=(
             *guarantee_notes(record),
             *((note,) if (note := approximation(record)) else ()),
-            *code_notes(record),
+            *declared_notes(record),
             *link_notes(record),
             *count_notes(record),
             *scale_notes(record),
@@ -147,18 +148,6 @@ def _told(record: FitRecord) -> str:
         return words
     times = factor(float(np.median(waiting)))
     return f"{words}; half of the others would take {times} times the rows or epsilon"
-
-
-def code_notes(record: FitRecord) -> tuple[str, ...]:
-    """Which values were declared to stand for missing ones."""
-    columns: Any = record.specification.schema.get("variables", {})
-    coded = [
-        f"{name} ({', '.join(map(str, facts['missing_codes'][:8]))})"
-        for name, facts in columns.items()
-        if facts.get("missing_codes")
-    ]
-    more = f" and {len(coded) - 8} more columns" if len(coded) > 8 else ""
-    return (f"Declared codes count as missing: {', '.join(coded[:8])}{more}.",) if coded else ()
 
 
 def link_notes(record: FitRecord) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -125,13 +125,18 @@ class _Smooth:
         self.perturbed = [event for event in events if isinstance(event, PerturbedEvent)]
         gaussian = [event.mu for event in events if isinstance(event, GaussianEvent)]
         self.beside = math.hypot(*gaussian)
-        self.mu = math.hypot(*gaussian, *(event.total_mu for event in self.perturbed))
+        self.least_mu = math.hypot(*gaussian, *(event.least_mu for event in self.perturbed))
         self.shift = math.fsum(event.shift for event in self.perturbed)
         self.factor = math.prod(event.factor for event in self.perturbed)
 
+    @cached_property
+    def mu(self) -> float:
+        """Of the Gaussian profile that is shifted."""
+        return math.hypot(self.beside, *(event.total_mu for event in self.perturbed))
+
     def epsilon(self, delta: float) -> float:
         """An epsilon at which all of them have this delta."""
-        if not self.sampled and self.mu == 0.0:
+        if not self.sampled and self.least_mu == 0.0:
             return 0.0
         if delta == 0.0:
             return math.inf
@@ -143,7 +148,7 @@ class _Smooth:
         return conservative_root(
             lambda epsilon: log_ratio(self._delta(epsilon), delta),
             shifted,
-            gdp_epsilon(self.mu, delta),
+            gdp_epsilon(self.least_mu, delta),
             close=1e-10,
         )
 

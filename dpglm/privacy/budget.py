@@ -46,13 +46,16 @@ class Privacy:
         less (the number of rows is private). One replaced row is one removed and one added.
     unit : str, optional
         Who is protected, in words: what one row is. "one row" unless said otherwise.
+    unit_rows : int, optional
+        How many rows of one unit are read, where a column of the table tells whose a row is: neighbours then
+        differ by all rows of one unit. A schema that declares such a column says so.
 
     Examples
     --------
     >>> Privacy(1.0, 1e-6, relation="add-remove").definition
     'approximate'
-    >>> Privacy.of(0.5)
-    Privacy(epsilon=0.5, delta=0.0, relation='replace-one', unit='one row', definition='pure', mu=None)
+    >>> Privacy.of(0.5).definition
+    'pure'
     """
 
     epsilon: float
@@ -61,6 +64,7 @@ class Privacy:
     unit: str | None = None
     definition: Definition = "approximate"
     mu: float | None = None
+    unit_rows: int | None = None
 
     def __post_init__(self) -> None:
         epsilon = _number("epsilon", self.epsilon, low=0.0, high=math.inf, open_low=True)
@@ -143,6 +147,21 @@ class Privacy:
                 remedy=REMEDY,
             )
         return cls(value)  # type: ignore[arg-type]  # checked on construction
+
+    @property
+    def persons(self) -> bool:
+        """Whether neighbours differ by all rows of one unit, told by a column."""
+        return self.unit_rows is not None
+
+    @property
+    def shared(self) -> bool:
+        """Whether more than one row of a unit may be read, with shares that add up to at most 1."""
+        return self.unit_rows not in (None, 1)
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether the number of rows of a table is: of persons it is no more than their number."""
+        return self.relation == "replace-one" and not self.shared
 
     @property
     def rho(self) -> float | None:

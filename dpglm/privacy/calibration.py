@@ -17,18 +17,15 @@ from dpglm.errors import MethodError
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.budget import Privacy, Relation, steps_of
 from dpglm.privacy.events import (
-    BoundedSlopeEvent,
     Event,
     GaussianEvent,
-    PerturbedEvent,
     SampledGaussianEvent,
     Sampling,
-    bounded_shift,
-    gamma_epsilon,
-    mu_perturbed,
+    perturbed_event,
     require,
 )
 from dpglm.privacy.gdp import SAFETY, conservative_root, gdp_mu, log_ratio
+from dpglm.privacy.theorems import bounded_shift, gamma_epsilon, mu_perturbed
 
 # More than this many times the noise of a larger ridge is refused: nobody can want it.
 MOST_NOISE = 1000.0
@@ -42,6 +39,7 @@ class Target:
     epsilon: float = math.inf
     delta: float = 0.0
     mu: float | None = None
+    shared: bool = False  # whether it is for all rows of a person, whose shares add up to at most 1
 
     def __post_init__(self) -> None:
         steps_of(self.relation)
@@ -51,7 +49,7 @@ class Target:
     @classmethod
     def of(cls, privacy: Privacy) -> Self:
         """All of a budget."""
-        return cls(privacy.relation, privacy.epsilon, privacy.delta, privacy.mu)
+        return cls(privacy.relation, privacy.epsilon, privacy.delta, privacy.mu, privacy.shared)
 
     @property
     def pure(self) -> bool:
@@ -78,6 +76,7 @@ class Calibration:
     ridge_factor: float = 1.0  # at least 1; every ridge is to be multiplied by it (Theorem A1)
     least_ridge: float = 0.0  # of the ridges that the claim holds for; 0 where the leverage alone decides
     claimed_epsilon: float | None = None  # where a minimiser is claimed as (epsilon, delta) by itself
+    shared: bool = False  # as the target's
 
 
 class Mechanism(ABC):
@@ -198,17 +197,17 @@ class Minimisers(Mechanism):
         steps_of(target.relation, max_leverage=max_leverage)
         if target.pure:
             if self.losses == "bounded":
-                spent = steps / noise + bounded_shift(max_leverage)
+                spent = steps / noise + bounded_shift(max_leverage, shared=target.shared)
             else:
                 ridge = self._ridge_factor(noise) / max_leverage
-                spent = gamma_epsilon(1.0 / noise, ridge, relation=target.relation)
+                spent = gamma_epsilon(1.0 / noise, ridge, relation=target.relation, shared=target.shared)
             return spent / self._pure_share(target) - 1.0 - 1e-15
         if target.mu is not None:
             part = math.sqrt((1.0 - self.residual_share) * self._score_share / self.times)
-            spent = mu_perturbed(noise, 1.0 / max_leverage, relation=target.relation)
+            spent = mu_perturbed(noise, 1.0 / max_leverage, relation=target.relation, shared=target.shared)
             return spent / (target.mu * part) - 1.0 - 1e-14
-        kind = BoundedSlopeEvent if self.losses == "bounded" else PerturbedEvent
-        release = kind(1.0 / noise, max_leverage, target.relation)
+        bounded = self.losses == "bounded"
+        release = perturbed_event(1.0 / noise, max_leverage, target.relation, bounded, target.shared)
         epsilon, beside = self._claimed(target), 0.0
         if epsilon is None:
             epsilon, beside = target.epsilon, math.sqrt(self.times) * self._mus(noise, steps)[1]
@@ -249,6 +248,7 @@ class Minimisers(Mechanism):
             ridge_factor=self._ridge_factor(noise) if target.pure else 1.0,
             least_ridge=0.0 if self.max_leverage_of else 1.0 / self._leverage(noise),
             claimed_epsilon=self._claimed(target),
+            shared=target.shared,
         )
 
     def larger_ridge(self, target: Target) -> str:

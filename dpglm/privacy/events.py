@@ -34,14 +34,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, get_args
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from dpglm.errors import MethodError, PrivacyError
-from dpglm.privacy.budget import STEPS, Relation, steps_of
-from dpglm.privacy.gdp import SAFETY, gdp_delta
-from dpglm.privacy.joint_profile import certified_mu, joint_delta, profile_bound
-from dpglm.typing import FloatVector
+from dpglm.errors import PrivacyError
+from dpglm.privacy.budget import STEPS, Relation
+from dpglm.privacy.gdp import gdp_delta
+from dpglm.privacy.joint_profile import joint_delta
+from dpglm.privacy.person_profile import person_joint_delta, person_mu
+from dpglm.privacy.theorems import bounded_shift
 
 Sampling: TypeAlias = Literal["poisson", "fixed"]
 FactValue: TypeAlias = float | int | str | tuple[float, ...] | tuple[str, ...] | None
@@ -109,6 +107,11 @@ class PerturbedEvent:
     @property
     def total_mu(self) -> float:
         """Of the Gaussian profile that is shifted."""
+        return self.least_mu
+
+    @property
+    def least_mu(self) -> float:
+        """Of the Gaussian profile below which none is claimed."""
         return STEPS[self.relation] * self.mu
 
     @property
@@ -149,6 +152,52 @@ class BoundedSlopeEvent(PerturbedEvent):
     def delta(self, epsilon: float, beside: float) -> float:
         shifted = gdp_delta(epsilon - self.shift, math.hypot(self.total_mu, beside))
         return min(1.0, self.factor * shifted)
+
+
+@dataclass(frozen=True)
+class PersonEvent(PerturbedEvent):
+    """The same promise of a logistic minimiser for all rows of a person, whose shares add up to at most 1.
+
+    Examples
+    --------
+    >>> event = PersonEvent(0.2, 0.5, "add-remove")
+    >>> round(event.total_mu, 3), event.shift, event.factor, round(event.delta(1.0, 0.2), 7)
+    (0.217, 0.125, 1.0, 2.56e-05)
+    """
+
+    @property
+    def total_mu(self) -> float:
+        return STEPS[self.relation] * person_mu(self.mu)
+
+    @property
+    def shift(self) -> float:
+        return self.max_leverage / 4.0
+
+    @property
+    def factor(self) -> float:
+        return math.exp(self.shift) if self.relation == "replace-one" else 1.0
+
+    def delta(self, epsilon: float, beside: float) -> float:
+        return person_joint_delta(epsilon, self.mu, self.max_leverage, STEPS[self.relation], beside)
+
+
+def perturbed_event(
+    mu: float, max_leverage: float, relation: Relation, bounded: bool, shared: bool
+) -> PerturbedEvent:
+    """The event of a minimiser whose losses have ``bounded`` slopes, or are logistic.
+
+    ``shared`` makes it that of all rows of a person, whose shares add up to at most 1.
+
+    Examples
+    --------
+    >>> event = perturbed_event(0.2, 0.05, "add-remove", bounded=True, shared=True)
+    >>> round(event.total_mu, 3), round(event.shift, 3)
+    (0.217, 0.05)
+    """
+    if bounded and shared:
+        return BoundedSlopeEvent(person_mu(mu), math.expm1(max_leverage), relation)
+    kind = BoundedSlopeEvent if bounded else PersonEvent if shared else PerturbedEvent
+    return kind(mu, max_leverage, relation)
 
 
 @dataclass(frozen=True)
@@ -252,91 +301,6 @@ def gaussian_mu(event: Event) -> float | None:
     if isinstance(event, GaussianEvent) or (isinstance(event, SampledGaussianEvent) and event.rate == 1.0):
         return event.mu
     return None
-
-
-def gamma_epsilon(rate: float, ridge: float, *, relation: Relation) -> float:
-    """The pure epsilon of noise with density exp(-rate |b|), exactly: Theorem A1.
-
-    Examples
-    --------
-    >>> gamma_epsilon(0.5, 2.0, relation="replace-one")  # 2 rate: the ridge is large enough
-    1.0
-    >>> round(gamma_epsilon(0.5, 0.1, relation="replace-one"), 4)
-    2.0244
-    """
-    steps = steps_of(relation, rate=rate, ridge=ridge)
-    s, worst = 1.0 / ridge, rate
-    if rate < s:
-        # The positive root of g s a^2 + (2 - g) s a - (g + s) = 0, g the rate, without cancellation.
-        c, share = 2.0 - rate, rate / s + 1.0
-        root = math.sqrt(c * c + 4.0 * rate * share)
-        a = 2.0 * share / (c + root) if c >= 0.0 else (root - c) / (2.0 * rate)
-        a = min(a, 1.0)
-        worst = max(rate, rate * a + math.log1p(s * a * (1.0 - a)))
-    return (steps - 1) * rate + worst
-
-
-def mu_perturbed(scale: float, ridge: float, *, relation: Relation) -> float:
-    r"""A mu at which Gaussian noise of this scale makes the minimiser mu-GDP: Theorem A2.
-
-    ``1 / scale`` (twice that for replace-one) where ``scale**2 <= ridge / 2``; above, the certified numeric
-    bound, never more than ``2 scale / ridge``. Valid for every real epsilon, so it composes.
-
-    Examples
-    --------
-    >>> mu_perturbed(5.0, 50.0, relation="replace-one")
-    0.4
-    >>> round(mu_perturbed(5.0, 12.5, relation="replace-one"), 2)  # a quarter of that ridge
-    0.41
-    """
-    steps = steps_of(relation, scale=scale, ridge=ridge)
-    mu, s = 1.0 / scale, 1.0 / ridge
-    if s == 0.0:
-        return steps * mu
-    if s <= mu * mu / 2.0 * (1.0 + SAFETY):
-        return steps * max(mu, 2.0 * s / mu)
-    return steps * certified_mu(mu, s)
-
-
-def perturbed_profile(epsilons: ArrayLike, scale: float, ridge: float, *, relation: Relation) -> FloatVector:
-    """Privacy profile with Gaussian noise and a ridge of at least ``ridge``, by A2, A2' and B.
-
-    Bounds on delta at epsilons >= 0, all valid at once, shape (k,); not increasing in epsilon. Where Theorem
-    B holds, exactly the Gaussian profile.
-
-    Examples
-    --------
-    >>> scale = 8.4493578  # of the Gaussian mechanism at epsilon = 1, delta = 1e-6
-    >>> perturbed_profile([0.0, 1.0, 1.5], scale, 2.1, relation="replace-one").round(9)
-    array([9.4211394e-02, 1.0000000e-06, 0.0000000e+00])
-    """
-    steps = steps_of(relation, scale=scale, ridge=ridge)
-    points = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
-    if not np.all(points >= 0.0):
-        raise MethodError("a negative epsilon", expected="epsilons >= 0", remedy="Ask from 0 on.")
-    bound = profile_bound(points, 1.0 / scale, 1.0 / ridge, steps)
-    order = np.argsort(points, kind="stable")
-    profile = np.empty_like(bound)
-    profile[order] = np.minimum.accumulate(bound[order])  # a true profile never increases
-    return profile
-
-
-def bounded_shift(max_leverage: float) -> float:
-    """J of Theorem C, the log of the largest Jacobian factor of one row."""
-    return math.log1p(max_leverage)
-
-
-def free_ridge(epsilon: float, *, relation: Relation) -> float:
-    """The least ridge at which epsilon pays for noise alone, rounded up: Theorems A1 and B.
-
-    ``1 / epsilon`` (add-remove) or ``2 / epsilon`` (replace-one), in sum units.
-
-    Examples
-    --------
-    >>> round(free_ridge(0.5, relation="replace-one"), 6)
-    4.0
-    """
-    return steps_of(relation, epsilon=epsilon) / epsilon * (1.0 + 2.0 * SAFETY)
 
 
 def require(good: bool, found: str, expected: str) -> None:

@@ -13,9 +13,11 @@ from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import Definition, Relation, exact_sum, pure_curve, rounded_text, rounded_up
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, rho_from_mu
 
-_NEIGHBOURS: dict[Relation, str] = {
-    "replace-one": "replaced by any other (the number of rows is public)",
-    "add-remove": "present or absent (the number of rows is private too)",
+_NEIGHBOURS: dict[tuple[Relation, bool], str] = {
+    ("replace-one", False): "replaced by any other (the number of rows is public)",
+    ("add-remove", False): "present or absent (the number of rows is private too)",
+    ("replace-one", True): "exchanged for anybody else’s (the number of persons is public)",
+    ("add-remove", True): "present or absent (the number of persons is private too)",
 }
 
 
@@ -41,8 +43,8 @@ class Guarantee:
         Without these it does not hold.
     curve : tuple of (epsilon, delta)
         More pairs that hold, all at once.
-    private, reason
-        False: no promise is made, and why.
+    private, reason, persons
+        False: no promise is made, and why; and whether neighbours differ by all rows of a unit.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Guarantee:
     curve: tuple[tuple[float, float], ...] = ()
     private: bool = True
     reason: str = ""
+    persons: bool = False
 
     def __post_init__(self) -> None:
         finite = self.epsilon < math.inf or not self.private
@@ -119,7 +122,7 @@ class Guarantee:
         parts = [
             f"Differential privacy with {self._numbers()}: no set of results is more than "
             f"{rounded_text(_exp(self.epsilon))} times as probable{slack} from one of two tables as "
-            f"from the other, when they differ in {self.unit}, {_NEIGHBOURS[self.relation]}"
+            f"from the other, when they differ in {self.unit}, {_NEIGHBOURS[self.relation, self.persons]}"
         ]
         if self.theorem:
             parts.append(f"by {self.theorem}")

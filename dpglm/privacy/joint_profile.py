@@ -136,15 +136,15 @@ def _profile_of_psi(e: FloatVector, mu: float, s: float) -> FloatVector:
         cut = 2.0 * math.sqrt(d * shift)
         ends = [(0.0, cut), (2.0 * d - cut, 2.0 * d)]
         flat = -np.expm1(np.minimum(e - shift, 0.0))
-        total = total + flat * _mass(np.full_like(e, (cut - s) / mu), (d - s) / mu)
+        total = total + flat * normal_mass(np.full_like(e, (cut - s) / mu), (d - s) / mu)
         total = total + _linear_piece(e, d, 2.0 * d - cut, d - shift, mu, s)
     root = math.sqrt(s / d)
     for low, high in ends:
         start = (np.minimum(np.maximum(low, 2.0 * np.sqrt(d * e)), high) - s) / mu
         end = (high - s) / mu
         factor = np.exp(np.minimum(e - s / 4.0, _LARGEST))
-        lost = factor / root * _mass(root * (start + mu / 2.0), root * (end + mu / 2.0))
-        total = total + np.maximum(0.0, _mass(start, end) - lost)
+        lost = factor / root * normal_mass(root * (start + mu / 2.0), root * (end + mu / 2.0))
+        total = total + np.maximum(0.0, normal_mass(start, end) - lost)
     return np.minimum(1.0, total * (1.0 + _ROUNDING))
 
 
@@ -152,12 +152,12 @@ def _linear_piece(e: FloatVector, low: float, high: float, drop: float, mu: floa
     """The part of the profile from ``low < y < high`` where psi = y - drop."""
     start = (np.minimum(np.maximum(low, e + drop), high) - s) / mu
     end = (high - s) / mu
-    lost = np.exp(np.minimum(e + drop - s + mu * mu / 2.0, _LARGEST)) * _mass(start + mu, end + mu)
-    piece: FloatVector = np.maximum(0.0, _mass(start, end) - lost)
+    lost = np.exp(np.minimum(e + drop - s + mu * mu / 2.0, _LARGEST)) * normal_mass(start + mu, end + mu)
+    piece: FloatVector = np.maximum(0.0, normal_mass(start, end) - lost)
     return piece
 
 
-def _mass(low: FloatVector, high: FloatVector | float) -> FloatVector:
+def normal_mass(low: FloatVector, high: FloatVector | float) -> FloatVector:
     """Normal probability of (low, high), accurate in both tails."""
     upper = low > 0.0
     mass: FloatVector = np.where(upper, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
@@ -177,16 +177,16 @@ def certified_mu(mu: float, s: float) -> float:
     grid = np.unique(np.concatenate([[0.0], near, far]))
     delta = _loss_profile(grid, mu, s)
     seen = delta >= 1e-14
-    best = _covering(mu, grid[1:][seen[:-1]], delta[:-1][seen[:-1]] + 1e-18)
+    best = covering_mu(mu, grid[1:][seen[:-1]], delta[:-1][seen[:-1]] + 1e-18)
     # From s - k on the profile is Gaussian, with no more than 1 / scale.
     start, end = float(grid[seen][-1]), min(shift + 36.0 * mu + k, s - k)
     if end > start and best < closed:
         grid = np.linspace(start, end, _TAIL_EPSILONS)
-        best = _covering(best, grid[1:], _loss_profile(grid[:-1], mu, s))
+        best = covering_mu(best, grid[1:], _loss_profile(grid[:-1], mu, s))
     return min(best, closed)
 
 
-def _covering(mu: float, epsilons: FloatVector, deltas: FloatVector) -> float:
+def covering_mu(mu: float, epsilons: FloatVector, deltas: FloatVector) -> float:
     """The least mu' >= mu whose Gaussian profile reaches ``deltas`` at ``epsilons``.
 
     Each delta belongs to the grid point before its epsilon, where the true profile is at least as high as
@@ -251,4 +251,4 @@ def joint_delta(epsilon: float, mu: float, max_leverage: float, steps: int, besi
 def _cell_masses(edges: FloatVector, centre: float, deviation: float) -> FloatVector:
     """Normal probability of each cell, either order of its ends."""
     z = (edges - centre) / deviation
-    return _mass(np.minimum(z[:-1], z[1:]), np.maximum(z[:-1], z[1:]))
+    return normal_mass(np.minimum(z[:-1], z[1:]), np.maximum(z[:-1], z[1:]))

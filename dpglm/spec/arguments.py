@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar, get_args
 
@@ -69,6 +70,26 @@ def privacy_of(value: object) -> Privacy | None:
     if isinstance(value, Required):
         raise PrivacyError("no privacy argument", expected="a privacy budget for this fit", remedy=REMEDY)
     return None if value is None else Privacy.of(value)
+
+
+def for_unit(privacy: Privacy, schema: Schema) -> Privacy:
+    """The budget for the unit that the schema declares, or a PrivacyError where it is for another one."""
+    declared = schema.unit_column
+    words = str(schema.unit or "one row") if declared is None else declared.words
+    if privacy.persons and declared is None:
+        raise PrivacyError(
+            "unit_rows without a column that tells whose a row is",
+            expected="a schema that declares it",
+            remedy="Write schema=dpglm.Schema.of(..., unit={'column': 'patient_id'}).",
+        )
+    if declared is not None and privacy.unit not in ("one row", words):
+        raise PrivacyError(
+            f"a promise for {privacy.unit}, where the schema declares the unit {declared.column}",
+            expected="the unit of the schema",
+            remedy="Leave unit= out of the budget, or unit out of the schema.",
+        )
+    unit = words if privacy.unit == "one row" else privacy.unit
+    return replace(privacy, unit=unit, unit_rows=None if declared is None else declared.rows)
 
 
 def noise_of(seed: object) -> NoiseSource:

@@ -200,7 +200,7 @@ class _ProfileRun:
     def record(self, sums: FloatVector, state: LedgerState | None) -> ProfileRecord:
         """What was released at first, with public facts."""
         plan = self.plan
-        rows = self.table.row_count() if plan.privacy.relation == "replace-one" else None
+        rows = self.table.row_count() if plan.privacy.rows_are_public else None
         return ProfileRecord(
             columns=tuple(map(plan.profiled, (*plan.numbers, *plan.factors))),
             names=plan.columns,

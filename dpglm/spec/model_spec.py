@@ -28,6 +28,7 @@ from dpglm.spec.arguments import (
     Required,
     auto,
     checked_strength,
+    for_unit,
     penalty_of,
     piece_of,
     privacy_of,
@@ -80,6 +81,8 @@ class ModelSpec:
         require_goal(self.goal)
         object.__setattr__(self, "strength", checked_strength(self.strength))
         object.__setattr__(self, "privacy", privacy_of(self.privacy))
+        if self.privacy is not None:
+            object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema))
 
     @classmethod
     def of(
@@ -103,8 +106,6 @@ class ModelSpec:
         else:
             chosen_method = piece_of(methods, Method, method, "method='auto'")
         chosen_penalty = penalty_of(penalty, goal, chosen_method, chosen_family)
-        if budget is not None and declared.unit is not None and budget.unit == "one row":
-            budget = replace(budget, unit=declared.unit)
         strength = strength_of(strength, chosen_penalty)
         opened = chosen_method.opened(read)
         spec = cls(formula, declared, chosen_family, chosen_penalty, strength, goal, opened, budget)
@@ -126,7 +127,7 @@ class ModelSpec:
     @cached_property
     def rows_are_public(self) -> bool:
         """Whether the number of rows of a table is public: without privacy, and under replace-one."""
-        return self.privacy is None or self.privacy.relation == "replace-one"
+        return self.privacy is None or self.privacy.rows_are_public
 
     def problem(self, design: Design | None = None, n: int | None = None) -> Problem:
         """What a method is given, for a table or for an expected number of rows; reads no row."""

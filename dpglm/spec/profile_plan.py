@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Final, Literal, Self
 
@@ -22,6 +22,7 @@ from dpglm.postprocessing.quartiles import EDGES, ROUND_SHARES
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Target
 from dpglm.privacy.events import MethodDescription
+from dpglm.spec.arguments import for_unit
 from dpglm.spec.plan import hashed
 
 # Of the budget, where quartiles are asked for: of mu squared, or of a pure epsilon.
@@ -89,8 +90,7 @@ class ProfilePlan:
             )
         if not names:
             raise SchemaError("no column to describe", expected="at least one", remedy="Leave columns out.")
-        if schema.unit is not None and privacy.unit == "one row":
-            privacy = replace(privacy, unit=schema.unit)
+        privacy = for_unit(privacy, schema)
         numbers = any(isinstance(schema.variables[name], Numeric) for name in names)
         return cls(schema, names, by, privacy, quartiles and numbers)
 
@@ -116,7 +116,7 @@ class ProfilePlan:
             1.0 - QUARTILES_SHARE * self.quartiles,
             missing=tuple(may_be_missing(self.schema.variables[name]) for name in self.numbers),
             levels=tuple(len(self._factor(name).levels) for name in self.factors),
-            count_rows=self.privacy.relation == "add-remove" or self.by is not None,
+            count_rows=not self.privacy.rows_are_public or self.by is not None,
         )
 
     @cached_property

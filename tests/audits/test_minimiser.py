@@ -16,7 +16,7 @@ from dpglm.auditing.neighbours import release_neighbours
 from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
-from dpglm.privacy.events import free_ridge
+from dpglm.privacy.theorems import free_ridge
 from tests.audits.harness import BUDGETS, Case, check, hidden, of_releases, under_both
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 

@@ -16,10 +16,9 @@ from dpglm.privacy.events import (
     PerturbedEvent,
     PureEvent,
     SampledGaussianEvent,
-    gamma_epsilon,
-    mu_perturbed,
 )
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu
+from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 BOTH: tuple[Relation, ...] = ("add-remove", "replace-one")

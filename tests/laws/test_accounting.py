@@ -14,18 +14,10 @@ from dpglm.errors import MethodError
 from dpglm.privacy.accountant import basic_composition, compose
 from dpglm.privacy.budget import pure_curve
 from dpglm.privacy.calibration import Calibration
-from dpglm.privacy.events import (
-    ApproximateEvent,
-    Event,
-    GaussianEvent,
-    PureEvent,
-    free_ridge,
-    gamma_epsilon,
-    mu_perturbed,
-    perturbed_profile,
-)
+from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.privacy.theorems import free_ridge, gamma_epsilon, mu_perturbed, perturbed_profile
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 Relation = Literal["add-remove", "replace-one"]

@@ -24,8 +24,9 @@ from scipy.special import ndtr
 from dpglm.errors import MethodError
 from dpglm.privacy.accountant import basic_composition, compose, composed_profile
 from dpglm.privacy.budget import Relation
-from dpglm.privacy.events import BoundedSlopeEvent, GaussianEvent, PureEvent, bounded_shift
+from dpglm.privacy.events import BoundedSlopeEvent, GaussianEvent, PureEvent
 from dpglm.privacy.gdp import gdp_delta, gdp_mu, gdp_profile
+from dpglm.privacy.theorems import bounded_shift
 from tests.calibrated import bounded_delta, calibrate_bounded, calibrate_bounded_pure
 from tests.effort import quick
 

@@ -12,16 +12,9 @@ from scipy import integrate, optimize, stats
 
 from dpglm.privacy.accountant import basic_composition, compose
 from dpglm.privacy.budget import pure_curve
-from dpglm.privacy.events import (
-    ApproximateEvent,
-    Event,
-    GaussianEvent,
-    PureEvent,
-    free_ridge,
-    mu_perturbed,
-    perturbed_profile,
-)
+from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PureEvent
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, gdp_profile
+from dpglm.privacy.theorems import free_ridge, mu_perturbed, perturbed_profile
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp, theorem
 from tests.effort import quick
 from tests.oracles.reference_mu_objpert import mu_objpert

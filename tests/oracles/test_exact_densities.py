@@ -21,8 +21,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from dpglm.privacy.events import PerturbedEvent, free_ridge, gamma_epsilon, mu_perturbed, perturbed_profile
+from dpglm.privacy.events import PerturbedEvent
 from dpglm.privacy.gdp import gdp_mu, gdp_profile
+from dpglm.privacy.theorems import free_ridge, gamma_epsilon, mu_perturbed, perturbed_profile
 from tests.calibrated import gamma_rate, gaussian_scale, theorem
 from tests.effort import quick
 

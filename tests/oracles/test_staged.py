@@ -22,16 +22,10 @@ from scipy.stats import norm
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.privacy.accountant import basic_composition, compose, composed_profile
 from dpglm.privacy.calibration import Calibration
-from dpglm.privacy.events import (
-    ApproximateEvent,
-    GaussianEvent,
-    PerturbedEvent,
-    PureEvent,
-    gamma_epsilon,
-    mu_perturbed,
-)
+from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.privacy.gdp import gdp_delta, gdp_mu, gdp_profile
 from dpglm.privacy.joint_profile import is_gaussian_at, joint_delta, profile_bound
+from dpglm.privacy.theorems import gamma_epsilon, mu_perturbed
 from tests.calibrated import calibrate_pair, calibrate_pair_gdp, calibrate_pair_pure
 from tests.effort import quick
 from tests.oracles.test_exact_densities import (

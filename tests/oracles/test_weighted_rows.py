@@ -19,9 +19,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from dpglm.privacy.events import PerturbedEvent, mu_perturbed, perturbed_profile
+from dpglm.privacy.events import PerturbedEvent
 from dpglm.privacy.gdp import gdp_mu, gdp_profile
 from dpglm.privacy.joint_profile import joint_delta
+from dpglm.privacy.theorems import mu_perturbed, perturbed_profile
 from tests.oracles.test_exact_densities import Record, gaussian_deltas
 
 Array = NDArray[np.float64]

@@ -10,6 +10,7 @@ import numpy as np
 from dpglm.data.coding.design import RowChunk
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.sources import Source
 from dpglm.typing import FloatVector
 
@@ -51,10 +52,12 @@ class ColumnTable:
     factors: tuple[str, ...]
     by: str | None
     _rows: int | None = field(default=None, init=False)
+    _rows_of: PersonRows = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_rows_of", PersonRows(self.source, self.schema.unit_column))
         self.schema.require(self._columns)
-        require_columns(self._columns, self.source.column_names)
+        require_columns((*self._columns, *self._rows_of.columns), self.source.column_names)
 
     @property
     def _columns(self) -> tuple[str, ...]:
@@ -77,7 +80,8 @@ class ColumnTable:
     def chunks(self) -> Iterator[RowChunk]:
         """All rows in order: the group's code, numbers in [-1, 1] or NaN, and codes of levels or -1."""
         total = 0
-        for frame in self.source.chunks(self._columns, numeric=self.schema.plain_numbers(self.numbers)):
+        numeric = self.schema.plain_numbers(self.numbers)
+        for frame, share in self._rows_of.chunks(self._columns, numeric=numeric):
             columns = self.schema.clean(frame, self._columns)
             count = len(frame)
             group = np.zeros(count) if self.by is None else columns[self.by]
@@ -86,7 +90,7 @@ class ColumnTable:
             with np.errstate(all="ignore"):
                 X = np.array(rows, dtype=np.float32).reshape(self.size, count)
             total += count
-            yield RowChunk(X, np.zeros(count), None)
+            yield RowChunk(X, np.zeros(count), None, share)
         object.__setattr__(self, "_rows", total)  # only a pass that ran to its end knows
 
     def _on_unit(self, name: str, values: FloatVector) -> FloatVector:

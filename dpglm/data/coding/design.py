@@ -18,6 +18,7 @@ from dpglm.data.coding.geometry import SHORTEST
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical
+from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.sources import Source, open_source
 from dpglm.errors import SchemaError
 from dpglm.glm.families import Family
@@ -152,25 +153,29 @@ class RowChunk:
         Response, 0 in rows that cannot be used.
     offset : ndarray of float64, shape (k,), or None
         Offset of the linear predictor in units of the coded response, 0 in rows that cannot be used.
+    share : ndarray of float64, shape (k,), or None
+        Part of its person that a row has; they add up to at most 1. None: everybody has one row.
     """
 
     X: FloatBlock
     y: FloatVector
     offset: FloatVector | None
+    share: FloatVector | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.X, self.y, self.offset):
+        for array in (self.X, self.y, self.offset, self.share):
             if array is not None:
                 array.flags.writeable = False
 
     @property
-    def weight(self) -> None:
-        """Every row counts in full."""
+    def weight(self) -> FloatVector | None:
+        """Its share; nothing else makes a row count less."""
+        return self.share
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        return self.X.nbytes + self.y.nbytes + (0 if self.offset is None else self.offset.nbytes)
+        return sum(array.nbytes for array in (self.X, self.y, self.offset, self.share) if array is not None)
 
 
 class Design:
@@ -195,12 +200,12 @@ class Design:
     def __init__(
         self, source: Source, schema: Schema, coding: Coding, response: Response, *, memory_limit: int = 2**29
     ) -> None:
-        self._source, self._schema = source, schema
+        self._rows_of, self._schema = PersonRows(source, schema.unit_column), schema
         self._coding, self._response = coding, response
         self._memory_limit = memory_limit
         self._columns = tuple(dict.fromkeys((*coding.columns, response.name)))
         schema.require(self._columns)
-        require_columns(self._columns, source.column_names)
+        require_columns((*self._columns, *self._rows_of.columns), source.column_names)
         self._in_memory: list[RowChunk] | None = None
         self._rows: int | None = None
 
@@ -212,7 +217,7 @@ class Design:
     def row_count(self) -> int:
         """Number of rows, usable or not. **Private under add-remove**: it may leave only by a release.
 
-        Under replace-one it is public.
+        Under replace-one it is public, unless a person may have several.
         """
         if self._rows is None:
             for _ in self.chunks():
@@ -228,8 +233,8 @@ class Design:
         held: list[RowChunk] | None = []
         room, rows = self._memory_limit, 0
         numeric = self._schema.plain_numbers(self._columns)
-        for frame in self._source.chunks(self._columns, numeric=numeric):
-            for chunk in self._encoded(self._schema.clean(frame, self._columns)):
+        for frame, share in self._rows_of.chunks(self._columns, numeric=numeric):
+            for chunk in self._encoded(self._schema.clean(frame, self._columns), share):
                 rows += len(chunk.y)
                 room -= chunk.nbytes
                 if room < 0:
@@ -240,7 +245,7 @@ class Design:
         # Only a pass that ran to its end says how many rows there are.
         self._rows, self._in_memory = rows, held
 
-    def _encoded(self, columns: Mapping[str, NDArray[Any]]) -> Iterator[RowChunk]:
+    def _encoded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> Iterator[RowChunk]:
         rows = len(columns[self._response.name])
         for start in range(0, rows, _ENCODED_ROWS):
             part = {name: column[start : start + _ENCODED_ROWS] for name, column in columns.items()}
@@ -261,6 +266,7 @@ class Design:
                     X[:, rows_of].copy(),
                     y[rows_of].copy(),
                     None if offset is None else offset[rows_of].copy(),
+                    None if share is None else share[start:][rows_of].copy(),
                 )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.schema import text as schema_text
+from dpglm.data.schema.unit import Unit
 from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable_from_dict
 from dpglm.errors import SchemaError, shown
 
@@ -39,8 +40,9 @@ class Schema:
         Public, approximate number of rows. A fit uses it to decide whether to release the information matrix
         beside a penalty that selects, and for the default strength. With ``relation="add-remove"`` a strength
         per row needs it, since the exact number is private then.
-    unit : str, optional
-        What one row is: ``"one woman"``. The guarantee protects one of them.
+    unit : str, dpglm.Unit or dict, optional
+        What one row is: ``"one woman"``. The guarantee protects one of them. Where a person may have several
+        rows, the column that tells whose a row is: ``{"column": "patient_id", "rows": 3}``, see `dpglm.Unit`.
     title : str
         What the table is.
     sites : {"overlapping", "disjoint"}
@@ -66,7 +68,7 @@ class Schema:
 
     variables: Mapping[str, Variable]
     rows: int | None = field(default=None, kw_only=True)
-    unit: str | None = field(default=None, kw_only=True)
+    unit: str | Unit | None = field(default=None, kw_only=True)
     title: str = field(default="", kw_only=True)
     sites: Sites = field(default="overlapping", kw_only=True)
     moments: Moments = field(default="expected", kw_only=True)
@@ -93,9 +95,12 @@ class Schema:
                 expected="a public, approximate number of rows, an integer from 1 to 10**15",
                 remedy="Write rows: 5000, or leave it out.",
             )
-        for setting in ("unit", "title"):
+        declared: object = self.unit
+        if isinstance(declared, Mapping):
+            object.__setattr__(self, "unit", Unit.of(declared))
+        for setting, kinds in (("unit", (str, Unit, type(None))), ("title", (str,))):
             value = getattr(self, setting)
-            if not isinstance(value, str) and not (setting == "unit" and value is None):
+            if not isinstance(value, kinds):
                 raise SchemaError(
                     f"{setting}: {shown(value)}",
                     expected="text",
@@ -131,7 +136,7 @@ class Schema:
         value: Declarations,
         *,
         rows: int | None = None,
-        unit: str | None = None,
+        unit: str | Unit | Mapping[str, Any] | None = None,
         title: str | None = None,
         sites: Sites | None = None,
     ) -> Schema:
@@ -229,6 +234,8 @@ class Schema:
         """Full form made of plain JSON values; :meth:`from_dict` gives the same schema back."""
         defaults = {setting.name: setting.default for setting in fields(self)}
         settings = {key: value for key in _SETTINGS if (value := getattr(self, key)) != defaults[key]}
+        if isinstance(self.unit, Unit):
+            settings["unit"] = self.unit.to_dict()
         return {**settings, "variables": {name: var.to_dict() for name, var in self.variables.items()}}
 
     def to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -244,6 +251,11 @@ class Schema:
                     remedy="Write to_yaml('table.schema.yaml').",
                 ) from None
         return text
+
+    @property
+    def unit_column(self) -> Unit | None:
+        """The unit where a column tells whose each row is."""
+        return self.unit if isinstance(self.unit, Unit) else None
 
     def require(self, names: Iterable[str]) -> None:
         """Check that columns are declared; the error holds the lines to add to the schema."""

@@ -31,8 +31,9 @@ from dpglm.optim.quadratic import minimise_quadratic_path
 from dpglm.papers.printed import printed_dpsc
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
-from dpglm.privacy.events import Fact, MethodDescription, bounded_shift, free_ridge
+from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.privacy.gdp import SAFETY
+from dpglm.privacy.theorems import bounded_shift, free_ridge
 from dpglm.typing import FloatVector
 
 # Iterations: pure noise grows with their number, Gaussian noise with its root.

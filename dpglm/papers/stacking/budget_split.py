@@ -19,8 +19,8 @@ from dpglm.methods.iterated import gaussian_total
 from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, tolerance_at
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
-from dpglm.privacy.events import free_ridge
 from dpglm.privacy.gdp import SAFETY
+from dpglm.privacy.theorems import free_ridge
 from dpglm.typing import BoolVector
 
 # What may go inside the objective of a model, beside its ridge.

@@ -16,7 +16,8 @@ from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import WithinLeverage
 from dpglm.optim.rows import ArrayChunk, RowChunk
-from dpglm.privacy.events import BoundedSlopeEvent, GaussianEvent, PerturbedEvent, PureEvent, gamma_epsilon
+from dpglm.privacy.events import BoundedSlopeEvent, GaussianEvent, PerturbedEvent, PureEvent
+from dpglm.privacy.theorems import gamma_epsilon
 
 RIDGE = np.array([0.5, 2.0, 2.0])
 

@@ -11,14 +11,7 @@ import pytest
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.privacy.accountant import basic_composition, compose
 from dpglm.privacy.budget import pure_curve
-from dpglm.privacy.events import (
-    ApproximateEvent,
-    GaussianEvent,
-    PureEvent,
-    free_ridge,
-    mu_perturbed,
-    perturbed_profile,
-)
+from dpglm.privacy.events import ApproximateEvent, GaussianEvent, PureEvent
 from dpglm.privacy.gdp import (
     gdp_delta,
     gdp_epsilon,
@@ -29,6 +22,7 @@ from dpglm.privacy.gdp import (
     rho_from_mu,
 )
 from dpglm.privacy.joint_profile import is_gaussian_at
+from dpglm.privacy.theorems import free_ridge, mu_perturbed, perturbed_profile
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp, theorem
 from tests.work import calls_of
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dpglm.errors import MethodError, PrivacyError
-from dpglm.privacy.events import free_ridge, gamma_epsilon, mu_perturbed
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu, mu_from_pure, mu_from_rho, rho_from_mu
+from dpglm.privacy.theorems import free_ridge, gamma_epsilon, mu_perturbed
 from tests.calibrated import (
     bounded_delta,
     calibrate_bounded,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dpglm.errors import PrivacyError
-from dpglm.privacy.events import free_ridge, perturbed_profile
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon, gdp_mu
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.privacy.theorems import free_ridge, perturbed_profile
 from tests.calibrated import gaussian_scale
 
 

@@ -1,0 +1,119 @@
+"""Whose each row is, and what share of its person a row has.
+
+A share follows from the rows of that person alone: another one's rows change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpglm.data.schema.unit import Unit
+from dpglm.data.tables.cells import Blank, Cell, cells_of_column, label_of
+from dpglm.data.tables.sources import Source
+from dpglm.typing import SHARES, FloatVector, IntVector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class PersonRows:
+    """The rows of a source that count, with their shares; memory is of the order of persons.
+
+    Parameters
+    ----------
+    source : Source
+    unit : Unit or None
+        None: all rows count, each for itself.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpglm.data.tables.sources import open_source
+    >>> visits = pd.DataFrame({"id": ["a", "b", "a", None], "x": [1, 2, 3, 4]})
+    >>> rows = PersonRows(open_source(visits), Unit("id"))
+    >>> [(frame["x"].tolist(), share) for frame, share in rows.chunks(["x"])]
+    [([1, 2, 3], array([0.5, 1. , 0.5]))]
+    """
+
+    def __init__(self, source: Source, unit: Unit | None) -> None:
+        self._source, self._unit = source, unit
+        self._places: dict[str, int] = {}  # of persons, in the order in which they come
+        self._counts: IntVector | None = None  # rows of each
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that are read for it."""
+        return () if self._unit is None else (self._unit.column,)
+
+    def chunks(
+        self, columns: Sequence[str], *, numeric: Collection[str] = ()
+    ) -> Iterator[tuple[pd.DataFrame, FloatVector | None]]:
+        """Frames of the rows that count, as `Source.chunks` gives them, and their shares or None."""
+        unit = self._unit
+        if unit is None:
+            for frame in self._source.chunks(columns, numeric=numeric):
+                yield frame, None
+            return
+        if self._counts is None:
+            self._counts = self._counted(unit)
+        needed = tuple(dict.fromkeys((*columns, unit.column)))
+        seen = np.zeros(len(self._places), dtype=np.int64)
+        shares = _shares(self._counts, unit)
+        for frame in self._source.chunks(needed, numeric=numeric):
+            person = self._persons(frame[unit.column])
+            kept = np.flatnonzero(person >= 0)
+            kept = kept[seen[person[kept]] + _earlier(person[kept]) < unit.rows]
+            seen += np.bincount(person[person >= 0], minlength=len(seen))
+            whole = len(kept) == len(frame)
+            yield frame if whole else frame.iloc[kept], shares[person[kept]] if unit.shared else None
+
+    def _counted(self, unit: Unit) -> IntVector:
+        """Rows of each person, in one read of the column."""
+        counts = np.zeros(0, dtype=np.int64)
+        for frame in self._source.chunks((unit.column,)):
+            person = self._persons(frame[unit.column])
+            found = np.bincount(person[person >= 0], minlength=len(self._places))
+            found[: len(counts)] += counts
+            counts = found
+        return counts
+
+    def _persons(self, column: pd.Series) -> IntVector:
+        """The place of each row's person, -1 for nobody's; new persons are added until they are counted."""
+        cells, index = cells_of_column(column)
+        used = np.zeros(len(cells), dtype=bool)
+        used[index] = True
+        texts = [_text(cell) if there else None for cell, there in zip(cells, used.tolist(), strict=True)]
+        if self._counts is None:
+            for text in texts:
+                if text is not None:
+                    self._places.setdefault(text, len(self._places))
+        found = [-1 if text is None else self._places.get(text, -1) for text in texts]
+        return np.array([*found, -1], dtype=np.intp)[index]
+
+
+def _text(cell: Cell) -> str | None:
+    """Who this is; blanks at the ends of a text say nothing."""
+    if isinstance(cell, Blank):
+        return None
+    return (cell.strip() if isinstance(cell, str) else label_of(cell)) or None
+
+
+def _earlier(person: IntVector) -> IntVector:
+    """How many rows before each one are the same person's, shape (k,)."""
+    order = np.argsort(person, kind="stable")
+    together = person[order]
+    first = np.flatnonzero(np.concatenate([[True], together[1:] != together[:-1]])) if len(order) else order
+    lengths = np.diff(np.append(first, len(order)))
+    earlier = np.empty(len(order), dtype=np.int64)
+    earlier[order] = np.arange(len(order)) - np.repeat(first, lengths)
+    return earlier
+
+
+def _shares(counts: IntVector, unit: Unit) -> FloatVector:
+    """The share of each row of each person: whole multiples of one part in `SHARES`, rounded down."""
+    if unit.weights == "row":
+        return np.full(len(counts), SHARES // unit.rows) / SHARES
+    return np.floor(SHARES / np.clip(counts, 1, unit.rows)) / SHARES

@@ -1,0 +1,124 @@
+"""Shares of rows follow from a person's own rows, in any order, and add up to at most 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpglm
+from dpglm.data.schema.unit import Unit
+from dpglm.data.tables.persons import PersonRows
+from dpglm.data.tables.sources import FrameSource, open_source
+from dpglm.errors import SchemaError
+
+PEOPLE = st.lists(st.sampled_from(["a", "b", "c", "d", None, ""]), max_size=30)
+UNITS = st.builds(
+    Unit, column=st.just("id"), rows=st.integers(1, 5), weights=st.sampled_from(["unit", "row"])
+)
+
+
+def read(frame: pd.DataFrame, unit: Unit, chunk_rows: int = 4) -> pd.DataFrame:
+    """The rows that count, with their shares; twice the same."""
+    rows = PersonRows(FrameSource(frame, chunk_rows=chunk_rows), unit)
+    passes = []
+    for _ in range(2):
+        parts = [
+            part.assign(share=1.0 if share is None else share) for part, share in rows.chunks(["id", "x"])
+        ]
+        passes.append(pd.concat([frame.head(0).assign(share=[]), *parts]).astype({"share": float}))
+    pd.testing.assert_frame_equal(*passes)
+    return passes[0]
+
+
+def table(people: list[Any]) -> pd.DataFrame:
+    return pd.DataFrame({"id": pd.Series(people, dtype=object), "x": np.arange(len(people))})
+
+
+@given(PEOPLE, UNITS)
+def test_shares_add_up_to_at_most_one_and_no_person_has_more_rows_than_declared(
+    people: list[Any], unit: Unit
+) -> None:
+    found = read(table(people), unit)
+    assert found["id"].isin(["a", "b", "c", "d"]).all()
+    for _, own in found.groupby("id"):
+        assert len(own) <= unit.rows
+        expected = 1.0 if unit.weights == "unit" else len(own) / unit.rows
+        assert expected - unit.rows / 4096 <= own["share"].sum() <= min(expected, 1.0)
+        assert (own["share"] > 0.0).all()
+    if unit.weights == "unit":
+        assert set(found["id"]) == {one for one in people if one}
+
+
+@given(PEOPLE, UNITS, st.integers(1, 40))
+def test_another_persons_rows_change_nothing(people: list[Any], unit: Unit, chunk_rows: int) -> None:
+    whole = read(table(people), unit)
+    others = np.array([one != "a" for one in people], dtype=bool)
+    without = read(table(people)[others], unit, chunk_rows)
+    pd.testing.assert_frame_equal(whole[whole["id"] != "a"], without, check_dtype=False)
+
+
+def test_a_person_is_one_text_whatever_the_column_is_made_of(tmp_path: Path) -> None:
+    ids = [12, 12.0, "12", " 12 ", "012", True, None, float("nan"), "", [1], pd.Timestamp("2020-01-01")]
+    found = read(table(ids), Unit("id"))
+    assert found["x"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert found["share"].tolist() == [0.25] * 4 + [1.0, 1.0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_files_give_the_shares_of_frames(ending: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": random.integers(0, 40, 200), "x": np.arange(200)})
+    frame["id"] = frame["id"].astype("Int64").mask(frame["id"] == 7)
+    path = tmp_path / f"visits.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    unit = Unit("id", rows=3)
+    parts = list(PersonRows(open_source(path), unit).chunks(["x"]))
+    x = np.concatenate([part["x"].astype(int) for part, _ in parts])
+    share = np.concatenate([share for _, share in parts if share is not None])
+    expected = read(frame, unit)
+    np.testing.assert_array_equal(x, expected["x"])
+    np.testing.assert_array_equal(share, expected["share"])
+
+
+def test_a_table_without_the_column_is_refused_before_it_is_read() -> None:
+    schema = dpglm.Schema.of({"y": ["no", "yes"], "x": (0, 9)}, unit={"column": "who"})
+    frame = pd.DataFrame({"y": ["no", "yes"], "x": [1, 2]})
+    with pytest.raises(SchemaError, match="no column who"):
+        dpglm.fit("y ~ x", frame, schema=schema, privacy=(1.0, 1e-6), progress=False)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        {"rows": 3},
+        {"column": "id", "rows": 0},
+        {"column": "id", "rows": 1.5},
+        {"column": "id", "weights": "equal"},
+        {"column": 3},
+        {"column": "id", "name": None},
+        {"column": "id", "most": 3},
+        {"column": ""},
+    ],
+)
+def test_a_unit_that_means_nothing_is_refused(unit: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="unit"):
+        dpglm.Schema.of({"x": (0, 1)}, unit=unit)
+
+
+def test_a_schema_keeps_its_unit(tmp_path: Path) -> None:
+    unit = {"column": "id", "rows": 3, "name": "one patient"}
+    schema = dpglm.Schema.of({"x": (0, 1)}, unit=unit)
+    assert schema.to_dict()["unit"] == unit
+    assert dpglm.Schema.from_dict(schema.to_dict()) == schema
+    schema.to_yaml(tmp_path / "s.yaml")
+    assert dpglm.Schema.from_yaml(tmp_path / "s.yaml") == schema
+    assert hash(schema) == hash(dpglm.Schema.from_dict(schema.to_dict()))

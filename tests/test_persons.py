@@ -1,0 +1,179 @@
+"""Fits that protect persons: all rows with the same text in a column, together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+
+import dpglm
+from dpglm.errors import MethodError, PrivacyError
+from dpglm.methods.base import methods
+from dpglm.spec.model_spec import plan_of
+
+COLUMNS: dict[str, Any] = {
+    "x": (-4, 4),
+    "z": (-4, 4),
+    "ill": ["no", "yes"],
+    "days": (0, 20),
+    "pain": (-10, 10),
+}
+BUDGET = dpglm.Privacy(2.0, 1e-6, relation="add-remove")
+FORMULAS = {"binomial": "ill ~ x + z", "gaussian": "pain ~ x + z", "poisson": "days ~ x + z"}
+
+
+def people(count: int, seed: int = 1) -> pd.DataFrame:
+    """One row of each person."""
+    random = np.random.default_rng(seed)
+    x, z = random.normal(size=(2, count))
+    eta = -0.3 + 0.8 * x - 0.5 * z
+    return pd.DataFrame(
+        {
+            "who": [f"p{number}" for number in range(count)],
+            "x": x,
+            "z": z,
+            "ill": np.where(random.random(count) < 1.0 / (1.0 + np.exp(-eta)), "yes", "no"),
+            "days": random.poisson(np.exp(0.3 * eta)),
+            "pain": eta + random.normal(size=count),
+        }
+    )
+
+
+def fit(table: pd.DataFrame, unit: Any, family: str = "binomial", **chosen: Any) -> dpglm.FitResult:
+    schema = dpglm.Schema.of(COLUMNS, unit=unit)
+    chosen = {"privacy": BUDGET, "seed": 3, "progress": False} | chosen
+    found = dpglm.fit(FORMULAS[family], table, schema=schema, family=family, **chosen)
+    assert isinstance(found, dpglm.FitResult)
+    return found
+
+
+@pytest.mark.parametrize("privacy", [BUDGET, replace(BUDGET, relation="replace-one"), dpglm.Privacy(2.0)])
+@pytest.mark.parametrize("family", FORMULAS)
+def test_a_person_with_the_same_row_several_times_counts_once(family: str, privacy: dpglm.Privacy) -> None:
+    once = people(1500)
+    random = np.random.default_rng(5)
+    often = once.loc[np.repeat(once.index, random.choice([1, 2, 4], len(once)))].sample(
+        frac=1.0, random_state=2
+    )
+    first, second = (fit(table, {"column": "who"}, family, privacy=privacy) for table in (once, often))
+    np.testing.assert_allclose(second.params, first.params, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(second.bse, first.bse, rtol=1e-4)
+
+
+@pytest.mark.parametrize("privacy", [BUDGET, dpglm.Privacy(2.0), dpglm.Privacy.gdp(0.5)])
+@pytest.mark.parametrize("family", FORMULAS)
+def test_one_row_a_person_changes_nothing_where_nobody_has_more(family: str, privacy: dpglm.Privacy) -> None:
+    if family == "poisson" and privacy.mu is not None:
+        pytest.skip("counts have no claim in Gaussian differential privacy by default")
+    table = people(900)
+    plain, person = (
+        fit(table, unit, family, privacy=privacy) for unit in (None, {"column": "who", "rows": 1})
+    )
+    np.testing.assert_array_equal(person.params, plain.params)
+    np.testing.assert_array_equal(person.bse, plain.bse)
+    assert person.n_rows == plain.n_rows
+
+
+def test_of_a_person_the_declared_number_of_rows_is_read() -> None:
+    table = people(600)
+    more = table.assign(x=4.0, z=4.0, ill="no")  # never the first row of anybody
+    both = pd.concat([table, more, more])
+    np.testing.assert_array_equal(
+        fit(both, {"column": "who", "rows": 1}).params, fit(table, {"column": "who", "rows": 1}).params
+    )
+    assert (
+        np.abs(fit(both, {"column": "who", "rows": 2}).params - fit(table, {"column": "who"}).params).max()
+        > 0.1
+    )
+
+
+@pytest.mark.parametrize("weights", ["unit", "row"])
+def test_without_privacy_rows_weigh_their_shares(weights: str) -> None:
+    table = people(800)
+    random = np.random.default_rng(2)
+    table["who"] = random.integers(0, 300, len(table))
+    # Shares are exact where everybody has a power of two of rows.
+    table = table.groupby("who").filter(lambda own: len(own) in (1, 2, 4))
+    rows = table.groupby("who")["x"].transform("size")
+    share = 1.0 / rows if weights == "unit" else np.full(len(table), 0.25)
+    found = fit(
+        table, {"column": "who", "rows": 4, "weights": weights}, privacy=None, penalty="none", seed=None
+    )
+    X = sm.add_constant(table[["x", "z"]])
+    exact = sm.GLM(table["ill"] == "yes", X, family=sm.families.Binomial(), freq_weights=share).fit()
+    np.testing.assert_allclose(found.params, exact.params, rtol=1e-5)
+
+
+def test_the_promise_is_about_persons_and_no_number_of_rows_is_told(tmp_path: Path) -> None:
+    table = people(500)
+    table["who"] = np.arange(500) // 3
+    ledger = dpglm.Ledger(tmp_path / "l.db", budget=replace(BUDGET, epsilon=4.0, unit=None), dataset="visits")
+    unit = {"column": "who", "rows": 3, "name": "one patient"}
+    found = fit(table, unit, privacy=replace(BUDGET, relation="add-remove"), seed=None, ledger=ledger)
+    words = "one patient (all rows with the same who, of which 3 are read)"
+    assert found.privacy.unit == words
+    statement = found.privacy.statement()
+    assert (
+        f"when they differ in {words}, present or absent (the number of persons is private too)" in statement
+    )
+    assert found.n_rows is None
+    printed = " ".join(str(found.summary()).split())
+    assert f"when they differ in {words}" in printed
+    assert "Persons weigh the same" in printed
+    assert words in str(ledger.entries)
+    found.save(tmp_path / "fit.json")
+    loaded = dpglm.load(tmp_path / "fit.json")
+    assert loaded.privacy == found.privacy
+    page = found.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "all rows with the same who" in page
+    exchanged = fit(table, unit, privacy=replace(BUDGET, relation="replace-one"))
+    assert exchanged.n_rows is None
+
+
+def test_a_promise_for_rows_is_refused_where_a_column_tells_persons() -> None:
+    with pytest.raises(PrivacyError, match="one visit"):
+        fit(people(50), {"column": "who"}, privacy=dpglm.Privacy(1.0, 1e-6, unit="one visit"))
+    with pytest.raises(PrivacyError, match="whose a row is"):
+        fit(people(50), None, privacy=dpglm.Privacy(1.0, 1e-6, unit_rows=3))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", list(methods))
+def test_a_method_covers_persons_or_refuses_them(name: str, rows: int) -> None:
+    """A method that reads parts of the rows by place never runs where persons move them."""
+    table = people(400)
+    table["who"] = np.arange(400) // 2
+    try:
+        found = fit(table, {"column": "who", "rows": rows}, method=name, privacy=dpglm.Privacy(2.0, 1e-6))
+    except (MethodError, PrivacyError):
+        return
+    releases = plan_of(found).releases.releases
+    assert all(
+        release.covers == "all rows" or (rows == 1 and release.covers == "one row") for release in releases
+    )
+
+
+def test_the_default_methods_cover_persons() -> None:
+    table = people(400)
+    for goal in ("explain", "predict", "select"):
+        for family in FORMULAS:
+            fit(table, {"column": "who"}, family, goal=goal)
+
+
+def test_a_profile_counts_persons() -> None:
+    table = people(2000)
+    often = pd.concat([table, table[table["x"] > 0.0]])
+    profile = dpglm.describe(
+        often, schema=dpglm.Schema.of(COLUMNS, unit={"column": "who"}), privacy=(3.0, 1e-6), seed=1, by="ill"
+    )
+    assert profile.n_rows == pytest.approx(2000, abs=40)
+    tidy = profile.tidy()
+    means = tidy[(tidy["column"] == "x") & (tidy["statistic"] == "mean") & (tidy["group"] == "overall")]
+    assert float(means["estimate"].iloc[0]) == pytest.approx(table["x"].mean(), abs=0.15)
+    assert "persons" in str(profile.summary())
+    assert profile.privacy.unit == "all rows with the same who"
