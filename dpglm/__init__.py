@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dpglm.data.schema.unit import Unit as Unit
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
+    from dpglm.data.tables.csv_rows import CsvFile as CsvFile
     from dpglm.data.tables.sources import declare as declare
     from dpglm.glm import families as families
     from dpglm.glm import penalties as penalties
@@ -48,6 +49,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Audit": "dpglm.auditing.result",
     "Categorical": "dpglm.data.schema.variables",
+    "CsvFile": "dpglm.data.tables.csv_rows",
     "Expectation": "dpglm.planning.expectation",
     "FitResult": "dpglm.results.fit_result",
     "Guarantee": "dpglm.privacy.guarantee",

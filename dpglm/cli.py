@@ -13,6 +13,7 @@ import click
 
 from dpglm.api import fit as fit_model
 from dpglm.api import plan as plan_fit
+from dpglm.data.tables.csv_rows import CsvFile
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
@@ -28,6 +29,7 @@ RELATION = click.option(
 )
 UNIT = click.option("--unit", help="Who is protected, in words: 'one patient'.")
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 SCHEMA = click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
 LEDGER = click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
 REPORT = click.option("--report", type=PATH, help="Write the HTML privacy report here.")
@@ -57,6 +59,22 @@ def main() -> None:
     """R-style statistics under differential privacy."""
 
 
+def _table(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a CSV file."""
+    for option in (
+        click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file: latin-1, say."),
+        click.option(
+            "--separator",
+            type=click.Choice([*SEPARATORS]),
+            default="comma",
+            show_default=True,
+            help="What stands between the fields of a CSV file.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def _model(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a model and its budget."""
     for option in (
@@ -75,6 +93,7 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
 @main.command()
 @click.argument("formula")
 @click.argument("data", type=PATH)
+@_table
 @SCHEMA
 @_model
 @click.option("--strength", type=float, help="Penalty strength per row; left out: from the noise level.")
@@ -84,6 +103,8 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
 def fit(
     formula: str,
     data: Path,
+    separator: str,
+    encoding: str,
     schema: Path | None,
     privacy: str,
     relation: str,
@@ -97,11 +118,13 @@ def fit(
     _check_files(data, schema, ledger, report, save)
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    _give(fit_model(formula, data, schema=schema, privacy=budget, ledger=charged, **model), report, save)
+    table = _file(data, separator, encoding)
+    _give(fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, **model), report, save)
 
 
 @main.command()
 @click.argument("data", type=PATH)
+@_table
 @SCHEMA
 @click.option("--by", help="A column with levels: everything is told for each of them, and overall.")
 @click.option(
@@ -116,6 +139,8 @@ def fit(
 @SAVE
 def describe(
     data: Path,
+    separator: str,
+    encoding: str,
     schema: Path | None,
     by: str | None,
     columns: tuple[str, ...],
@@ -132,7 +157,7 @@ def describe(
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
     told = describe_table(
-        data,
+        _file(data, separator, encoding),
         schema=schema,
         by=by,
         columns=columns or None,
@@ -256,6 +281,11 @@ def _check_files(
                 remedy="Choose another path.",
             )
         taken.add(target.resolve())
+
+
+def _file(path: Path, separator: str, encoding: str) -> CsvFile | Path:
+    plain = (separator, encoding) == ("comma", "utf-8")
+    return path if plain else CsvFile(path, SEPARATORS[separator], encoding)
 
 
 def _budget(text: str, relation: str, unit: str | None, option: str = "--privacy") -> Privacy:

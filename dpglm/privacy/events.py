@@ -162,7 +162,7 @@ class PersonEvent(PerturbedEvent):
     --------
     >>> event = PersonEvent(0.2, 0.5, "add-remove")
     >>> round(event.total_mu, 3), event.shift, event.factor, round(event.delta(1.0, 0.2), 7)
-    (0.217, 0.125, 1.0, 2.56e-05)
+    (0.217, 0.125, 1.0, 2.55e-05)
     """
 
     @property

@@ -51,7 +51,7 @@ def person_profile(epsilons: FloatVector, mu: float, s: float, steps: int) -> Fl
     Examples
     --------
     >>> person_profile(np.array([0.5, 1.0]), mu=0.2, s=0.5, steps=1).round(8)
-    array([9.8588e-04, 2.4000e-07])
+    array([5.2721e-04, 2.0000e-08])
     """
     if steps == 1:
         return _removed(epsilons, mu, s)
@@ -83,7 +83,7 @@ def person_joint_delta(epsilon: float, mu: float, s: float, steps: int, beside: 
     Examples
     --------
     >>> round(person_joint_delta(1.0, 0.2, 0.4, 1, 0.2), 8)
-    2.422e-05
+    2.458e-05
     """
     if beside == 0.0:
         return float(_both_sides(np.array([epsilon]), mu, s, steps)[0])
@@ -117,7 +117,7 @@ def person_mu(mu: float, s: float = 0.0) -> float:
     Examples
     --------
     >>> round(person_mu(0.2), 3)
-    0.216
+    0.217
     """
     k = mu * mu / 2.0
     grid = np.concatenate([[0.0], np.geomspace(1e-4 * mu, mu, 100), np.linspace(mu, 40.0 * mu + k, 1500)[1:]])

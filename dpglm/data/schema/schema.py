@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -293,15 +293,14 @@ def text_of_name(name: object) -> Any:
     return str(int(name)) if whole and abs(int(name)) < 2**63 else name  # type: ignore[call-overload]
 
 
-def require_columns(names: Iterable[str], present: Iterable[str]) -> None:
-    """Check that a table has columns, by name; the error holds the names that are lacking."""
-    here = set(present)
-    absent = [name for name in dict.fromkeys(names) if name not in here]
+def require_columns(names: Iterable[str], present: Collection[str]) -> None:
+    """Check that a table has columns; the error names no others, as a first row may stand for a header."""
+    absent = [name for name in dict.fromkeys(names) if name not in set(present)]
     if absent:
         raise SchemaError(
-            f"no column {', '.join(absent)} in the data",
+            f"no column {', '.join(absent)} in the data, of {len(present)}",
             expected="every declared column that is used",
-            remedy="Check the spelling in data, formula and schema; upper and lower case matter.",
+            remedy="Check the spelling; case matters. A CSV file without commas is a dpglm.CsvFile.",
         )
 
 

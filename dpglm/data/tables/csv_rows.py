@@ -14,35 +14,104 @@ The C parser of pandas reads whole chunks; what a single line could do to its ne
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import itertools
+import os
 import re
 import zlib
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 import numpy as np
 
 from dpglm.data.tables.cells import numbers_of_texts
-from dpglm.errors import SchemaError
+from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _EMPTY_LINES: Final = (b"\n", b"\r\n", b"\r")  # the last one at the end of the file
 _HEADER_BYTES: Final = 2**20
+_SEPARATORS: Final = (",", ";", "\t", "|")
+# One byte is one letter there, and those of ASCII are what they are: no byte can change how another is read.
+_ENCODINGS: Final = ("utf-8", "iso8859-1", "iso8859-15", "cp1252", "cp850", "mac-roman", "koi8-r", "cp1251")
 # Lines whose fields are without quotes or in a pair of them: such a line leaves the parser outside of quotes.
-_PAIRED: Final = re.compile(rb'(?:(?:[^",\n]*+|"(?:[^"\n]++|"")*+")[,\n])*+')
+_PAIRED: Final = {
+    separator: re.compile(
+        rb'(?:(?:[^"%b\n]*+|"(?:[^"\n]++|"")*+")[%b\n])*+' % ((re.escape(separator.encode()),) * 2)
+    )
+    for separator in _SEPARATORS
+}
 
 
-def read_header(path: Path) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class CsvFile(os.PathLike[str]):
+    """A CSV file that is not comma-separated UTF-8; a path like any other, which fits and profiles take.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Ends in ``.csv`` or ``.csv.gz``.
+    separator : {",", ";", "\\t", "|"}
+        What stands between fields.
+    encoding : str
+        UTF-8, or an encoding of one byte a letter: Latin-1, Latin-9, Windows-1252, and others of that kind.
+
+    Raises
+    ------
+    SchemaError
+        Another separator, or an encoding in which a byte may change how another one is read.
+
+    Examples
+    --------
+    >>> CsvFile("visits.csv", separator=";", encoding="latin-1").encoding
+    'iso8859-1'
+    """
+
+    path: str | os.PathLike[str]
+    separator: str = ","
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | os.PathLike):
+            raise SchemaError(
+                f"a CSV file of type {type(self.path).__name__}",
+                expected="a path",
+                remedy='Write CsvFile("visits.csv", separator=";").',
+            )
+        if self.separator not in _SEPARATORS:
+            raise SchemaError(
+                f"separator={shown(self.separator)}",
+                expected="a comma, a semicolon, a tab or a vertical bar",
+                remedy="Use one of these, or save the file again.",
+            )
+        try:
+            name = codecs.lookup(self.encoding).name
+        except (LookupError, TypeError, ValueError):
+            name = ""
+        if name not in _ENCODINGS:
+            raise SchemaError(
+                f"encoding={shown(self.encoding)}",
+                expected=f"one of {', '.join(_ENCODINGS)}",
+                remedy="Save the file as UTF-8.",
+            )
+        object.__setattr__(self, "encoding", name)
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+
+def read_header(file: CsvFile) -> tuple[str, ...]:
     """Column names in the first line, in order; empty where a column has none.
 
     A line that holds a number, as the first row of a file without names does, is refused and not shown.
     """
+    path = Path(file)
     try:
         with _opened(path) as stream:
             line = stream.readline(_HEADER_BYTES)
@@ -50,7 +119,8 @@ def read_header(path: Path) -> tuple[str, ...]:
         raise _damage_error(path) from error
     if len(line) >= _HEADER_BYTES:
         raise _header_error("a first line longer than 1 MiB")
-    text = line.decode("utf-8-sig", "replace").strip("\r\n")
+    codec = "utf-8-sig" if file.encoding == "utf-8" else file.encoding
+    text = line.decode(codec, "replace").strip("\r\n")
     if not text:
         raise _header_error("a CSV file whose first line is empty")
     # With carriage returns for line ends the whole file is one line: print nothing of it.
@@ -61,7 +131,7 @@ def read_header(path: Path) -> tuple[str, ...]:
             remedy="Save the file again with line ends of Unix or Windows.",
         )
     try:
-        names = tuple(next(csv.reader([text])))
+        names = tuple(next(csv.reader([text], delimiter=file.separator)))
     except csv.Error:
         raise _header_error("a first line that is not CSV, or a name longer than 131072 characters") from None
     # Without a header line the first row would be printed as names: refuse, and print nothing of it.
@@ -70,20 +140,23 @@ def read_header(path: Path) -> tuple[str, ...]:
     return names
 
 
-def line_chunks(path: Path, rows: int) -> Iterator[bytes]:
-    """Repaired lines after the header, ``rows`` at a time, the last chunk fewer."""
+def line_chunks(file: CsvFile, rows: int) -> Iterator[bytes]:
+    """Repaired lines after the header in UTF-8, ``rows`` at a time, the last chunk fewer."""
+    path = Path(file)
     try:
         with _opened(path) as stream:
             stream.readline(_HEADER_BYTES)
             lines = (line for line in stream if line not in _EMPTY_LINES)
             while chunk := b"".join(itertools.islice(lines, rows)):
-                yield _repaired(chunk if chunk.endswith(b"\n") else chunk + b"\n")
+                if file.encoding != "utf-8":
+                    chunk = chunk.decode(file.encoding, "replace").encode()
+                yield _repaired(chunk if chunk.endswith(b"\n") else chunk + b"\n", file.separator)
     except (EOFError, OSError, zlib.error) as error:
         raise _damage_error(path) from error
 
 
 def parse_lines(
-    lines: bytes, *, width: int, positions: Collection[int], floats: Collection[int]
+    lines: bytes, separator: str, *, width: int, positions: Collection[int], floats: Collection[int]
 ) -> pd.DataFrame:
     """A frame of the columns at ``positions``, named by these, of repaired lines with ``width`` columns.
 
@@ -94,9 +167,10 @@ def parse_lines(
     import pandas as pd
 
     # A first line with the right number of fields settles the shape before any private line is seen.
-    first = b"," * (width - 1) + b"\n"
+    first = separator.encode() * (width - 1) + b"\n"
     frame = pd.read_csv(
         io.BytesIO(first + lines),
+        sep=separator,
         header=None,
         names=range(width),
         index_col=False,
@@ -129,17 +203,18 @@ def _header_error(found: str) -> SchemaError:
     return SchemaError(
         found,
         expected="a line of column names, none of them a number",
-        remedy="Let the file begin with a line of column names, separated by commas.",
+        remedy="Let the file begin with a line of column names; use CsvFile(path, separator=';') for others.",
     )
 
 
-def _repaired(lines: bytes) -> bytes:
+def _repaired(lines: bytes, separator: str) -> bytes:
     """Whole lines, changed where a line would reach beyond its end in the parser."""
     if b"\r" in lines:
         lines = lines.replace(b"\r\n", b"\n")
     if b"\0" in lines:
         lines = lines.replace(b"\0", "\ufffd".encode())
-    if b'"' not in lines or _PAIRED.fullmatch(lines):
+    paired = _PAIRED[separator]
+    if b'"' not in lines or paired.fullmatch(lines):
         return lines
     each = io.BytesIO(lines)  # splitlines() would take a carriage return for an end
-    return b"".join(line if _PAIRED.fullmatch(line) else line.replace(b'"', b"") for line in each)
+    return b"".join(line if paired.fullmatch(line) else line.replace(b'"', b"") for line in each)

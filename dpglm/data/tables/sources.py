@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dpglm.data.schema.schema import Declarations, Schema, text_of_name
 from dpglm.data.tables.cells import looks_numeric
-from dpglm.data.tables.csv_rows import line_chunks, parse_lines, read_header
+from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_header
 from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
@@ -96,26 +96,26 @@ def _parquet_error(found: str) -> SchemaError:
 
 
 class CsvSource(Source):
-    """A CSV file, plain or gzipped, UTF-8, comma-separated, with a header line; read in chunks of lines."""
+    """A CSV file, plain or gzipped, with a header line; read in chunks of lines."""
 
-    def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
-        self._path, self._chunk_rows = path, chunk_rows
-        self._header = read_header(path)
+    def __init__(self, file: CsvFile, *, chunk_rows: int = CHUNK_ROWS) -> None:
+        self._file, self._chunk_rows = file, chunk_rows
+        self._header = read_header(file)
         _require_distinct(self._header, by_position=True)
         self.column_names = tuple(name for name in self._header if name)
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
         """Frames of the columns asked for; a ``numeric`` one is float64 if every field of the chunk is."""
-        width = len(self._header)
+        width, separator = len(self._header), self._file.separator
         positions = {self._header.index(name): name for name in columns}
         floats = {position for position, name in positions.items() if name in numeric}
-        for lines in line_chunks(self._path, self._chunk_rows):
+        for lines in line_chunks(self._file, self._chunk_rows):
             try:
-                frame = parse_lines(lines, width=width, positions=positions, floats=floats)
+                frame = parse_lines(lines, separator, width=width, positions=positions, floats=floats)
             except ValueError:
                 # Some field is not a number. Columns that hold one are read as text from here on: slower, and
                 # equal to the last bit.
-                frame = parse_lines(lines, width=width, positions=positions, floats=())
+                frame = parse_lines(lines, separator, width=width, positions=positions, floats=())
                 texts = {position: frame[position].dropna().unique() for position in floats}
                 floats = {position for position in floats if all(map(looks_numeric, texts[position]))}
             yield frame.rename(columns=positions)
@@ -129,8 +129,8 @@ def open_source(data: object) -> Source:
     data : DataFrame, Arrow-capable frame, str or PathLike
         pandas frames are sliced, never copied. Frames that speak Arrow (polars, pyarrow, ``__dataframe__``)
         stay in their memory; a ``RecordBatchReader`` can be read once only and is therefore read here.
-        Paths end in ``.csv``, ``.csv.gz`` or ``.parquet`` and are streamed; what a row of a CSV file is
-        says :mod:`dpglm.data.tables.csv_rows`.
+        Paths end in ``.csv``, ``.csv.gz`` or ``.parquet`` and are streamed; a `dpglm.CsvFile` is a path with
+        a separator and an encoding. What a row of a CSV file is says :mod:`dpglm.data.tables.csv_rows`.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def open_source(data: object) -> Source:
     if isinstance(data, pd.DataFrame):
         source = FrameSource(data)
     elif isinstance(data, str | os.PathLike):
-        source = _file_source(Path(data))
+        source = _file_source(data)
     else:
         source = FrameSource(_foreign_frame(data))
     _require_distinct(source.column_names)
@@ -279,7 +279,8 @@ def _foreign_frame(data: Any) -> pd.DataFrame:
     return _frame_of(table)
 
 
-def _file_source(path: Path) -> Source:
+def _file_source(data: str | os.PathLike[str]) -> Source:
+    path = Path(data)
     if not os.path.isfile(path):  # unlike Path.is_file it does not raise on a name that is too long
         raise SchemaError(
             f"no file {shown(str(path))}",
@@ -287,7 +288,7 @@ def _file_source(path: Path) -> Source:
             remedy="Correct the path.",
         )
     if path.name.endswith(_CSV_ENDS):
-        return CsvSource(path)
+        return CsvSource(data if isinstance(data, CsvFile) else CsvFile(path))
     if path.name.endswith(_PARQUET_ENDS):
         return ParquetSource(path)
     raise SchemaError(

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.data.schema.schema import Schema, require_columns
+from dpglm.data.tables.csv_rows import CsvFile
 from dpglm.data.tables.sources import (
     CHUNK_ROWS,
     CsvSource,
@@ -121,7 +122,7 @@ def test_a_bad_field_leaves_the_last_bit_of_the_numbers_in_its_column(
         [*map(repr, numbers[:where]), garbage, *map(repr, numbers[where:])],
     ):
         pd.DataFrame({"x": rows, "y": rows[::-1]}).to_csv(folder / "t.csv", index=False)
-        (chunk,) = CsvSource(folder / "t.csv").chunks(["x", "y"], numeric=("x", "y"))
+        (chunk,) = CsvSource(CsvFile(folder / "t.csv")).chunks(["x", "y"], numeric=("x", "y"))
         reads.append(schema.clean(chunk, ["x", "y"])["x"])
     place = min(where, len(numbers))
     np.testing.assert_array_equal(np.delete(reads[1], place), reads[0])

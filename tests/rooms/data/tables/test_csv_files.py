@@ -1,0 +1,98 @@
+"""CSV files with another separator or encoding are read as the same table in UTF-8 with commas."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpglm
+from dpglm.cli import main
+from dpglm.data.tables.csv_rows import CsvFile
+from dpglm.data.tables.sources import open_source
+from dpglm.errors import SchemaError
+
+ROWS = [("Zoë", "12.5", "ja"), ("", "3", "nein"), ('a "quoted" one', "-1e3", "ja"), ("naïve", "x", "für")]
+NAMES = ("größe", "x", "y")
+
+
+def text(separator: str) -> str:
+    return "\n".join(separator.join(line) for line in (NAMES, *ROWS)) + "\n"
+
+
+def read(data: Any) -> pd.DataFrame:
+    source = open_source(data)
+    assert source.column_names == NAMES
+    return pd.concat(list(source.chunks(NAMES)))
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252", "iso8859-15"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_a_file_is_the_same_table_in_any_form(
+    separator: str, encoding: str, ending: str, tmp_path: Path
+) -> None:
+    plain, other = tmp_path / "plain.csv", tmp_path / f"other.{ending}"
+    plain.write_text(text(","), encoding="utf-8")
+    written = text(separator).encode(encoding)
+    other.write_bytes(gzip.compress(written) if ending == "csv.gz" else written)
+    pd.testing.assert_frame_equal(read(CsvFile(other, separator, encoding)), read(plain))
+
+
+@given(
+    st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line and b"\r" not in line), max_size=6)
+)
+def test_no_line_changes_how_another_one_is_read(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    """Whatever bytes stand in other lines, the last one is read alike."""
+    folder = tmp_path_factory.mktemp("lines")
+    last = b'gr\xf6\xdfer;"7;5";ja\n'
+    for number, content in enumerate((lines, [])):
+        body = b"".join(line + b"\n" for line in content if line)
+        (folder / f"{number}.csv").write_bytes(b"a;b;c\n" + body + last)
+    frames = [
+        pd.concat(list(open_source(CsvFile(folder / f"{n}.csv", ";", "latin-1")).chunks(["a", "b", "c"])))
+        for n in range(2)
+    ]
+    assert frames[0].iloc[-1].tolist() == frames[1].iloc[-1].tolist() == ["größer", "7;5", "ja"]
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding"),
+    [("::", "utf-8"), (" ", "utf-8"), (None, "utf-8"), (";", "utf-16"), (";", "no"), (";", 3)],
+)
+def test_what_may_touch_other_lines_is_refused(separator: Any, encoding: Any) -> None:
+    with pytest.raises(SchemaError, match=r"separator|encoding"):
+        CsvFile("a.csv", separator, encoding)
+
+
+def test_a_fit_takes_such_a_file_and_so_does_the_command_line(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    x = random.normal(size=400).round(2)
+    frame = pd.DataFrame(
+        {"größe": x, "y": np.where(random.random(400) < 0.5 + 0.2 * np.tanh(x), "ja", "nein")}
+    )
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False, sep=";", encoding="latin-1")
+    schema = {"größe": (-5, 5), "y": ["nein", "ja"]}
+    dpglm.Schema.of(schema).to_yaml(tmp_path / "t.schema.yaml")
+    file = CsvFile(path, ";", "latin-1")
+    chosen: Any = {"privacy": (1.0, 1e-6), "seed": 1, "progress": False}
+    found = dpglm.fit("y ~ größe", file, **chosen)  # the schema lies beside the file
+    np.testing.assert_array_equal(found.params, dpglm.fit("y ~ größe", frame, schema=schema, **chosen).params)
+    with pytest.raises(SchemaError, match=r"no column(.|\n)*CsvFile"):
+        dpglm.fit("y ~ größe", path, **chosen)
+    options = ["--separator", "semicolon", "--encoding", "latin-1", "--privacy", "1,1e-6"]
+    said = CliRunner().invoke(main, ["fit", "y ~ größe", str(path), *options])
+    assert said.exit_code == 0, said.output
+    assert "größe" in said.output
+    said = CliRunner().invoke(main, ["describe", str(path), *options])
+    assert said.exit_code == 0, said.output
