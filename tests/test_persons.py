@@ -112,10 +112,14 @@ def test_without_privacy_rows_weigh_their_shares(weights: str) -> None:
 def test_the_promise_is_about_persons_and_no_number_of_rows_is_told(tmp_path: Path) -> None:
     table = people(500)
     table["who"] = np.arange(500) // 3
-    ledger = dpglm.Ledger(tmp_path / "l.db", budget=replace(BUDGET, epsilon=4.0, unit=None), dataset="visits")
     unit = {"column": "who", "rows": 3, "name": "one patient"}
+    rows = dpglm.Ledger(tmp_path / "rows.db", budget=replace(BUDGET, epsilon=4.0), dataset="visits")
+    with pytest.raises(PrivacyError, match="one row"):  # a row more changes the shares of the others
+        fit(table, unit, seed=None, ledger=rows)
+    budget = replace(BUDGET, epsilon=4.0, unit="one patient (all rows with the same who)")
+    ledger = dpglm.Ledger(tmp_path / "l.db", budget=budget, dataset="visits")
     found = fit(table, unit, privacy=replace(BUDGET, relation="add-remove"), seed=None, ledger=ledger)
-    words = "one patient (all rows with the same who, of which 3 are read)"
+    words = "one patient (all rows with the same who)"
     assert found.privacy.unit == words
     statement = found.privacy.statement()
     assert (
@@ -177,3 +181,34 @@ def test_a_profile_counts_persons() -> None:
     assert float(means["estimate"].iloc[0]) == pytest.approx(table["x"].mean(), abs=0.15)
     assert "persons" in str(profile.summary())
     assert profile.privacy.unit == "all rows with the same who"
+
+
+def test_a_profile_of_rows_is_refused_in_a_fit_for_persons() -> None:
+    table = people(300)
+    profile = dpglm.describe(table, schema=COLUMNS, privacy=(3.0, 1e-6), seed=1)
+    with pytest.raises(dpglm.errors.SchemaError, match="unit"):
+        fit(table, {"column": "who"}, profile=profile)
+    own = dpglm.describe(table, schema=dpglm.Schema.of(COLUMNS, unit={"column": "who"}), privacy=(3.0, 1e-6))
+    assert fit(table, {"column": "who"}, profile=own).n_rows is None
+
+
+@pytest.mark.parametrize("goal", ["explain", "predict", "select"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0, 20.0, 60.0, 900.0])
+def test_budgets_of_any_size_are_planned_or_refused(goal: Any, relation: Any, epsilon: float) -> None:
+    schema = dpglm.Schema.of(COLUMNS, unit={"column": "who"})
+    for family in FORMULAS:
+        try:
+            privacy = dpglm.Privacy(epsilon, 1e-6, relation=relation)
+            plan = dpglm.plan(FORMULAS[family], schema, family=family, goal=goal, privacy=privacy, n=1000)
+        except MethodError:
+            assert epsilon > 8.0
+            continue
+        assert plan.guarantee.persons
+
+
+@pytest.mark.parametrize("privacy", [dpglm.Privacy.gdp(0.3), dpglm.Privacy.zcdp(0.05)])
+@pytest.mark.parametrize("goal", ["explain", "predict", "select"])
+def test_gaussian_budgets_cover_persons(goal: Any, privacy: dpglm.Privacy) -> None:
+    schema = dpglm.Schema.of(COLUMNS, unit={"column": "who"})
+    assert dpglm.plan(FORMULAS["binomial"], schema, goal=goal, privacy=privacy, n=1000).guarantee.mu

@@ -110,8 +110,8 @@ class PrivacyFilter:
                 expected=f"a private guarantee to charge to ledger {owner!r}",
                 remedy="Leave seed out and ask for a privacy budget, or fit without ledger=.",
             )
-        # A budget for "one row" takes any unit: whoever a row stands for, one row of theirs is protected.
-        unit = guarantee.unit if self.budget.unit == "one row" else self.budget.unit
+        # A budget for "one row" takes any unit whose rows are one: whoever a row stands for, it is protected.
+        unit = guarantee.unit if self.budget.unit == "one row" and not guarantee.persons else self.budget.unit
         for name, spent, counted in (
             ("relation", guarantee.relation, self.budget.relation),
             ("unit", guarantee.unit, unit),

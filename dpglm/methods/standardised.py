@@ -106,7 +106,8 @@ def shortened_releases(problem: Problem, privacy: Privacy, penalty: Penalty) -> 
         Target.of(privacy),
     )
     ridge = max(least * scales.ridge_factor, scales.least_ridge)
-    leverage = 1.0 / ridge if scales.claimed_epsilon is None else None
+    composes = scales.claimed_epsilon is None and privacy.mu is None
+    leverage = 1.0 / ridge if composes else None
     square = min(1.0, 1.0 / _longest(problem) ** 2)
     minimiser = perturbed_objective(
         problem, penalty, ridge=ridge, scales=scales, max_leverage=leverage, row_square=square

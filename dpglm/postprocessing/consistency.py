@@ -68,7 +68,11 @@ def _prices_of(record: FitRecord) -> Iterator[tuple[str, float | None]]:
 
 
 def _prices(record: FitRecord) -> None:
-    guarantee = record.guarantee
+    guarantee, asked = record.guarantee, record.specification.privacy
+    if asked is not None and guarantee.private and guarantee.persons != asked.persons:
+        raise store_error("a guarantee for persons, or for rows, that was not asked for", "the budget's")
+    if asked is not None and record.n_rows is not None and not asked.rows_are_public:
+        raise store_error("n_rows where the number of rows is private", "none")
     parts = {line.part for line in record.spend_lines}
     if parts - {0} and not (record.part is not None and record.part.deals_rows):
         raise store_error("spend_lines of parts of the rows, which the method does not deal", "part 0")

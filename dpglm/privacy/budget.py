@@ -85,6 +85,13 @@ class Privacy:
                 expected="words that say what one row is",
                 remedy="Use unit='one patient', or leave unit out.",
             )
+        whole = isinstance(self.unit_rows, int | np.integer) and not isinstance(self.unit_rows, bool)
+        if self.unit_rows is not None and not (whole and self.unit_rows >= 1):
+            raise PrivacyError(
+                f"unit_rows={_shown(self.unit_rows)}",
+                expected="how many rows of a unit are read, 1 or more",
+                remedy="Leave unit_rows out; a schema with a unit's column says it.",
+            )
         if self.mu is None and self.definition in ("pure", "approximate"):
             object.__setattr__(self, "definition", "approximate" if delta > 0 else "pure")
         elif not self._consistent():

@@ -38,7 +38,7 @@ from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.gdp import gdp_delta
 from dpglm.privacy.joint_profile import joint_delta
-from dpglm.privacy.person_profile import person_joint_delta, person_mu
+from dpglm.privacy.person_profile import person_joint_delta, person_mu, require_small
 from dpglm.privacy.theorems import bounded_shift
 
 Sampling: TypeAlias = Literal["poisson", "fixed"]
@@ -194,6 +194,8 @@ def perturbed_event(
     >>> round(event.total_mu, 3), round(event.shift, 3)
     (0.217, 0.05)
     """
+    if shared:
+        require_small(mu)
     if bounded and shared:
         return BoundedSlopeEvent(person_mu(mu), math.expm1(max_leverage), relation)
     kind = BoundedSlopeEvent if bounded else PersonEvent if shared else PerturbedEvent

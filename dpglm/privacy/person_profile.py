@@ -23,6 +23,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import erfcx, ndtr
 
+from dpglm.errors import MethodError
 from dpglm.privacy.gdp import gdp_mu
 from dpglm.privacy.joint_profile import covering_mu, normal_mass
 from dpglm.typing import FloatVector
@@ -37,6 +38,8 @@ _FINE, _FAR, _LARGEST = 25, 30.0, 600.0
 # standard deviations they reach. Delta is overstated by less than 1 %, the noise by less than .1 %.
 _CELLS = 400
 _DEPTH, _OUTER_DEPTH = 9.0, 12.0
+# The largest mu: beyond it no Gaussian profile reaches the bound at 0 in double precision.
+LARGEST_MU = 4.5
 # Relative rounding errors of closed forms are smaller than this.
 _ROUNDING = 1e-9
 _EPS = 4.0 * np.finfo(np.float64).eps
@@ -74,6 +77,16 @@ def person_profile(epsilons: FloatVector, mu: float, s: float, steps: int) -> Fl
     sums = np.where(np.isnan(sums), np.inf, sums)
     bound: FloatVector = np.minimum(1.0, sums.min(axis=1) * (1.0 + _ROUNDING))
     return bound
+
+
+def require_small(mu: float) -> None:
+    """Refuse so little noise that nothing is proved for persons by a MethodError."""
+    if not mu <= LARGEST_MU:
+        raise MethodError(
+            f"noise of {1.0 / mu:.2g} times what one person with several rows may move",
+            expected=f"noise of at least {1.0 / LARGEST_MU:.2g} times that: nothing is proved for less",
+            remedy="Use a smaller epsilon, a pure one, or rows: 1 of each person.",
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -135,11 +148,13 @@ def _both_sides(x: FloatVector, mu: float, s: float, steps: int) -> FloatVector:
 
 
 def _added(epsilons: FloatVector, mu: float) -> FloatVector:
-    """V: bound on the profile of "without against with", any real epsilons, any shape."""
+    """V: bound on the profile of "without against with", epsilons >= 0, any shape."""
     d = _TANGENTS
     t = np.asarray(epsilons)[..., None] - d + np.log1p(d)
-    bounds = _gaussian_excess(t, mu) / (1.0 + d)
-    best: FloatVector = np.minimum(1.0, bounds.min(axis=-1) * (1.0 + _ROUNDING))
+    bounds = (_gaussian_excess(t, mu) / (1.0 + d)).min(axis=-1)
+    # Total variation, from the mean of the loss: Bretagnolle and Huber (1979).
+    most = math.sqrt(-math.expm1(-float(_gaussian_excess(np.zeros(1), mu)[0])))
+    best: FloatVector = np.minimum(most, bounds) * (1.0 + _ROUNDING)
     return best
 
 

@@ -16,7 +16,7 @@ from dpglm.errors import MethodError
 from dpglm.privacy.budget import Relation, steps_of
 from dpglm.privacy.gdp import SAFETY
 from dpglm.privacy.joint_profile import certified_mu, profile_bound
-from dpglm.privacy.person_profile import person_mu, person_profile
+from dpglm.privacy.person_profile import person_mu, person_profile, require_small
 from dpglm.typing import FloatVector
 
 
@@ -60,6 +60,7 @@ def mu_perturbed(scale: float, ridge: float, *, relation: Relation, shared: bool
     steps = steps_of(relation, scale=scale, ridge=ridge)
     mu, s = 1.0 / scale, 1.0 / ridge
     if shared:
+        require_small(mu)
         return steps * person_mu(mu, s)
     if s == 0.0:
         return steps * mu

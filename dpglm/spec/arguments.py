@@ -82,13 +82,14 @@ def for_unit(privacy: Privacy, schema: Schema) -> Privacy:
             expected="a schema that declares it",
             remedy="Write schema=dpglm.Schema.of(..., unit={'column': 'patient_id'}).",
         )
-    if declared is not None and privacy.unit not in ("one row", words):
+    known = ("one row", words) if declared is None else ("one row", words, declared.name)
+    if declared is not None and privacy.unit not in known:
         raise PrivacyError(
             f"a promise for {privacy.unit}, where the schema declares the unit {declared.column}",
             expected="the unit of the schema",
             remedy="Leave unit= out of the budget, or unit out of the schema.",
         )
-    unit = words if privacy.unit == "one row" else privacy.unit
+    unit = words if declared is not None or privacy.unit == "one row" else privacy.unit
     return replace(privacy, unit=unit, unit_rows=None if declared is None else declared.rows)
 
 

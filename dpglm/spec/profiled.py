@@ -28,7 +28,7 @@ def informed(schema: Schema, profile: object) -> Schema:
     Raises
     ------
     SchemaError
-        A column with other bounds or levels than the profile's.
+        A column with other bounds or levels than the profile's, or another unit.
     """
     if profile is None:
         return schema
@@ -39,6 +39,13 @@ def informed(schema: Schema, profile: object) -> Schema:
             remedy="Use profile=dpglm.describe(data, privacy=...), or leave it out.",
         )
     described = Schema.from_dict(profile._record.schema)
+    unit, other = schema.unit_column, described.unit_column
+    if unit != other:
+        raise SchemaError(
+            "a unit that is another one than the profile's",
+            expected="the same column that tells whose a row is, with the same rows and weights",
+            remedy="Describe the table with this schema, or leave profile out.",
+        )
     variables = dict(schema.variables)
     for name in set(profile.names) & set(variables):
         variable, known = variables[name], described.variables[name]

@@ -17,7 +17,7 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.cells import cell_of, cells_of_column, looks_numeric, numbers_of_texts
-from dpglm.data.tables.csv_rows import parse_lines
+from dpglm.data.tables.csv_rows import CsvFile, parse_lines
 from dpglm.data.tables.sources import CsvSource
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
@@ -243,7 +243,7 @@ def test_a_text_spells_the_number_that_the_csv_parser_reads(text):
     field = text.encode("utf-8", "replace") + b"\n"
     try:
         # Two rows, since the parser takes a column of nothing but True for numbers.
-        frame = parse_lines(field + b"0.5\n", width=1, positions=(0,), floats=(0,))
+        frame = parse_lines(field + b"0.5\n", ",", width=1, positions=(0,), floats=(0,))
         parsed = frame[0].iloc[0] if text else None
     except ValueError:
         parsed = None
@@ -269,7 +269,7 @@ def read_csv_rows(folder, body, *, chunk_rows):
     path = folder / "rows.csv"
     path.write_bytes(b"x,g,z\n" + body)
     names = ["x", "g", "z"]
-    source = CsvSource(path, chunk_rows=chunk_rows)
+    source = CsvSource(CsvFile(path), chunk_rows=chunk_rows)
     parts = [FILE_SCHEMA.clean(chunk, names) for chunk in source.chunks(names, numeric=("x", "z"))]
     return np.array([np.concatenate([part[name] for part in parts]) if parts else [] for name in names])
 

@@ -81,9 +81,11 @@ class ColumnTable:
         """All rows in order: the group's code, numbers in [-1, 1] or NaN, and codes of levels or -1."""
         total = 0
         numeric = self.schema.plain_numbers(self.numbers)
-        for frame, share in self._rows_of.chunks(self._columns, numeric=numeric):
+        for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
             columns = self.schema.clean(frame, self._columns)
-            count = len(frame)
+            if kept is not None:
+                columns = {name: values[kept] for name, values in columns.items()}
+            count = len(frame) if kept is None else len(kept)
             group = np.zeros(count) if self.by is None else columns[self.by]
             numbers = [self._on_unit(name, columns[name]) for name in self.numbers]
             rows = [group, *numbers, *(columns[name] for name in self.factors)]

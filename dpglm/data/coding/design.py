@@ -233,8 +233,11 @@ class Design:
         held: list[RowChunk] | None = []
         room, rows = self._memory_limit, 0
         numeric = self._schema.plain_numbers(self._columns)
-        for frame, share in self._rows_of.chunks(self._columns, numeric=numeric):
-            for chunk in self._encoded(self._schema.clean(frame, self._columns), share):
+        for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
+            columns = self._schema.clean(frame, self._columns)
+            if kept is not None:
+                columns = {name: values[kept] for name, values in columns.items()}
+            for chunk in self._encoded(columns, share):
                 rows += len(chunk.y)
                 room -= chunk.nbytes
                 if room < 0:

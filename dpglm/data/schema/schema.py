@@ -298,8 +298,8 @@ def require_columns(names: Iterable[str], present: Collection[str]) -> None:
     absent = [name for name in dict.fromkeys(names) if name not in set(present)]
     if absent:
         raise SchemaError(
-            f"no column {', '.join(absent)} in the data, of {len(present)}",
-            expected="every declared column that is used",
+            f"no column {', '.join(absent)} in the data",
+            expected=f"every declared column that is used; the table has {len(present)}",
             remedy="Check the spelling; case matters. A CSV file without commas is a dpglm.CsvFile.",
         )
 

@@ -42,7 +42,7 @@ class Unit:
     Examples
     --------
     >>> Unit("patient_id", rows=3, name="one patient").words
-    'one patient (all rows with the same patient_id, of which 3 are read)'
+    'one patient (all rows with the same patient_id)'
     """
 
     column: str
@@ -66,7 +66,8 @@ class Unit:
                 remedy="Write unit: {column: patient_id, rows: 3}, or leave rows out.",
             )
         object.__setattr__(self, "rows", int(self.rows))
-        if self.weights not in get_args(Sharing):
+        object.__setattr__(self, "column", str(self.column))
+        if not isinstance(self.weights, str) or self.weights not in get_args(Sharing):
             raise SchemaError(
                 f"unit: weights: {shown(self.weights)}",
                 expected="unit, where persons weigh the same, or row, where rows do",
@@ -93,8 +94,7 @@ class Unit:
     @property
     def words(self) -> str:
         """Who is protected."""
-        read = {1: ", of which one is read", MOST_ROWS: ""}.get(self.rows, f", of which {self.rows} are read")
-        rows = f"all rows with the same {self.column}{read}"
+        rows = f"all rows with the same {self.column}"
         return f"{self.name} ({rows})" if self.name else rows
 
     def to_dict(self) -> dict[str, Any]:

@@ -34,8 +34,8 @@ class PersonRows:
     >>> from dpglm.data.tables.sources import open_source
     >>> visits = pd.DataFrame({"id": ["a", "b", "a", None], "x": [1, 2, 3, 4]})
     >>> rows = PersonRows(open_source(visits), Unit("id"))
-    >>> [(frame["x"].tolist(), share) for frame, share in rows.chunks(["x"])]
-    [([1, 2, 3], array([0.5, 1. , 0.5]))]
+    >>> [(kept, share) for frame, kept, share in rows.chunks(["x"])]
+    [(array([0, 1, 2]), array([0.5, 1. , 0.5]))]
     """
 
     def __init__(self, source: Source, unit: Unit | None) -> None:
@@ -50,25 +50,29 @@ class PersonRows:
 
     def chunks(
         self, columns: Sequence[str], *, numeric: Collection[str] = ()
-    ) -> Iterator[tuple[pd.DataFrame, FloatVector | None]]:
-        """Frames of the rows that count, as `Source.chunks` gives them, and their shares or None."""
+    ) -> Iterator[tuple[pd.DataFrame, IntVector | None, FloatVector | None]]:
+        """Frames as `Source.chunks` gives them, places of the rows that count or None, and their shares.
+
+        Rows are not taken out of frames: whether a library can do that with a column may depend on its type,
+        and it would do it only where some row does not count.
+        """
         unit = self._unit
         if unit is None:
             for frame in self._source.chunks(columns, numeric=numeric):
-                yield frame, None
+                yield frame, None, None
             return
         if self._counts is None:
             self._counts = self._counted(unit)
         needed = tuple(dict.fromkeys((*columns, unit.column)))
+        texts = set(numeric) - {unit.column}  # read alike each time: as a number "07" would be "7"
         seen = np.zeros(len(self._places), dtype=np.int64)
         shares = _shares(self._counts, unit)
-        for frame in self._source.chunks(needed, numeric=numeric):
+        for frame in self._source.chunks(needed, numeric=texts):
             person = self._persons(frame[unit.column])
             kept = np.flatnonzero(person >= 0)
             kept = kept[seen[person[kept]] + _earlier(person[kept]) < unit.rows]
             seen += np.bincount(person[person >= 0], minlength=len(seen))
-            whole = len(kept) == len(frame)
-            yield frame if whole else frame.iloc[kept], shares[person[kept]] if unit.shared else None
+            yield frame, kept, shares[person[kept]] if unit.shared else None
 
     def _counted(self, unit: Unit) -> IntVector:
         """Rows of each person, in one read of the column."""

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dpglm
+from dpglm.data.coding.column_table import ColumnTable
 from dpglm.data.schema.unit import Unit
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.sources import FrameSource, open_source
@@ -29,7 +31,8 @@ def read(frame: pd.DataFrame, unit: Unit, chunk_rows: int = 4) -> pd.DataFrame:
     passes = []
     for _ in range(2):
         parts = [
-            part.assign(share=1.0 if share is None else share) for part, share in rows.chunks(["id", "x"])
+            part.iloc[kept].assign(share=1.0 if share is None else share)
+            for part, kept, share in rows.chunks(["id", "x"])
         ]
         passes.append(pd.concat([frame.head(0).assign(share=[]), *parts]).astype({"share": float}))
     pd.testing.assert_frame_equal(*passes)
@@ -82,8 +85,8 @@ def test_files_give_the_shares_of_frames(ending: str, tmp_path: Path) -> None:
         frame.to_csv(path, index=False)
     unit = Unit("id", rows=3)
     parts = list(PersonRows(open_source(path), unit).chunks(["x"]))
-    x = np.concatenate([part["x"].astype(int) for part, _ in parts])
-    share = np.concatenate([share for _, share in parts if share is not None])
+    x = np.concatenate([part["x"].astype(int).to_numpy()[kept] for part, kept, _ in parts])
+    share = np.concatenate([share for _, _, share in parts if share is not None])
     expected = read(frame, unit)
     np.testing.assert_array_equal(x, expected["x"])
     np.testing.assert_array_equal(share, expected["share"])
@@ -122,3 +125,28 @@ def test_a_schema_keeps_its_unit(tmp_path: Path) -> None:
     schema.to_yaml(tmp_path / "s.yaml")
     assert dpglm.Schema.from_yaml(tmp_path / "s.yaml") == schema
     assert hash(schema) == hash(dpglm.Schema.from_dict(schema.to_dict()))
+
+
+def test_a_column_that_is_a_number_too_tells_persons_by_its_text(tmp_path: Path) -> None:
+    """Whatever stands in other rows: a file is read as numbers where all of a chunk are."""
+    schema = dpglm.Schema.of({"who": (0, 2000), "x": (0, 1)}, unit={"column": "who"})
+    counts = []
+    for ids in (["0007", "8", "1.00", "1"], ["0007", "8", "1.00", "1", "zoe"], ["1"] + ["1.00"] * 900):
+        path = tmp_path / "t.csv"
+        pd.DataFrame({"who": ids, "x": 0.5}).to_csv(path, index=False)
+        table = ColumnTable(open_source(path), schema, ("who", "x"), (), None)
+        counts.append(sum(float(chunk.share.sum()) for chunk in table.chunks() if chunk.share is not None))
+    assert counts[:2] == [4.0, 5.0]
+    assert 1.8 <= counts[2] <= 2.0
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], [1, 2, 2], [1, None, 2]])
+def test_columns_of_which_rows_cannot_be_taken_out_are_read_whoever_the_rows_are(ids: list[Any]) -> None:
+    columns = {
+        "who": pa.array(ids),
+        "x": pa.array([0.1, 0.2, 0.3]),
+        "y": pa.array(["a", "b", "a"], pa.string_view()),
+    }
+    schema = dpglm.Schema.of({"x": (0, 1), "y": ["a", "b"]}, unit={"column": "who", "rows": 1})
+    found = dpglm.fit("y ~ x", pa.table(columns), schema=schema, privacy=1.0, progress=False)
+    assert isinstance(found, dpglm.FitResult)
