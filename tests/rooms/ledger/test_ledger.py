@@ -44,6 +44,7 @@ class Claim:
     relation: str = "replace-one"
     unit: str = "one row"
     private: bool = True
+    persons: bool = False
 
 
 def pure(epsilon: float) -> Guarantee:
