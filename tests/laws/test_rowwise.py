@@ -193,6 +193,9 @@ def typed_columns(kind, data):
         yield pd.Series(values, dtype=pd.ArrowDtype(pa.large_string()))
         encoded = pa.array(values, pa.string()).dictionary_encode()
         yield pd.Series(pd.arrays.ArrowExtensionArray(encoded))
+        halves = values[: len(values) // 2], values[len(values) // 2 :]
+        with_null = [pa.array(half, pa.string()).dictionary_encode("encode") for half in halves]
+        yield pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array(with_null)))
         yield np.array(["" if value is None else value.rstrip("\0") for value in values], dtype=str)
     elif kind == "truths":
         values = data.draw(TRUTHS)
@@ -233,6 +236,14 @@ def test_arrow_text_that_is_no_utf8_is_read_without_a_word():
     broken = pa.Array.from_buffers(pa.string(), len(array), array.buffers())
     column = pd.Series(pd.arrays.ArrowExtensionArray(broken))
     assert Categorical(["no", "yes"]).clean(column).tolist() == [1, -1, -1, 0]
+
+
+def test_codes_of_arrow_that_mean_nothing_are_missing_in_every_chunk():
+    values = pa.array(["no", None, "yes"], pa.string())
+    wild = [pa.array([2, 1, 9], pa.uint64()), pa.array([2**64 - 1, 0, None], pa.uint64())]
+    chunks = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, values, safe=False) for codes in wild])
+    column = pd.Series(pd.arrays.ArrowExtensionArray(chunks))
+    assert Categorical(["no", "yes"]).clean(column).tolist() == [1, -1, -1, -1, 0, -1]
 
 
 @law

@@ -184,7 +184,9 @@ def numbers_of_column(column: Any) -> FloatVector | None:
 
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, pd.ArrowDtype):
-        return _arrow_numbers(_arrow_array(column))
+        chunks = [_arrow_numbers(chunk) for chunk in _arrow_chunks(column)]
+        numbers = [chunk for chunk in chunks if chunk is not None]
+        return np.concatenate([np.empty(0), *numbers]) if len(numbers) == len(chunks) else None
     if dtype is None or isinstance(dtype, pd.CategoricalDtype) or dtype.kind not in "biuf":
         return None
     # A user may have asked numpy to raise or warn on overflow and on signalling NaN.
@@ -205,7 +207,7 @@ def cells_of_column(column: Any) -> Cells:
         category = getattr(column, "array", column)
         return _coded_cells(cells_of_column(category.categories), np.asarray(category.codes))
     if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
-        return _arrow_cells(_arrow_array(column))
+        return _joined_cells([_arrow_cells(chunk) for chunk in _arrow_chunks(column)])
     numbers = numbers_of_column(column)
     if numbers is not None:
         return _number_cells(numbers)
@@ -239,28 +241,18 @@ def _object_cells(values: NDArray[np.object_]) -> Cells:
     return list(places), np.array(index, dtype=np.intp)
 
 
-def _arrow_array(column: Any) -> Any:
+def _joined_cells(chunks: list[Cells]) -> Cells:
+    starts = np.cumsum([0, *(len(cells) for cells, _ in chunks)])
+    index = [places + start for (_, places), start in zip(chunks, starts, strict=False)]
+    return [cell for cells, _ in chunks for cell in cells], np.concatenate([np.empty(0, np.intp), *index])
+
+
+def _arrow_chunks(column: Any) -> list[Any]:
+    """The column's chunks, each to be read by itself: to join them can fail, by what their cells hold."""
     import pyarrow as pa
 
     array = getattr(column, "array", column).__arrow_array__()
-    if not isinstance(array, pa.ChunkedArray):
-        return array
-    if pa.types.is_dictionary(array.type):
-        array = pa.chunked_array([*map(_with_known_codes, array.chunks)], array.type).unify_dictionaries()
-    if array.num_chunks == 1:
-        return array.chunk(0)
-    return pa.concat_arrays(array.chunks or [pa.array([], array.type)])
-
-
-def _with_known_codes(array: Any) -> Any:
-    """The dictionary array with null for codes out of range, which pyarrow would follow into other memory."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    codes = array.indices.cast(pa.int64(), safe=False)
-    known = pc.and_(pc.greater_equal(codes, 0), pc.less(codes, len(array.dictionary)))
-    indices = pc.if_else(known, array.indices, None)
-    return pa.DictionaryArray.from_arrays(indices, array.dictionary, ordered=array.type.ordered)
+    return list(array.chunks) if isinstance(array, pa.ChunkedArray) else [array]
 
 
 def _arrow_numbers(array: Any) -> FloatVector | None:
