@@ -205,7 +205,8 @@ def bar_of(
 ) -> Iterator[Callable[[], None]]:
     """A function to call at each public step, by its name, or at each of a range of draws; it moves a bar.
 
-    ``progress=None`` shows the bar in a terminal only, and padded time (`dpglm.padded_time`) none. Named steps have no times, which depend on the data.
+    ``progress=None`` shows the bar in a terminal only, padded time (`dpglm.padded_time`) shows none. Named
+    steps have no times, which depend on the data.
     """
     if progress is False or time_is_padded():
         yield lambda: None
