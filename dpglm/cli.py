@@ -32,6 +32,7 @@ RELATION = click.option(
 UNIT = click.option("--unit", help="Who is protected, in words: 'one patient'.")
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+DECIMALS = {"point": ".", "comma": ","}
 SCHEMA = click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
 LEDGER = click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
 PAD_TIME = click.option(
@@ -75,6 +76,13 @@ def _table(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="What stands between the fields of a CSV file.",
         ),
+        click.option(
+            "--decimal",
+            type=click.Choice([*DECIMALS]),
+            default="point",
+            show_default=True,
+            help="The decimal mark in the numbers of a CSV file.",
+        ),
     ):
         command = option(command)
     return command
@@ -111,6 +119,7 @@ def fit(
     data: Path,
     separator: str,
     encoding: str,
+    decimal: str,
     schema: Path | None,
     privacy: str,
     relation: str,
@@ -125,7 +134,7 @@ def fit(
     _check_files(data, schema, ledger, report, save)
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    table = _file(data, separator, encoding)
+    table = _file(data, separator, encoding, decimal)
     with nullcontext() if pad_time is None else padded_time(pad_time):
         fitted = fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, **model)
     _give(fitted, report, save)
@@ -151,6 +160,7 @@ def describe(
     data: Path,
     separator: str,
     encoding: str,
+    decimal: str,
     schema: Path | None,
     by: str | None,
     columns: tuple[str, ...],
@@ -167,7 +177,7 @@ def describe(
     _check_files(data, schema, ledger, report, save)
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    table = _file(data, separator, encoding)
+    table = _file(data, separator, encoding, decimal)
     with nullcontext() if pad_time is None else padded_time(pad_time):
         told = describe_table(
             table,
@@ -296,9 +306,9 @@ def _check_files(
         taken.add(target.resolve())
 
 
-def _file(path: Path, separator: str, encoding: str) -> CsvFile | Path:
-    plain = (separator, encoding) == ("comma", "utf-8")
-    return path if plain else CsvFile(path, SEPARATORS[separator], encoding)
+def _file(path: Path, separator: str, encoding: str, decimal: str) -> CsvFile | Path:
+    plain = (separator, encoding, decimal) == ("comma", "utf-8", "point")
+    return path if plain else CsvFile(path, SEPARATORS[separator], encoding, DECIMALS[decimal])
 
 
 def _budget(text: str, relation: str, unit: str | None, option: str = "--privacy") -> Privacy:
