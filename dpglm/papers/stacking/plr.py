@@ -31,8 +31,8 @@ class PLR(RidgeModels):
 
     References
     ----------
-    The STACK paper, Algorithm 1, after Chaudhuri, Monteleoni and Sarwate (2011); ``objective_perturbation.md``
-    loses no epsilon to the curvature where the printed bound does.
+    The STACK paper, Algorithm 1, after Chaudhuri, Monteleoni and Sarwate (2011). No epsilon is lost to the
+    curvature, as in the printed bound: see ``objective_perturbation.md``.
 
     Examples
     --------

@@ -123,8 +123,9 @@ def test_a_stack_of_one_group_is_the_papers_plr_and_that_is_ridge_logistic_regre
     stack = solved(one, asked, design, privacy)
     assert stack.part is None
     np.testing.assert_allclose(stack.coded, exact, atol=2e-5)
-    np.testing.assert_allclose(solved(PLR(ridge=ridge), asked, design, privacy).coded, exact, atol=2e-5)
-    assert PLR(ridge=ridge).plan(asked, privacy).guarantee.epsilon == one.plan(asked, privacy).guarantee.epsilon
+    named = PLR(ridge=ridge)
+    np.testing.assert_allclose(solved(named, asked, design, privacy).coded, exact, atol=2e-5)
+    assert named.plan(asked, privacy).guarantee.epsilon == one.plan(asked, privacy).guarantee.epsilon
     # With the rows as the objective method reads them: one model and no other.
     plain = replace(release, loadings=np.ones_like(release.loadings))
     noise = Silent(1)

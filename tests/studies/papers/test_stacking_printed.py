@@ -1,4 +1,4 @@
-"""The STACK paper's algorithms as printed: ridge logistic regressions without noise, and the printed noise."""
+"""The STACK paper as printed: ridge logistic regressions without noise, and the printed noise."""
 
 from __future__ import annotations
 
