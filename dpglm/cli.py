@@ -32,6 +32,7 @@ PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,del
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 SCHEMA = click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
 LEDGER = click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
+KEY = click.option("--key", help="Name of the run: under one key the same plan is charged and drawn once.")
 REPORT = click.option("--report", type=PATH, help="Write the HTML privacy report here.")
 SAVE = click.option("--save", type=PATH, help="Write the result as JSON here.")
 
@@ -98,6 +99,7 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
 @_model
 @click.option("--strength", type=float, help="Penalty strength per row; left out: from the noise level.")
 @LEDGER
+@KEY
 @REPORT
 @SAVE
 def fit(
@@ -110,6 +112,7 @@ def fit(
     relation: str,
     unit: str | None,
     ledger: Path | None,
+    key: str | None,
     report: Path | None,
     save: Path | None,
     **model: Any,  # family, penalty, strength, goal, method: click checks them
@@ -119,7 +122,8 @@ def fit(
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
     table = _file(data, separator, encoding)
-    _give(fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, **model), report, save)
+    fitted = fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
+    _give(fitted, report, save)
 
 
 @main.command()
@@ -135,6 +139,7 @@ def fit(
 @RELATION
 @UNIT
 @LEDGER
+@KEY
 @REPORT
 @SAVE
 def describe(
@@ -149,6 +154,7 @@ def describe(
     relation: str,
     unit: str | None,
     ledger: Path | None,
+    key: str | None,
     report: Path | None,
     save: Path | None,
 ) -> None:
@@ -164,6 +170,7 @@ def describe(
         quartiles=quartiles,
         privacy=budget,
         ledger=charged,
+        key=key,
     )
     _give(told, report, save)
 
