@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from dpglm.errors import SchemaError, shown
+from dpglm.typing import ROWS_OF
 
 Sharing = Literal["unit", "row"]
 # Of a person with more rows than that no more are read.
@@ -94,7 +95,7 @@ class Unit:
     @property
     def words(self) -> str:
         """Who is protected."""
-        rows = f"all rows with the same {self.column}"
+        rows = f"{ROWS_OF}{self.column}"
         return f"{self.name} ({rows})" if self.name else rows
 
     def to_dict(self) -> dict[str, Any]:
