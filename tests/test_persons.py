@@ -122,6 +122,37 @@ def test_a_saved_result_keeps_the_column_that_its_promise_is_about(unit: Any, tm
                 dpglm.load(tmp_path / "changed.json")
 
 
+def test_a_plan_counts_what_weighs_the_same(tmp_path: Path) -> None:
+    """Persons, or rows that are each a part of one; so does a declared number of rows."""
+    units = [{"column": "who"}, {"column": "who", "rows": 4, "weights": "row"}, {"column": "who", "rows": 4}]
+    sizes: dict[str, list[float]] = {"n": [], "rows": []}
+    for unit, n in zip(units, (1000, 4000, 1000), strict=True):
+        for declared in sizes:
+            schema = dpglm.Schema.of(COLUMNS, unit=unit, rows=n if declared == "rows" else None)
+            plan = dpglm.plan(FORMULAS["binomial"], schema, n=n if declared == "n" else None, privacy=BUDGET)
+            sizes[declared] += plan.expected().tidy()["std_error"].tolist()
+    assert sizes["n"] == sizes["rows"] == sizes["n"][:3] * 3
+    table = people(1000)
+    four = table.loc[np.repeat(table.index, 4)]
+    found = fit(four, units[1])
+    np.testing.assert_allclose(found.bse, sizes["n"][:3], rtol=0.5)
+
+
+def test_strengths_are_per_person_or_per_row_that_weighs_the_same() -> None:
+    table = people(1000)
+    four = table.loc[np.repeat(table.index, 4)]
+    chosen: Any = {"penalty": "l2", "strength": 0.2}
+    schemas = [
+        (table, dpglm.Schema.of(COLUMNS, unit={"column": "who"}, rows=1000)),
+        (four, dpglm.Schema.of(COLUMNS, unit={"column": "who", "rows": 4, "weights": "row"}, rows=4000)),
+    ]
+    found = [
+        dpglm.fit(FORMULAS["binomial"], data, schema=schema, privacy=BUDGET, seed=1, progress=False, **chosen)
+        for data, schema in schemas
+    ]
+    np.testing.assert_allclose(found[1].params, found[0].params, rtol=1e-4, atol=1e-5)
+
+
 def test_words_for_persons_need_the_column() -> None:
     words = "one patient (all rows with the same who)"
     with pytest.raises(PrivacyError, match="words alone"):
@@ -136,7 +167,13 @@ def test_the_report_speaks_of_persons(relation: Any, tmp_path: Path) -> None:
     page = found.report(tmp_path / "r.html").read_text(encoding="utf-8")
     for words in ("Several persons at once", "Testing for one person", "a guess about one person"):
         assert words in page
-    for words in ("Several rows at once", "test for one row", "about one row", "whether one row", "own row makes"):
+    for words in (
+        "Several rows at once",
+        "test for one row",
+        "about one row",
+        "whether one row",
+        "own row makes",
+    ):
         assert words not in page
 
 
