@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
+    from dpglm.spec.pool import pool as pool
     from dpglm.spec.tune import tune as tune
 
 __version__ = "0.1.0"
@@ -77,6 +78,7 @@ _HOMES = {
     "padded_time": "dpglm.curator.padded_time",
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
+    "pool": "dpglm.spec.pool",
     "tune": "dpglm.spec.tune",
 }
 

@@ -84,6 +84,22 @@ class Scaling(NamedTuple):
         return np.asarray(np.sqrt((np.linalg.inv(self.mixing) ** 2).sum(axis=1)), dtype=np.float64)
 
 
+def scaling_of(user_from_coded: FloatMatrix, names: tuple[str, ...]) -> Scaling:
+    """The scaling of a coding of which only the map to the user's coefficients is known, shape (p, p)."""
+    lengths = np.sqrt((user_from_coded**2).sum(axis=1))
+    inverse = np.linalg.inv(user_from_coded / lengths[:, None]) / lengths
+    penalised = np.array([name != "Intercept" for name in names], dtype=np.bool_)
+    return Scaling.of(_Maps(inverse, penalised))
+
+
+@dataclass(frozen=True, eq=False)
+class _Maps:
+    """What `Scaling` needs, as plain values."""
+
+    coded_from_user: FloatMatrix
+    penalised: BoolVector
+
+
 @dataclass(frozen=True, eq=False)
 class Coefficients:
     """One vector of coefficients."""

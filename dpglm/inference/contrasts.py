@@ -94,7 +94,7 @@ class Contrasts:
         return np.column_stack(
             [
                 np.einsum("ij,ij->j", weights, model.sampling @ weights),
-                model.released.score_scale**2 * (weights**2).sum(axis=0),
+                model.score_variances(weights),
                 np.einsum("ij,ij->j", weights, model.noise @ weights),
                 np.maximum((fitted**2).T @ model.released.prior_variance - self.prior, 0.0),
             ]
@@ -125,27 +125,13 @@ class Contrasts:
     @cached_property
     def noise_information(self) -> FloatVector:
         """Information about each function that pure noise in the matrix would show, shape (k,)."""
-        model = self.model
-        across, variances = model.cells.to_coded, model.cell_variances
-        inverse = inverse_total(model)
-        directions = model.design @ self._units
+        inverse = inverse_total(self.model)
+        directions = self.model.design @ self._units
         solved = inverse @ directions
         information = np.einsum("ij,ij->j", directions, solved)
-        inside = across @ self._units
-        squares = variances @ inside**2
-        kernel = across @ inverse @ across.T
-        # G without the function's own prior, by Sherman and Morrison.
+        # Without the function's own prior, by Sherman and Morrison.
         factor = self.prior / np.maximum(1.0 - self.prior * information, 1e-12)
-        along = across @ solved
-        return np.asarray(
-            np.einsum("ij,ij->j", inside, (kernel * variances) @ inside)
-            + np.diag(kernel) @ squares
-            + factor
-            * (
-                np.einsum("ij,ij->j", along * inside, variances @ (along * inside))
-                + (along**2 * squares).sum(axis=0)
-            )
-        )
+        return self.model.noise_information(self._units, inverse, solved, factor)
 
     @cached_property
     def signal(self) -> FloatVector:

@@ -79,19 +79,19 @@ def with_own_scales(model: LinearModel) -> ScoreAndInformation:
     ridge = released.score_scale / np.sqrt(released.initial_variance)
     inverse = positive_inverse(model.positive_design + np.diag(ridge))
     squares = released.centre**2 - released.score_scale**2 * (inverse**2).sum(axis=0)
-    return _grown(released, squares)
+    return grown(released, squares)
 
 
-def _grown(released: ScoreAndInformation, squares: FloatVector) -> ScoreAndInformation:
+def grown(released: ScoreAndInformation, squares: FloatVector) -> ScoreAndInformation:
     """Prior scales of at least `OWN_SCALE` times a term's root mean ``squares``, of shape (p,)."""
 
-    def grown(term: TermColumns) -> TermColumns:
+    def scaled(term: TermColumns) -> TermColumns:
         size = np.sqrt(max(float(np.mean(squares[term.columns] / term.prior**2)), 0.0))
         if term.kind == "intercept" or not OWN_SCALE * size > 1.0:
             return term
         return replace(term, prior=term.prior * OWN_SCALE * size)
 
-    return replace(released, term_columns=tuple(map(grown, released.term_columns)))
+    return replace(released, term_columns=tuple(map(scaled, released.term_columns)))
 
 
 def interval_model(released: ScoreAndInformation) -> LinearModel:
@@ -114,7 +114,7 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
         if not np.abs(step - before).max() > _STAYS * np.abs(step).max():
             break
         declared = at_centre.with_design(secant_design(at_centre, step))
-        own = _grown(own, declared.mean**2)
+        own = grown(own, declared.mean**2)
         declared = declared.like(own)
     learned = declared.like(fitted_scales(declared))
     return declared.like(own, 0.5 * (declared.products + learned.products))

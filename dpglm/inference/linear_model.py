@@ -7,7 +7,7 @@ numbers, and the information matrix is used as a design matrix: it is never inve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
 
@@ -88,8 +88,7 @@ class LinearModel:
     @cached_property
     def positive_design(self) -> FloatMatrix:
         """H with eigenvalues floored at 0, shape (p, p)."""
-        values, vectors = eigh(self.design)
-        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        return positive_part(self.design)
 
     @cached_property
     def sampling(self) -> FloatMatrix:
@@ -141,6 +140,43 @@ class LinearModel:
         """Covariance of the error e, shape (p, p)."""
         return self.sampling + self.released.score_scale**2 * np.eye(self.released.size) + self.noise
 
+    def score_variances(self, weights: FloatMatrix) -> FloatVector:
+        """Variance that the noise of the estimate gives each column of weights, shape (p, k) to (k,)."""
+        return np.asarray(self.released.score_scale**2 * (weights**2).sum(axis=0))
+
+    def noise_information(
+        self, units: FloatMatrix, inverse: FloatMatrix, solved: FloatMatrix, factor: FloatVector
+    ) -> FloatVector:
+        """Mean of ``u'E G E u`` for each unit u, E being the noise of the information alone, shape (k,).
+
+        G is ``inverse`` plus, for each function, ``factor`` times its column of ``solved`` times itself.
+        """
+        across, variances = self.cells.to_coded, self.cell_variances
+        inside, along = across @ units, across @ solved
+        squares = variances @ inside**2
+        kernel = across @ inverse @ across.T
+        return np.asarray(
+            np.einsum("ij,ij->j", inside, (kernel * variances) @ inside)
+            + np.diag(kernel) @ squares
+            + factor
+            * (
+                np.einsum("ij,ij->j", along * inside, variances @ (along * inside))
+                + (along**2 * squares).sum(axis=0)
+            )
+        )
+
+    def rescaled(self, factor: float, *, rows: bool) -> LinearModel:
+        """What a fit with ``factor`` times the epsilon, or the ``rows``, would have released; approximate.
+
+        The noise scales of both releases are proportional to 1 / epsilon. With ``factor`` times the rows
+        the information grows and the noise stays; in units of the information the noise shrinks like 1 / n,
+        and so does the sampling variance. The distance of the released estimate from the truth, which
+        multiplies the noise of the information, is taken as it is now. At factor 1 nothing changes.
+        """
+        changed = replace(self.released, score_scale=self.released.score_scale / factor)
+        sampling = self.sampling / (factor if rows else 1.0)
+        return self.like(changed, sampling=sampling, noise=self.noise / factor**2)
+
 
 def linearisation_error(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float:
     r"""What linearity leaves out: mean square of the second-order term, as a share of the variance.
@@ -187,6 +223,12 @@ def _widest(term: TermColumns, moved: FloatMatrix) -> float:
             return 4.0 * term.bound * float(np.linalg.eigvalsh(inside)[-1])
         case unreachable:
             assert_never(unreachable)
+
+
+def positive_part(matrix: FloatMatrix) -> FloatMatrix:
+    """A symmetric matrix with eigenvalues floored at 0, shape (p, p)."""
+    values, vectors = eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def positive_inverse(matrix: FloatMatrix) -> FloatMatrix:

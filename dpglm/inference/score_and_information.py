@@ -68,6 +68,11 @@ class ScoreAndInformation:
         """Declared prior variances of the coded coefficients, shape (p,)."""
         return np.concatenate([term.prior**2 for term in self.term_columns])
 
+    @property
+    def known_part(self) -> FloatVector:
+        """``origin``, or zeros, shape (p,)."""
+        return np.zeros(self.size) if self.origin is None else self.origin
+
     def known(self, rows: FloatMatrix) -> FloatVector:
         """What ``origin`` adds to linear functions of the coefficients, shape (k,)."""
         return np.zeros(len(rows)) if self.origin is None else np.asarray(rows @ self.origin)

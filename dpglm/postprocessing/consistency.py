@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_COEFFICIENTS, store_error
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatMatrix
@@ -28,7 +29,8 @@ def check_consistency(record: FitRecord) -> None:
     _amounts(record)
     _prices(record)
     _guarantee(record)
-    _released(record)
+    if record.released is not None:
+        check_released(record.released, record)
     _scales(record)
     _exact_path(record)
     if record.part is not None:
@@ -99,10 +101,9 @@ def _guarantee(record: FitRecord) -> None:
         raise store_error("a private guarantee of a fit that was made without privacy", "private: false")
 
 
-def _released(record: FitRecord) -> None:
-    released, size = record.released, len(record.names)
-    if released is None:
-        return
+def check_released(released: ScoreAndInformation, record: FitRecord) -> None:
+    """Refuse released numbers of this record, or of one of its sites, that no fit could have given."""
+    size = len(record.names)
     for name in ("centre", "score", "initial_variance", "origin"):
         array = getattr(released, name)
         if not (name == "origin" and array is None) and array.shape != (size,):
@@ -128,7 +129,7 @@ def _released(record: FitRecord) -> None:
         raise store_error("released term_columns with two intercepts", "one intercept")
     for term in released.term_columns:
         _term_columns(term)
-        _stationary(record, term)
+        _stationary(released, record, term)
 
 
 def _scales(record: FitRecord) -> None:
@@ -172,10 +173,8 @@ def _simplex(table: FloatMatrix) -> bool:
         return bool(0.0 < length < np.inf and apart and centred)
 
 
-def _stationary(record: FitRecord, term: TermColumns) -> None:
+def _stationary(released: ScoreAndInformation, record: FitRecord, term: TermColumns) -> None:
     """The released score of a minimiser is a ridge, >= 0 and one for each term, times the minimiser."""
-    released = record.released
-    assert released is not None
     if record.specification.method.name == "moments" or released.exponential:
         return  # normal equations have a score of their own
     centre, score = released.centre[term.columns], released.score[term.columns]

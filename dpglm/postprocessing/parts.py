@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpglm.errors import MethodError
+from dpglm.inference.interval_model import interval_model
+from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.codec import SelfCoded, decode, encode, store_error
 from dpglm.registry import Registry
 from dpglm.typing import FloatMatrix, FloatVector
@@ -132,6 +134,11 @@ class ResultPart(SelfCoded):
         """The linear predictor of coded rows, shape (n, p) to (n,), where the part predicts."""
         raise NotImplementedError
 
+    def interval_model(self, record: FitRecord) -> LinearModel:
+        """The linear model that intervals rest on, of a record with released numbers."""
+        assert record.released is not None
+        return interval_model(record.released)
+
     def check(self, record: FitRecord) -> None:
         """Refuse a saved record that this part does not belong to, with a `store_error`."""
 
@@ -150,6 +157,12 @@ class ResultPart(SelfCoded):
     def candidates(self, record: FitRecord) -> pd.DataFrame | None:
         """One row per candidate, for a part that says what was chosen among several."""
         return None
+
+
+def linear_model(record: FitRecord) -> LinearModel:
+    """The linear model that intervals of a record with released numbers rest on."""
+    assert record.released is not None
+    return interval_model(record.released) if record.part is None else record.part.interval_model(record)
 
 
 parts: Registry[ResultPart] = Registry("part of a result", "dpglm.papers")

@@ -16,10 +16,9 @@ import numpy as np
 
 from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
-from dpglm.inference.interval_model import interval_model
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
-from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart
+from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, linear_model
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import Event, GaussianEvent, MethodDescription, PointEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
@@ -228,7 +227,7 @@ class FitRecord(Record):
             return None
         try:
             with np.errstate(all="ignore"):
-                contrasts = Contrasts(interval_model(self.released), self.user_from_coded)
+                contrasts = Contrasts(linear_model(self), self.user_from_coded)
                 usable = np.isfinite(contrasts.deviations) & np.isfinite(contrasts.signal)
         except (np.linalg.LinAlgError, ValueError, ArithmeticError):
             return None
@@ -256,8 +255,9 @@ class FitRecord(Record):
     @property
     def standard_errors(self) -> FloatVector:
         """Standard errors of the debiased estimates, shape (p,); NaN where too little was released."""
-        values = np.nan if self.contrasts is None else self.contrasts.deviations
-        return np.where(self.reported, values, np.nan)
+        return np.where(
+            self.reported, np.nan if self.contrasts is None else self.contrasts.deviations, np.nan
+        )
 
     @property
     def predictor(self) -> ResultPart | None:

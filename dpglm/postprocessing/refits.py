@@ -12,12 +12,12 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.inference.coefficients import (
     Coefficients,
-    Scaling,
     choose_bic,
     coefficients,
     of_scaled,
     on_user_scale,
     quadratic,
+    scaling_of,
     sparse_path,
     weakest,
 )
@@ -25,7 +25,7 @@ from dpglm.inference.coefficients import refit as refit_on
 from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
 from dpglm.postprocessing.intervals import p_values
 from dpglm.postprocessing.record import FitRecord
-from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
+from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,20 +80,13 @@ class CoefficientPath:
         return pd.DataFrame(self.coefficients, index=index, columns=list(self.names))
 
 
-@dataclass(frozen=True, eq=False)
-class _Geometry:
-    """What `Scaling` needs, read off a record."""
-
-    coded_from_user: FloatMatrix
-    penalised: BoolVector
-
-
 def refit(record: FitRecord, penalty: str | Penalty | None, strength: float | None) -> FitRecord:
     """The fit with another penalty or strength; see :meth:`FitResult.refit`."""
     chosen = _penalty(record, penalty, strength)
     contrasts, size = _released(record, "refit"), _size(record)
     total = None if chosen.strength is None else chosen.strength * (size or 1.0)
-    return _with(record, chosen.name, coefficients(contrasts, _scaling(record), chosen, total, size=size))
+    scaling = scaling_of(record.user_from_coded, record.names)
+    return _with(record, chosen.name, coefficients(contrasts, scaling, chosen, total, size=size))
 
 
 def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
@@ -103,7 +96,7 @@ def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     chosen = _penalty(record, _sparse(record, penalty), None)
     if chosen.name == "none":
         raise MethodError("a path of penalty 'none'", expected="a penalty", remedy="Use path('l1').")
-    scaling = _scaling(record)
+    scaling = scaling_of(record.user_from_coded, record.names)
     contrasts = _released(record, "path")
     matrix, right = quadratic(contrasts, scaling)
     steps = sparse_path(matrix, right, chosen, scaling.penalised)
@@ -154,7 +147,7 @@ def select(
             expected="no penalty: the rule looks at tests of unpenalised estimates",
             remedy="Leave penalty out, or use rule='bic'.",
         )
-    scaling = _scaling(record)
+    scaling = scaling_of(record.user_from_coded, record.names)
     tests = np.where(scaling.penalised, p_values(record), np.nan)
     listed = benjamini_hochberg(tests, q) | ~scaling.penalised
     contrasts = _released(record, "select")
@@ -214,14 +207,6 @@ def _penalty(record: FitRecord, penalty: str | Penalty | None, strength: float |
 def _size(record: FitRecord) -> float | None:
     rows = record.specification.rows if record.n_rows is None else record.n_rows
     return float(rows) if isinstance(rows, int) and rows > 0 else None
-
-
-def _scaling(record: FitRecord) -> Scaling:
-    rows = record.user_from_coded
-    lengths = np.sqrt((rows**2).sum(axis=1))
-    inverse = np.linalg.inv(rows / lengths[:, None]) / lengths
-    penalised = np.array([name != "Intercept" for name in record.names], dtype=np.bool_)
-    return Scaling.of(_Geometry(inverse, penalised))
 
 
 def _with(record: FitRecord, penalty: str, refitted: Coefficients) -> FitRecord:

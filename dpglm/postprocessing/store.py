@@ -24,6 +24,7 @@ from dpglm.postprocessing.consistency import check_consistency
 from dpglm.postprocessing.declared import check_unit
 from dpglm.postprocessing.profile import ProfileRecord
 from dpglm.postprocessing.record import FitRecord, Record
+from dpglm.postprocessing.site_pool import own_guarantees
 
 FORMAT, FORMAT_VERSION = "dpglm-fit", 7
 Saved = TypeVar("Saved", bound=Record)
@@ -142,7 +143,8 @@ def from_json(text: str, kind: type[Saved] = FitRecord) -> Saved:  # type: ignor
     record = decode(kind, document)
     if isinstance(record, FitRecord):
         check_consistency(record)
-        check_unit(record.specification.schema, record.guarantee)
+        for guarantee in own_guarantees(record):
+            check_unit(record.specification.schema, guarantee)
     elif isinstance(record, ProfileRecord):
         check_unit(record.schema, record.guarantee)
     if notice != (record.alarm or "private"):

@@ -135,7 +135,9 @@ def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
     """Of how many there are intervals, how they are made, and which share of the budget pays for them."""
     if record.contrasts is None:
         return ()
-    paid = sum(line.share for line in record.spend_lines if line.release.startswith(INFORMATION))
+    lines = [line for line in record.spend_lines if line.release.startswith(INFORMATION)]
+    # Parts of the rows have a budget each.
+    paid = sum(line.share for line in lines) / max(len({line.part for line in lines}), 1)
     price = f", {share(paid)} of the budget" if paid else ""
     return (("Told", _told(record)), ("Intervals", f"95 %, {METHOD}{price}"))
 

@@ -7,7 +7,6 @@ a standard error that forgets the noise would be too small.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import LEAST_SIGNAL, MOST_ADJUSTMENT, MOST_SHARE_OF_SCALE, Contrasts
 from dpglm.inference.interval_model import OWN_SCALE
-from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import plain_number
 from dpglm.typing import FloatMatrix, FloatVector
@@ -91,24 +89,11 @@ def no_intervals(record: FitRecord) -> str:
     return "honest ones need a released information matrix, which this fit does not have"
 
 
-def rescaled(model: LinearModel, factor: float, means: Means) -> LinearModel:
-    """What a fit with ``factor`` times the epsilon or the rows would have released; approximate.
-
-    The noise scales of both releases are proportional to 1 / epsilon. With ``factor`` times the rows the
-    information grows and the noise stays; in units of the information the noise shrinks like 1 / n, and so
-    does the sampling variance. The distance of the released estimate from the truth, which multiplies the
-    noise of the information, is taken as it is now. At factor 1 nothing changes.
-    """
-    changed = replace(model.released, score_scale=model.released.score_scale / factor)
-    sampling = model.sampling / (factor if means == "n" else 1.0)
-    return model.like(changed, sampling=sampling, noise=model.noise / factor**2)
-
-
 def widths(record: FitRecord, means: Means) -> FloatMatrix:
     """Standard errors at each of `FACTORS`, shape (len(FACTORS), p); NaN where there is none now."""
     assert record.contrasts is not None
     with np.errstate(all="ignore"):
-        models = [rescaled(record.contrasts.model, multiple, means) for multiple in FACTORS]
+        models = [record.contrasts.model.rescaled(multiple, rows=means == "n") for multiple in FACTORS]
         errors = [Contrasts(model, record.user_from_coded).deviations for model in models]
     return np.where(record.reported, np.array(errors), np.nan)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.site_pool import Effects
 from dpglm.postprocessing.summary import approximation, family_text, guarantee_notes, strength_text
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.fit_result import FitResult
@@ -143,6 +144,8 @@ class SiteFits(Mapping[str, FitResult]):
 
     _fits: Mapping[str, FitResult]
     privacy: Guarantee
+    # `dpglm.pool`, which reads formulas again and is handed in from above.
+    _pool: Callable[..., FitResult] | None = None
 
     def __post_init__(self) -> None:
         assert self._fits, "at least one site"
@@ -178,6 +181,21 @@ class SiteFits(Mapping[str, FitResult]):
         import pandas as pd
 
         return pd.DataFrame({site: fit.params for site, fit in self.items()})
+
+    def pool(self, *, effects: Effects = "common", fixed: Sequence[str] = ()) -> FitResult:
+        """One model of all sites, from what each of them released, see :func:`dpglm.pool`: free.
+
+        Its guarantee is that of :attr:`privacy`.
+
+        Parameters
+        ----------
+        effects : {"common", "random"}
+            One coefficient for all sites, or each site its own around a mean.
+        fixed : sequence of str
+            Coefficients that are the same at every site all the same, with random effects.
+        """
+        assert self._pool is not None, "fits of dpglm.fit"
+        return self._pool(self, effects=effects, fixed=fixed)
 
     def summary(self) -> Table:
         """The sites side by side, as :func:`dpglm.compare` shows them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,13 +20,13 @@ from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import FRAMES, bar_of, noise_of
 from dpglm.spec.charging import charged, with_row_map
+from dpglm.spec.pool import pool
+from dpglm.spec.site_names import MOST_SITES, require_site_names
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan
 
 Result = TypeVar("Result")
-MOST_SITES: Final = 200
-LONGEST_NAME: Final = 100
 _FILES: Final = (".csv", ".csv.gz", ".parquet", ".pq")
 
 
@@ -81,7 +80,7 @@ def fit_sites(
         # Charge before reading: an interrupt from here on loses budget, never privacy.
         records = charged(ledger, key, charges, answer, sites=sites, kind=FitRecord)
         fits = {site: FitResult(with_row_map(record, models[site])) for site, record in records.items()}
-        return SiteFits(fits, total)
+        return SiteFits(fits, total, pool)
 
 
 def site_seeds(seed: int | None, count: int) -> list[int | None]:
@@ -108,8 +107,8 @@ def site_tables(data: Mapping[Any, object]) -> dict[str, object]:
             remedy='Write {"north": frame, "south": "south.csv"}.',
         )
     tables = dict(data.items())
+    require_site_names(tables)
     for site, table in tables.items():
-        _require_name(site)
         if not _is_table(table):
             raise SchemaError(
                 f"data as a dict whose {site!r} is of type {type(table).__name__} and no table",
@@ -117,24 +116,7 @@ def site_tables(data: Mapping[Any, object]) -> dict[str, object]:
                 remedy="For one table given by its columns use pandas.DataFrame(data); for several sites "
                 'write {"north": frame, "south": "south.csv"}.',
             )
-    looks = [unicodedata.normalize("NFKC", site).casefold() for site in tables]
-    if len(set(looks)) < len(looks):
-        raise SchemaError(
-            "two names of sites that look the same",
-            expected="names that differ in more than capitals or the way their letters are encoded",
-            remedy="Rename one of them.",
-        )
     return tables
-
-
-def _require_name(site: object) -> None:
-    plain = isinstance(site, str) and site.isprintable() and " ".join(site.split()) == site
-    if not plain or not 1 <= len(str(site)) <= LONGEST_NAME:
-        raise SchemaError(
-            f"a site's name of type {type(site).__name__}, or one that is empty, too long or unprintable",
-            expected=f"1 to {LONGEST_NAME} printable characters, single spaces between words",
-            remedy='Name the sites in public words: {"north": frame, "south": "south.csv"}.',
-        )
 
 
 def _is_table(value: object) -> bool:

@@ -25,7 +25,6 @@ from dpglm.postprocessing.uncertainty import (
     detectable,
     halving,
     no_intervals,
-    rescaled,
     widths,
 )
 from dpglm.results.compare import compare
@@ -237,7 +236,7 @@ def test_without_noise_rows_halve_the_width_at_four_and_with_noise_sooner():
 
 def test_rescaling_rows_is_the_same_as_a_larger_curvature(monkeypatch):
     model, rows = FIT._record.contrasts.model, FIT._record.user_from_coded
-    larger = rescaled(model, 4.0, "n")
+    larger = model.rescaled(4.0, rows=True)
     direct = dataclasses.replace(
         model.released, information=4.0 * model.design, score=4.0 * model.released.score
     )

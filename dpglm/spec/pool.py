@@ -1,0 +1,424 @@
+"""One model of several sites, from what each of them released: the verb `pool`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dpglm import __version__
+from dpglm.data.coding.design import CodedModel
+from dpglm.data.schema.schema import Schema
+from dpglm.errors import MethodError, StoreError
+from dpglm.glm.families import families
+from dpglm.glm.penalties import penalties
+from dpglm.inference.coefficients import coefficients, scaling_of
+from dpglm.methods.base import methods
+from dpglm.postprocessing.parts import MeasuredScales
+from dpglm.postprocessing.record import Choice, FitRecord, ResponseFacts, SpecificationDocument, SpendLine
+from dpglm.postprocessing.site_pool import (
+    LEAST_SITES,
+    Effects,
+    PooledSites,
+    Site,
+    combined,
+    pooled_sites,
+    reference,
+)
+from dpglm.postprocessing.store import read
+from dpglm.privacy.events import MethodDescription
+from dpglm.registry import with_options
+from dpglm.results.fit_result import FitResult
+from dpglm.spec.charging import with_row_map
+from dpglm.spec.site_names import MOST_SITES, require_site_names
+from dpglm.typing import BoolVector
+
+# What sites may declare each in their own way; they agree on all else of a column that the formula uses.
+_OWN: Final = frozenset(
+    ("bounds", "source", "looked_at_data", "effect", "mean", "sd", "shares", "missing", "missing_codes")
+)
+
+
+def pool(
+    fits: Mapping[str, FitResult | str | os.PathLike[str]] | Sequence[FitResult | str | os.PathLike[str]],
+    *,
+    effects: Effects = "common",
+    fixed: Sequence[str] = (),
+    disjoint: bool | None = None,
+) -> FitResult:
+    """One model of several sites, from what each of them released: post-processing, no further privacy.
+
+    Each site fits the same formula on its own rows, under its own schema and budget, and sends the saved
+    result. Scores and information matrices are brought to one coding and added up with weights that know the
+    noise of each site, see ``docs/methods.md``. Sites may declare other bounds, and measure other scales.
+
+    Parameters
+    ----------
+    fits : mapping of str to FitResult or path, or a sequence of them
+        By site, or files that name the sites: ``["north.json", "south.json"]``. Results in a sequence are
+        ``site 1``, ``site 2``, ... Each needs a released information matrix.
+    effects : {"common", "random"}
+        ``"common"``: one coefficient for all sites. ``"random"``: each site its own, normal around the pooled
+        one; the variance of each between sites by REML. Needs 3 sites or more.
+    fixed : sequence of str
+        Coefficients that are the same at every site all the same, with random effects.
+    disjoint : bool, optional
+        True declares that nobody is at two sites: the guarantee is that of the worst site. False: prices add
+        up. None: True if the schema of every site says ``sites: disjoint``.
+
+    Returns
+    -------
+    FitResult
+        Unpenalised, with intervals, tests, refits, paths, predictions and a report; also
+        ``heterogeneity()``, ``leave_one_out()`` and ``plot("sites", name)``. NOT PRIVATE if one site is.
+
+    Raises
+    ------
+    MethodError
+        Another formula, family, levels, relation or unit at a site, which is named; a fit without an
+        information matrix, one that is pooled itself, or the same one twice.
+    StoreError
+        A file that is no saved result.
+
+    Examples
+    --------
+    >>> import dpglm
+    >>> women = dpglm.load_data("fair")
+    >>> tables = {"north": women[:3000], "south": women[3000:]}
+    >>> sites = {
+    ...     site: dpglm.fit("affair ~ age + religious", rows, penalty="none", privacy=(4.0, 1e-6), seed=seed)
+    ...     for seed, (site, rows) in enumerate(tables.items())
+    ... }
+    >>> both = dpglm.pool(sites, disjoint=True)
+    >>> both.names, both.n_rows, both.privacy.epsilon
+    (('Intercept', 'age', 'religious'), 6366, 4.0)
+    >>> bool((both.bse < sites["north"].bse).all())
+    True
+    """
+    records = _opened(fits)
+    names = tuple(records)
+    if effects not in ("common", "random"):
+        raise MethodError(
+            f"effects={effects!r}", expected="'common' or 'random'", remedy="Use effects='random'."
+        )
+    if effects == "random" and len(records) < LEAST_SITES:
+        raise MethodError(
+            f"random effects of {len(records)} sites",
+            expected=f"{LEAST_SITES} sites or more: fewer say next to nothing of how sites differ",
+            remedy="Use effects='common'.",
+        )
+    models = {site: _require_poolable(site, record) for site, record in records.items()}
+    _require_alike(records, models)
+    found = list(records.values())
+    declared = [Schema.from_dict(record.specification.schema).sites == "disjoint" for record in found]
+    once = all(declared) if disjoint is None else disjoint
+    first = found[0]
+    guarantee = combined([record.guarantee for record in found], names, disjoint_sites=once)
+    sites = [
+        Site(
+            site,
+            record.guarantee,
+            record.released,
+            record.user_from_coded,
+            record.n_rows,
+            record.plan_fingerprint,
+            record.version,
+        )
+        for site, record in records.items()
+        if record.released is not None
+    ]
+    specification = replace(
+        first.specification,
+        schema=_schema([record.specification.schema for record in found], models[names[0]], once=once),
+        penalty=Choice("none"),
+        strength=None,
+    )
+    scales = _scales([record.scales for record in found if record.scales is not None])
+    model = _coded(specification)
+    placed = model if scales is None else model.standardised(scales.moments, scales.longer)
+    coding = placed.coding
+    released = reference(coding.term_columns, coding.user_from_coded, [site.release for site in sites])
+    part = pooled_sites(
+        sites,
+        released,
+        coding.user_from_coded,
+        coding.names,
+        effects=effects,
+        fixed=_fixed(fixed, coding.names, effects),
+        disjoint_sites=once,
+    )
+    counts = [record.n_rows for record in found]
+    drafted = FitRecord(
+        specification=specification,
+        names=coding.names,
+        link=first.link,
+        penalty="none",
+        strength=None,
+        strength_sum=None,
+        estimates=np.zeros(coding.size),
+        selected_mask=np.ones(coding.size, dtype=np.bool_),
+        coded=np.zeros(coding.size),
+        user_from_coded=coding.user_from_coded,
+        row_norm=coding.row_norm,
+        rows_clipped="; ".join(dict.fromkeys(record.rows_clipped for record in found)),
+        residual=None,
+        terms=coding.terms,
+        response=_response([record.response for record in found]),
+        guarantee=guarantee,
+        spend_lines=_spend(records, once=once),
+        description=_description(found, effects),
+        random_source="operating system"
+        if all(record.random_source == "operating system" for record in found)
+        else "seeded generator: NOT PRIVATE",
+        n_rows=None if None in counts else sum(count for count in counts if count is not None),
+        ledger=None,
+        version=__version__,
+        released=released,
+        scales=scales,
+        part=part,
+    )
+    return FitResult(with_row_map(_estimated(drafted), model))
+
+
+def _coded(document: SpecificationDocument) -> CodedModel:
+    """The public model of a specification."""
+    family = with_options(families[document.family.name], document.family.options)
+    method = with_options(methods[document.method.name], document.method.options)
+    schema = Schema.from_dict(document.schema)
+    return CodedModel.of(document.formula, schema, family, coding=method.coding)
+
+
+def _estimated(record: FitRecord) -> FitRecord:
+    """The record with its estimates."""
+    if record.contrasts is None:
+        raise MethodError(
+            "released numbers of which no pooled model can be made",
+            expected="information matrices that are neither empty nor beyond the range of numbers",
+            remedy="Fit the sites again with a larger budget.",
+        )
+    scaling = scaling_of(record.user_from_coded, record.names)
+    fitted = coefficients(record.contrasts, scaling, penalties["none"](), None)
+    return replace(record, estimates=fitted.estimates, coded=fitted.coded)
+
+
+def _opened(fits: object) -> dict[str, FitRecord]:
+    """The records by site."""
+    if isinstance(fits, Mapping):
+        named: dict[Any, Any] = dict(fits)
+    elif isinstance(fits, Sequence) and not isinstance(fits, str):
+        labels = [
+            f"site {place}" if isinstance(fit, FitResult) else _stem(fit) for place, fit in enumerate(fits, 1)
+        ]
+        if len(set(labels)) < len(labels):
+            raise MethodError(
+                "two files of one name in pool",
+                expected="a name of its own for each site",
+                remedy='Name the sites: dpglm.pool({"north": "a/fit.json", "south": "b/fit.json"}).',
+            )
+        named = dict(zip(labels, fits, strict=True))
+    else:
+        named = {}
+    if not 1 <= len(named) <= MOST_SITES:
+        raise MethodError(
+            f"pool of {len(named)} sites" if named else "pool without a list of results",
+            expected=f"1 to {MOST_SITES} results of dpglm.fit, or their files",
+            remedy='Use dpglm.pool(["north.json", "south.json"]).',
+        )
+    require_site_names(named)
+    return {site: _record(site, fit) for site, fit in named.items()}
+
+
+def _stem(path: object) -> str:
+    return Path(path).stem if isinstance(path, str | os.PathLike) else ""
+
+
+def _record(site: str, fit: object) -> FitRecord:
+    if isinstance(fit, FitResult):
+        return fit._record
+    if not isinstance(fit, str | os.PathLike):
+        raise MethodError(
+            f"site {site!r} with {type(fit).__name__}",
+            expected="a result of dpglm.fit, or the path of a saved one",
+            remedy="Fit the site, and give its result or its file.",
+        )
+    try:
+        return read(fit)
+    except StoreError as error:
+        raise StoreError(
+            f"at site {site!r}, {error.found}", expected=error.expected, remedy=error.remedy
+        ) from None
+
+
+def _require_poolable(site: str, record: FitRecord) -> CodedModel:
+    """The public model of a site whose released numbers can be added to others."""
+    lacking = ""
+    if isinstance(record.part, PooledSites):
+        lacking = "is pooled itself"
+    elif record.part is not None and (record.predictor is not None or record.part.deals_rows):
+        lacking = f"is {record.part.title}"
+    elif record.released is None:
+        lacking = "released no information matrix"
+    if lacking:
+        raise MethodError(
+            f"site {site!r}, whose fit {lacking}",
+            expected="one model per site with a released information matrix",
+            remedy="Fit the site again with goal='explain', penalty='none' and privacy=(epsilon, delta).",
+        )
+    model = _coded(record.specification)
+    if model.coding.names != record.names:
+        raise StoreError(
+            f"at site {site!r}, coefficients that do not belong to the saved formula and schema",
+            expected="a file as written by save()",
+            remedy="Save the result again from the fit itself.",
+        )
+    return model
+
+
+def _require_alike(records: Mapping[str, FitRecord], models: Mapping[str, CodedModel]) -> None:
+    """Refuse sites that fitted something else, or sent the same numbers."""
+    (one, first), *others = records.items()
+    used = (first.response.name, *models[one].coding.columns)
+    for site, record in others:
+        asked, own = first.specification, record.specification
+        differing = [
+            what
+            for what, here, there in (
+                ("formula", asked.formula.split(), own.formula.split()),
+                ("family", asked.family, own.family),
+                ("coefficients", first.names, record.names),
+                ("response", first.response.levels, record.response.levels),
+                ("link", first.link, record.link),
+                *(
+                    (f"column {name}", _column(asked.schema, name), _column(own.schema, name))
+                    for name in used
+                ),
+            )
+            if here != there
+        ]
+        if differing:
+            raise MethodError(
+                f"site {site!r}, whose {differing[0]} differs from that of site {one!r}",
+                expected="the same formula, family, levels and units at every site; bounds may differ",
+                remedy="Fit the site again as the others did, or leave it out.",
+            )
+    taken: dict[bytes, str] = {}
+    for site, record in records.items():
+        assert record.released is not None
+        mark = record.released.information.tobytes()
+        if mark in taken:
+            raise MethodError(
+                f"the same released numbers for the sites {taken[mark]!r} and {site!r}",
+                expected="a fit of its own for each site",
+                remedy="Leave one of them out.",
+            )
+        taken[mark] = site
+
+
+def _column(schema: Mapping[str, object], name: str) -> dict[str, object]:
+    """What all sites must declare alike of a column."""
+    variables: Any = schema["variables"]
+    return {key: value for key, value in variables.get(name, {}).items() if key not in _OWN}
+
+
+def _schema(schemas: Sequence[Mapping[str, object]], model: CodedModel, *, once: bool) -> dict[str, Any]:
+    """The first site's declarations of what the formula uses, between the widest bounds, and all rows."""
+    if len(schemas) == 1:
+        return dict(schemas[0])
+    plain: list[Any] = [dict(schema) for schema in schemas]
+    used = dict.fromkeys((model.response.name, *model.coding.columns))
+    unit = plain[0].get("unit")
+    if isinstance(unit, Mapping) and unit.get("column") in plain[0]["variables"]:
+        used[unit["column"]] = None
+    variables = {name: dict(plain[0]["variables"][name]) for name in used}
+    for name, entry in variables.items():
+        if "bounds" in entry:
+            ends = [each["variables"][name]["bounds"] for each in plain]
+            entry["bounds"] = [min(low for low, _ in ends), max(high for _, high in ends)]
+        for key in ("mean", "sd", "shares", "source"):
+            entry.pop(key, None)
+        if any(each["variables"][name].get("looked_at_data") for each in plain):
+            entry["looked_at_data"] = True
+    joined = {key: plain[0][key] for key in ("unit",) if key in plain[0]} | {"variables": variables}
+    rows = [each.get("rows") for each in plain]
+    if None not in rows:
+        joined["rows"] = sum(rows)
+    titles = {each.get("title", "") for each in plain}
+    if len(titles) == 1 and titles != {""}:
+        joined["title"] = titles.pop()
+    if once:
+        joined["sites"] = "disjoint"
+    return Schema.from_dict(joined).to_dict()
+
+
+def _scales(scales: Sequence[MeasuredScales]) -> MeasuredScales | None:
+    """Scales of the pool's coding, between those of the sites; None where none were measured."""
+    if len(scales) < 2:
+        return scales[0] if scales else None
+    first = scales[0]
+    means = np.array([each.means for each in scales])
+    squares = np.array([each.deviations**2 for each in scales])
+    middle = means.mean(axis=0)
+    lost = [each.weight_lost for each in scales if each.weight_lost is not None]
+    cuts = [each.residual_cut for each in scales if each.residual_cut is not None]
+    return MeasuredScales(
+        names=first.names,
+        means=middle,
+        deviations=np.sqrt((squares + (means - middle) ** 2).mean(axis=0)),
+        longer=float(np.mean([each.longer for each in scales])),
+        weight_lost=float(np.mean(lost)) if lost else None,
+        shortened=any(each.shortened for each in scales),
+        residual_cut=min(cuts) if cuts else None,
+    )
+
+
+def _fixed(names: Sequence[str], known: tuple[str, ...], effects: Effects) -> BoolVector:
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    strangers = [name for name in listed if name not in known]
+    if strangers or (listed and effects != "random"):
+        raise MethodError(
+            f"fixed={strangers[0]!r}" if strangers else "fixed= without random effects",
+            expected=f"names of coefficients: {', '.join(known[:8])}",
+            remedy="Use effects='random' with fixed=['Intercept'], or leave fixed out.",
+        )
+    return np.array([name in listed for name in known], dtype=np.bool_)
+
+
+def _response(responses: Sequence[ResponseFacts]) -> ResponseFacts:
+    bounds = [each.bounds for each in responses if each.bounds is not None]
+    if not bounds:
+        return responses[0]
+    return replace(responses[0], bounds=(min(low for low, _ in bounds), max(high for _, high in bounds)))
+
+
+def _spend(records: Mapping[str, FitRecord], *, once: bool) -> tuple[SpendLine, ...]:
+    """What each site paid, with its name."""
+    if len(records) == 1:
+        (record,) = records.values()
+        return record.spend_lines
+    return tuple(
+        replace(
+            line,
+            release=f"{line.release}, site {site}",
+            share=line.share if once else line.share / len(records),
+            part=place if once else 0,
+        )
+        for place, (site, record) in enumerate(records.items(), start=1)
+        for line in record.spend_lines
+    )
+
+
+def _description(records: Sequence[FitRecord], effects: Effects) -> MethodDescription:
+    """How the sites fitted, and how they were pooled."""
+    algorithms = " or ".join(dict.fromkeys(record.description.algorithm for record in records))
+    releases = tuple(dict.fromkeys(item for record in records for item in record.description.releases))
+    kind = "a common coefficient" if effects == "common" else "random effects (REML)"
+    return replace(
+        records[0].description,
+        algorithm=f"at each of {len(records)} sites: {algorithms}; then pooled with {kind}, without rows",
+        releases=releases,
+        penalty_applied="none; refits apply one to the released linear models together",
+    )
