@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
@@ -88,19 +87,15 @@ class PooledSites(ResultPart):
         """True where nobody is at two sites: they are parts of the rows."""
         return self.disjoint
 
-    def interval_model(self, record: FitRecord) -> LinearModel:
-        """The linear model of all sites."""
+    def interval_model(self, record: FitRecord, *, without: int | None = None) -> LinearModel:
+        """The linear model of all sites, or of all but the one at this place."""
         assert record.released is not None
+        releases = [site.release for place, site in enumerate(self.sites) if place != without]
         between = None
         if self.effects == "random":
             along = directions(record.user_from_coded, record.names)
             between = (along * self.variances) @ along.T
-        return pooled_model(record.released, record.user_from_coded, self.releases, between)
-
-    @cached_property
-    def releases(self) -> tuple[SiteRelease, ...]:
-        """What the sites released."""
-        return tuple(site.release for site in self.sites)
+        return pooled_model(record.released, record.user_from_coded, releases, between)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,7 +139,8 @@ class PooledSites(ResultPart):
             raise store_error("n_rows that is not the sum of the sites'", "the sum")
         if record.released is None:
             raise store_error("a pool without released numbers", "the sites' together")
-        again = reference(record.released.term_columns, record.user_from_coded, self.releases)
+        releases = [site.release for site in self.sites]
+        again = reference(record.released.term_columns, record.user_from_coded, releases)
         for name in ("centre", "information", "prior_variance", "score", "initial_variance", "known_part"):
             one, other = (getattr(each, name) for each in (again, record.released))
             if not np.allclose(one, other, rtol=SLACK, atol=SLACK * float(np.abs(one).max(initial=0.0))):

@@ -29,21 +29,32 @@ from dpglm.report.figure import (
 )
 from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_off_figure
 from dpglm.report.sample import FIGURES
+from dpglm.report.site_figures import site_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile"]
+Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile", "sites"]
 SampleKind: TypeAlias = Literal["shares", "means", "quartiles", "tradeoff", "profile"]
 COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
 
 
 def plot(
-    record: FitRecord, kind: Kind = "coef", *, ax: Axes | None = None, path: CoefficientPath | None = None
+    record: FitRecord,
+    kind: Kind = "coef",
+    coefficient: str | None = None,
+    *,
+    ax: Axes | None = None,
+    path: CoefficientPath | None = None,
 ) -> Axes:
     """The figure of :meth:`dpglm.FitResult.plot`."""
-    return _marked(record, _figure(record, kind, path), ax)
+    if coefficient is not None and kind != "sites":
+        raise MethodError(
+            f"a coefficient for plot({kind!r})", expected="one for plot('sites')", remedy="Leave it out."
+        )
+    figure = site_figure(record, coefficient) if kind == "sites" else _figure(record, kind, path)
+    return _marked(record, figure, ax)
 
 
 def plot_sample(record: ProfileRecord, kind: SampleKind | None = None, *, ax: Axes | None = None) -> Axes:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpglm.postprocessing.intervals import caveats, interval_end, intervals, selected, surprises
 from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.summary import (
     METHOD,
     WIDE,
@@ -34,6 +35,7 @@ from dpglm.postprocessing.uncertainty import (
 from dpglm.report.coefficient_figures import coefficient_figure, variance_figure, width_figure
 from dpglm.report.figure import Rows
 from dpglm.report.section import ReportedPart, Section, Subject, shown
+from dpglm.report.site_figures import site_section
 from dpglm.tables.table import ABSENT, coefficient, factor, plain_number
 from dpglm.typing import FloatMatrix
 
@@ -54,6 +56,7 @@ def fit_subject(record: FitRecord) -> Subject:
         noun="fit",
         standfirst=f"A {shown(asked.family.name)} model with {shown(record.link)} link",
         asked=asked.formula,
+        curators="one curator per site" if isinstance(record.part, PooledSites) else "one curator",
         schema=asked.schema,
         public="formula, family, penalty and method",
         decided=("bounds", "exploration", "formula", "tuning", "search", "repeats", "unit"),
@@ -62,6 +65,7 @@ def fit_subject(record: FitRecord) -> Subject:
             for section in (
                 model_and_results(record),
                 record.part.section(record) if isinstance(record.part, ReportedPart) else None,
+                site_section(record),
                 usefulness(record),
             )
             if section is not None

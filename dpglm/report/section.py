@@ -38,6 +38,7 @@ class Subject:
     public: str  # what was chosen by the analyst besides the schema: "formula and method"
     decided: tuple[str, ...]
     results: tuple[Section, ...]
+    curators: str = "one curator"  # who saw raw rows
     facts: tuple[tuple[str, FactValue | None], ...] = ()  # of its mechanism, by label; None where absent
 
 

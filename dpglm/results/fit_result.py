@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from dpglm.glm.penalties import Penalty
-from dpglm.postprocessing import frames, intervals, refits, summary, uncertainty, wald
+from dpglm.postprocessing import between_sites, frames, intervals, refits, summary, uncertainty, wald
 from dpglm.postprocessing.prediction import Prediction, auc, predict
 from dpglm.postprocessing.record import FitRecord, SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
@@ -186,6 +186,26 @@ class FitResult(Result[FitRecord]):
         """
         return frames.candidates(self._record)
 
+    def heterogeneity(self) -> pd.DataFrame:
+        """How the sites of a pooled fit differ, one row per coefficient.
+
+        Returns
+        -------
+        DataFrame
+            term; sites, which have a standard error of their own; Cochran's q, df and p_value; i_squared, the
+            share of the spread of their estimates that noise and sampling do not explain. With random
+            effects tau, the standard deviation between sites by REML, that of the intercept at the mean of
+            the columns; and pred_low and pred_high, the 95 % prediction interval of another site.
+        """
+        return between_sites.heterogeneity_frame(self._record)
+
+    def leave_one_out(self) -> pd.DataFrame:
+        """A pooled fit without each of its sites: without, term, estimate, std_error, conf_low, conf_high.
+
+        With random effects the variances between sites stay those of all sites.
+        """
+        return between_sites.leave_one_out(self._record)
+
     def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> FitResult:
         """The same fit with another penalty or strength, and the same guarantee, spend and intervals.
 
@@ -254,18 +274,26 @@ class FitResult(Result[FitRecord]):
         return auc(self._record, new)
 
     def plot(
-        self, kind: Kind = "coef", *, ax: Axes | None = None, path: CoefficientPath | None = None
+        self,
+        kind: Kind = "coef",
+        coefficient: str | None = None,
+        *,
+        ax: Axes | None = None,
+        path: CoefficientPath | None = None,
     ) -> Axes:
         """Draw a figure with matplotlib, on ``ax`` or on new axes.
 
         Parameters
         ----------
-        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile"}
+        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites"}
             Coefficients with 95 % intervals, without the intercept; the parts of their variances;
             coefficients against the strength of a penalty, along ``path`` or :meth:`path`; the spend by
-            release; least type II error at each type I error of a test for one row; delta against epsilon.
+            release; least type II error at each type I error of a test for one row; delta against epsilon;
+            one coefficient by site, of a pooled fit.
+        coefficient : str, optional
+            For ``"sites"``; the first slope by default.
         """
-        return plot(self._record, kind, ax=ax, path=path)
+        return plot(self._record, kind, coefficient, ax=ax, path=path)
 
     def _subject(self) -> Subject:
         return fit_subject(self._record)

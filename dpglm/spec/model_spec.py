@@ -17,6 +17,7 @@ from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
+from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
@@ -277,6 +278,12 @@ def plan_of(fit: object) -> Plan:
             f"audit of {type(fit).__name__}",
             expected="what dpglm.fit, dpglm.load or dpglm.plan gave back",
             remedy="Use dpglm.audit(fit), or dpglm.audit(dpglm.plan(...)).",
+        )
+    if isinstance(fit._record.part, PooledSites):
+        raise MethodError(
+            "audit of a pooled fit, which released nothing itself",
+            expected="the fit of one site",
+            remedy="Audit the result of each site.",
         )
     plan = ModelSpec.of_document(fit.specification).plan(n=fit.n_rows or None)
     if plan.fingerprint != fit.plan_fingerprint:
