@@ -177,8 +177,10 @@ def _log_likelihood(total: FloatMatrix, model: LinearModel) -> float:
     return float(-np.log(np.diag(factor[0])).sum() - 0.5 * (z @ cho_solve(factor, z)))
 
 
-def secant_design(model: LinearModel, step: FloatVector) -> FloatMatrix:
+def secant_design(model: LinearModel, step: FloatVector, *, at_end: bool = False) -> FloatMatrix:
     """The mean information on the way from t to t + step, shape (p, p); that at t without an intercept.
+
+    ``at_end`` gives the information at t + step itself.
 
     Post-processing of released numbers, for a logistic model without offsets, or for counts.
     """
@@ -202,7 +204,10 @@ def secant_design(model: LinearModel, step: FloatVector) -> FloatMatrix:
     grid = np.array(np.meshgrid(_NODES, _NODES, indexing="ij")).reshape(2, -1)
     moved = np.linalg.cholesky(within) @ grid
     eta, change = (mean @ directions)[:, None] + moved
-    ratio = exponential_ratio(change) if released.exponential else weight_ratio(eta, change)
+    if at_end:
+        ratio = end_ratio(None if released.exponential else eta, change)
+    else:
+        ratio = exponential_ratio(change) if released.exponential else weight_ratio(eta, change)
     ratio = ratio * np.outer(_WEIGHTS, _WEIGHTS).ravel()
     slopes = across @ np.linalg.inv(within)
     first = slopes @ (moved @ ratio)
@@ -228,6 +233,20 @@ def weight_ratio(eta: FloatVector, change: FloatVector) -> FloatVector:
     small = np.abs(change) < _SMALL
     moved = (expit(eta + change) - start) / np.where(small, 1.0, change) / np.maximum(weight, 1e-300)
     return np.where(small, 1.0 + (0.5 - start) * change, moved)
+
+
+def end_ratio(eta: FloatVector | None, change: FloatVector) -> FloatVector:
+    """Weight at the end of the way in units of that at its start, > 0; without eta rows weigh exp(eta).
+
+    Examples
+    --------
+    >>> end_ratio(np.array([0.0, 2.0]), np.array([2.0, -2.0])).round(3)
+    array([0.42 , 2.381])
+    """
+    if eta is None:
+        return np.exp(np.clip(change, -_LARGEST_CHANGE, _LARGEST_CHANGE))
+    start = expit(eta) * expit(-eta)
+    return np.asarray(expit(eta + change) * expit(-eta - change) / np.maximum(start, 1e-300))
 
 
 def exponential_ratio(change: FloatVector) -> FloatVector:
