@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpglm.api import load_data as load_data
     from dpglm.api import plan as plan
     from dpglm.auditing.result import Audit as Audit
+    from dpglm.curator.padded_time import padded_time as padded_time
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.unit import Unit as Unit
     from dpglm.data.schema.variables import Categorical as Categorical
@@ -76,6 +77,7 @@ _HOMES = {
     "load": "dpglm.api",
     "load_data": "dpglm.api",
     "methods": "dpglm.methods",
+    "padded_time": "dpglm.curator.padded_time",
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
     "rank_features": "dpglm.spec.rank",

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +14,7 @@ import click
 
 from dpglm.api import fit as fit_model
 from dpglm.api import plan as plan_fit
+from dpglm.curator.padded_time import padded_time
 from dpglm.data.tables.csv_rows import CsvFile
 from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
@@ -30,8 +32,12 @@ RELATION = click.option(
 UNIT = click.option("--unit", help="Who is protected, in words: 'one patient'.")
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+DECIMALS = {"point": ".", "comma": ","}
 SCHEMA = click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
 LEDGER = click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
+PAD_TIME = click.option(
+    "--pad-time", type=float, help="Answer at a multiple of so many seconds only: time depends on the rows."
+)
 REPORT = click.option("--report", type=PATH, help="Write the HTML privacy report here.")
 SAVE = click.option("--save", type=PATH, help="Write the result as JSON here.")
 
@@ -70,6 +76,13 @@ def _table(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="What stands between the fields of a CSV file.",
         ),
+        click.option(
+            "--decimal",
+            type=click.Choice([*DECIMALS]),
+            default="point",
+            show_default=True,
+            help="The decimal mark in the numbers of a CSV file.",
+        ),
     ):
         command = option(command)
     return command
@@ -98,6 +111,7 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
 @_model
 @click.option("--strength", type=float, help="Penalty strength per row; left out: from the noise level.")
 @LEDGER
+@PAD_TIME
 @REPORT
 @SAVE
 def fit(
@@ -105,11 +119,13 @@ def fit(
     data: Path,
     separator: str,
     encoding: str,
+    decimal: str,
     schema: Path | None,
     privacy: str,
     relation: str,
     unit: str | None,
     ledger: Path | None,
+    pad_time: float | None,
     report: Path | None,
     save: Path | None,
     **model: Any,  # family, penalty, strength, goal, method: click checks them
@@ -118,8 +134,10 @@ def fit(
     _check_files(data, schema, ledger, report, save)
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    table = _file(data, separator, encoding)
-    _give(fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, **model), report, save)
+    table = _file(data, separator, encoding, decimal)
+    with nullcontext() if pad_time is None else padded_time(pad_time):
+        fitted = fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, **model)
+    _give(fitted, report, save)
 
 
 @main.command()
@@ -135,12 +153,14 @@ def fit(
 @RELATION
 @UNIT
 @LEDGER
+@PAD_TIME
 @REPORT
 @SAVE
 def describe(
     data: Path,
     separator: str,
     encoding: str,
+    decimal: str,
     schema: Path | None,
     by: str | None,
     columns: tuple[str, ...],
@@ -149,6 +169,7 @@ def describe(
     relation: str,
     unit: str | None,
     ledger: Path | None,
+    pad_time: float | None,
     report: Path | None,
     save: Path | None,
 ) -> None:
@@ -156,15 +177,17 @@ def describe(
     _check_files(data, schema, ledger, report, save)
     budget = _budget(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    told = describe_table(
-        _file(data, separator, encoding),
-        schema=schema,
-        by=by,
-        columns=columns or None,
-        quartiles=quartiles,
-        privacy=budget,
-        ledger=charged,
-    )
+    table = _file(data, separator, encoding, decimal)
+    with nullcontext() if pad_time is None else padded_time(pad_time):
+        told = describe_table(
+            table,
+            schema=schema,
+            by=by,
+            columns=columns or None,
+            quartiles=quartiles,
+            privacy=budget,
+            ledger=charged,
+        )
     _give(told, report, save)
 
 
@@ -283,9 +306,9 @@ def _check_files(
         taken.add(target.resolve())
 
 
-def _file(path: Path, separator: str, encoding: str) -> CsvFile | Path:
-    plain = (separator, encoding) == ("comma", "utf-8")
-    return path if plain else CsvFile(path, SEPARATORS[separator], encoding)
+def _file(path: Path, separator: str, encoding: str, decimal: str) -> CsvFile | Path:
+    plain = (separator, encoding, decimal) == ("comma", "utf-8", "point")
+    return path if plain else CsvFile(path, SEPARATORS[separator], encoding, DECIMALS[decimal])
 
 
 def _budget(text: str, relation: str, unit: str | None, option: str = "--privacy") -> Privacy:

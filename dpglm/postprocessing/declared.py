@@ -1,16 +1,18 @@
-"""Notes on what a schema declares: whose a row is, and which values stand for missing ones."""
+"""Notes on what a schema declares: whose a row is, and how cells are read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpglm.postprocessing.record import FitRecord
 
+_SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "aliases")
+
 
 def declared_notes(record: FitRecord) -> tuple[str, ...]:
     """What a reader of the numbers should know of the declarations."""
-    return (*person_notes(record), *code_notes(record))
+    return (*person_notes(record), *reading_notes(record))
 
 
 def person_notes(record: FitRecord) -> tuple[str, ...]:
@@ -25,13 +27,31 @@ def person_notes(record: FitRecord) -> tuple[str, ...]:
     )
 
 
-def code_notes(record: FitRecord) -> tuple[str, ...]:
-    """Which values were declared to stand for missing ones."""
+def reading_notes(record: FitRecord) -> tuple[str, ...]:
+    """Which values stand for missing ones, what dates are as numbers, and where spellings were declared."""
     columns: Any = record.specification.schema.get("variables", {})
+    dated = [
+        f"{name} ({facts['date'].get('unit', 'days')} since {facts['date'].get('origin')})"
+        for name, facts in columns.items()
+        if isinstance(facts.get("date"), Mapping)
+    ]
+    spelled = [
+        f"{name} ({', '.join(kind for kind in _SPELLINGS if facts.get(kind))})"
+        for name, facts in columns.items()
+        if any(facts.get(kind) for kind in _SPELLINGS)
+    ]
     coded = [
         f"{name} ({', '.join(map(str, facts['missing_codes'][:8]))})"
         for name, facts in columns.items()
         if facts.get("missing_codes")
     ]
-    more = f" and {len(coded) - 8} more columns" if len(coded) > 8 else ""
-    return (f"Declared codes count as missing: {', '.join(coded[:8])}{more}.",) if coded else ()
+    return (
+        *_listed("Declared codes count as missing", coded),
+        *_listed("Dates are numbers", dated),
+        *_listed("Cells are read by declared spellings", spelled),
+    )
+
+
+def _listed(words: str, columns: Sequence[str]) -> tuple[str, ...]:
+    more = f" and {len(columns) - 8} more columns" if len(columns) > 8 else ""
+    return (f"{words}: {', '.join(columns[:8])}{more}.",) if columns else ()

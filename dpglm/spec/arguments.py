@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar, get_args
 
 import numpy as np
 
+from dpglm.curator.padded_time import time_is_padded
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
@@ -204,9 +205,10 @@ def bar_of(
 ) -> Iterator[Callable[[], None]]:
     """A function to call at each public step, by its name, or at each of a range of draws; it moves a bar.
 
-    ``progress=None`` shows the bar in a terminal only. Named steps have no times, which depend on the data.
+    ``progress=None`` shows the bar in a terminal only, padded time (`dpglm.padded_time`) shows none. Named
+    steps have no times, which depend on the data.
     """
-    if progress is False:
+    if progress is False or time_is_padded():
         yield lambda: None
         return
     from tqdm.auto import tqdm

@@ -69,8 +69,8 @@ def test_another_persons_rows_change_nothing(people: list[Any], unit: Unit, chun
 def test_a_person_is_one_text_whatever_the_column_is_made_of(tmp_path: Path) -> None:
     ids = [12, 12.0, "12", " 12 ", "012", True, None, float("nan"), "", [1], pd.Timestamp("2020-01-01")]
     found = read(table(ids), Unit("id"))
-    assert found["x"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert found["share"].tolist() == [0.25] * 4 + [1.0, 1.0]
+    assert found["x"].tolist() == [0, 1, 2, 3, 4, 5, 10]
+    assert found["share"].tolist() == [0.25] * 4 + [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
