@@ -35,6 +35,7 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 DECIMALS = {"point": ".", "comma": ","}
 SCHEMA = click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
 LEDGER = click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
+KEY = click.option("--key", help="Name of the run: under one key the same plan is charged and drawn once.")
 PAD_TIME = click.option(
     "--pad-time", type=float, help="Answer at a multiple of so many seconds only: time depends on the rows."
 )
@@ -111,6 +112,7 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
 @_model
 @click.option("--strength", type=float, help="Penalty strength per row; left out: from the noise level.")
 @LEDGER
+@KEY
 @PAD_TIME
 @REPORT
 @SAVE
@@ -125,6 +127,7 @@ def fit(
     relation: str,
     unit: str | None,
     ledger: Path | None,
+    key: str | None,
     pad_time: float | None,
     report: Path | None,
     save: Path | None,
@@ -136,7 +139,7 @@ def fit(
     charged = None if ledger is None else Ledger(ledger, budget=None)
     table = _file(data, separator, encoding, decimal)
     with nullcontext() if pad_time is None else padded_time(pad_time):
-        fitted = fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, **model)
+        fitted = fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
     _give(fitted, report, save)
 
 
@@ -153,6 +156,7 @@ def fit(
 @RELATION
 @UNIT
 @LEDGER
+@KEY
 @PAD_TIME
 @REPORT
 @SAVE
@@ -169,6 +173,7 @@ def describe(
     relation: str,
     unit: str | None,
     ledger: Path | None,
+    key: str | None,
     pad_time: float | None,
     report: Path | None,
     save: Path | None,
@@ -187,6 +192,7 @@ def describe(
             quartiles=quartiles,
             privacy=budget,
             ledger=charged,
+            key=key,
         )
     _give(told, report, save)
 

@@ -24,7 +24,6 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 CHOSEN = "bounds, levels, formula and penalty strength were chosen without looking at these data"
 # The same of a release that knows neither a formula nor a penalty.
 DECLARED = "bounds, levels, columns and groups were chosen without looking at these data"
-SUMS = "rounding moves a sum over rows by at most a ten-thousandth of a row (proved up to 10^7 rows)"
 CERTIFICATE = (
     "the solver reaches its tolerance on every table, and its certificate, in double precision, is right to "
     "within that tolerance"

@@ -15,6 +15,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty, penalties
+from dpglm.ledger.arguments import key_of
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise import NoiseSource, OsNoise, SeededNoise
 from dpglm.methods.base import Method
@@ -49,6 +50,7 @@ class RunOptions(TypedDict, total=False):
     """Keyword arguments of a run."""
 
     ledger: Ledger | str | PathLike[str] | None
+    key: str | None
     seed: int | None
     progress: bool | None
 
@@ -186,8 +188,16 @@ def checked_strength(value: object) -> float | Literal["cv"] | None:
     return float(value)  # type: ignore[arg-type]  # a number, as just checked
 
 
-def ledger_of(ledger: object) -> Ledger | None:
-    """A ledger, or the existing one at a path."""
+def ledger_of(ledger: object, key: object = None) -> Ledger | None:
+    """A ledger, or the existing one at a path; a key means something beside one only."""
+    if key is not None:
+        key_of(key)
+        if ledger is None:
+            raise MethodError(
+                "a key without a ledger",
+                expected="the ledger that keeps the answer under the key",
+                remedy="Use ledger=dpglm.Ledger('ward-7.db'), or leave key out.",
+            )
     if ledger is None or isinstance(ledger, Ledger):
         return ledger
     if isinstance(ledger, str | PathLike):
