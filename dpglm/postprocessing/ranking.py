@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +12,14 @@ import numpy as np
 
 from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.frames import marked
-from dpglm.postprocessing.record import LedgerState, Record, plain_copy
+from dpglm.postprocessing.ranked_before import quoted
+from dpglm.postprocessing.record import Record, plain_copy
 from dpglm.tables.table import ABSENT, Column, Table, coefficient
 from dpglm.typing import BoolVector, FloatVector, IntVector
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# How the ledger's line of a ranking begins.
-RANKED = "ranking of features: "
 # Lines of a printed table.
 MOST_LINES = 30
 # Characters of a printed formula.
@@ -89,19 +87,6 @@ class RankingRecord(Record):
         return f"{quoted(self.response)} ~ {' + '.join(terms) or '1'}"
 
 
-def quoted(name: str) -> str:
-    """A column as a formula names it.
-
-    Examples
-    --------
-    >>> quoted("age"), quoted("body mass")
-    ('age', 'Q("body mass")')
-    """
-    if name.isidentifier() and not keyword.iskeyword(name):
-        return name
-    return f"Q({name!r})" if '"' in name or "\\" in name else f'Q("{name}")'
-
-
 def tidy(record: RankingRecord) -> pd.DataFrame:
     """A row for each feature, by rank."""
     import pandas as pd
@@ -166,16 +151,3 @@ def noise_words(record: RankingRecord) -> str:
     if level == 0.0:
         return ABSENT
     return f"weights below {coefficient(level)} cannot be told from 0"
-
-
-def ranked_before(state: LedgerState | None, response: str) -> int | None:
-    """The line of the ledger, from 1 on, that paid for a ranking of features of this response, if any."""
-    for number, entry in enumerate(() if state is None else state.entries, start=1):
-        left = entry.what.removeprefix(RANKED).partition("~")[0].strip()
-        if (
-            entry.status == "charged"
-            and entry.what.startswith(RANKED)
-            and left in (response, quoted(response))
-        ):
-            return number
-    return None

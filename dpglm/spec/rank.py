@@ -20,7 +20,8 @@ from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.postprocessing.codec import decode
-from dpglm.postprocessing.ranking import RANKED, RankingRecord
+from dpglm.postprocessing.ranked_before import RANKED
+from dpglm.postprocessing.ranking import RankingRecord
 from dpglm.postprocessing.record import LedgerState, parallel_lines
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
@@ -196,7 +197,7 @@ class _Run:
         features = problem.box.features
         right = problem.formula.partition("~")[2].strip()
         right = f"{len(features)} columns" if right == "." or len(right) > 1000 else right
-        return f"{RANKED}{problem.box.response} ~ {right}  [{self.plan.method.name}]"
+        return f"{RANKED}{problem.box.response} ~ {right} [{self.plan.method.name}]"
 
     def record(self, weights: Weights, state: LedgerState | None) -> RankingRecord:
         """What was released, with public facts."""
@@ -226,7 +227,7 @@ class _Run:
 def _advise(problem: RankingProblem, data: object) -> None:
     """Warn where public facts say that no method can rank so many columns."""
     privacy, rows = problem.privacy, problem.box.schema.rows
-    if privacy is None:
+    if privacy is None or problem.paper_exact:
         return
     if rows is None and privacy.rows_are_public and hasattr(data, "shape"):
         rows = int(data.shape[0])

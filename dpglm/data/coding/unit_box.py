@@ -6,7 +6,7 @@ What compares rows by distances reads it: a number's place in its range, and whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
@@ -24,6 +24,8 @@ from dpglm.typing import BoolVector, FloatBlock, IntVector
 
 # Half the width of a number's box where its mean and standard deviation are known, in standard deviations.
 _REACH = 2.0
+# Bytes of coded rows that stay in memory.
+_MOST_HELD = 2**29
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +121,7 @@ class BoxTable:
 
     box: UnitBox
     columns: ColumnTable
+    _held: list[RowChunk] | None = field(default=None, init=False)
 
     @property
     def size(self) -> int:
@@ -130,7 +133,23 @@ class BoxTable:
         return self.columns.row_count()
 
     def chunks(self) -> Iterator[RowChunk]:
-        """All rows in order, as columns of the box, shape (size, k), each between 0 and 1 or NaN."""
+        """All rows in order, as columns of the box, shape (size, k), each between 0 and 1 or NaN.
+
+        They stay in memory where they fit into half a gigabyte, and are read again at each pass otherwise.
+        """
+        if self._held is not None:
+            yield from self._held
+            return
+        held: list[RowChunk] = []
+        room = _MOST_HELD
+        for chunk in self._coded():
+            room -= chunk.nbytes
+            held = [*held, chunk] if room >= 0 else []
+            yield chunk
+        if room >= 0:
+            object.__setattr__(self, "_held", held)
+
+    def _coded(self) -> Iterator[RowChunk]:
         place = {name: at for at, name in enumerate((*self.columns.numbers, *self.columns.factors), start=1)}
         for chunk in self.columns.chunks():
             X = np.empty((self.size, len(chunk.y)), dtype=np.float32)

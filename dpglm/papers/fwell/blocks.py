@@ -137,8 +137,10 @@ class BlockRows(RowView):
 
     def _computed(self) -> FloatBlock:
         chunks = list(self._rows.chunks())
-        X = np.concatenate([chunk.X for chunk in chunks], axis=1)
-        y = np.concatenate([chunk.y for chunk in chunks])
+        X = np.concatenate(
+            [np.empty((self.size, 0)), *(chunk.X for chunk in chunks)], axis=1, dtype=np.float32
+        )
+        y = np.concatenate([np.empty(0), *(chunk.y for chunk in chunks)])
         blocks = dealt(len(y), self._per_block)
         z = np.zeros((len(X), len(blocks)), dtype=np.float32)
         for place, block in enumerate(blocks):
@@ -161,6 +163,8 @@ def mean_margin(X: FloatMatrix, y: FloatVector) -> FloatVector:
     """
     from scipy.spatial.distance import cdist
 
+    if len(X) == 0:
+        return np.zeros(X.shape[1])
     missing = np.isnan(X)
     filled = np.where(missing, 0.5, X)
     distances = cdist(filled, filled, "cityblock")
