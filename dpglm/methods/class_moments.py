@@ -50,10 +50,8 @@ def class_sums(missing: BoolVector, price: float, relation: Relation, *, pure: b
     return Mapped(sums.at_price(price, relation), ClassNumbers())
 
 
-def class_moments(release: Mapped, answer: FloatVector) -> ClassMoments:
+def class_moments(sums: ColumnSums, answer: FloatVector) -> ClassMoments:
     """What the sums of a release say."""
-    sums = release.inner
-    assert isinstance(sums, ColumnSums)
     missing = np.array(sums.missing)
     table, noise = answer.reshape(2, -1), sums.deviations
     first = 1 + np.cumsum(2 + missing) - 2  # where each column's sum stands, and its squares' behind it

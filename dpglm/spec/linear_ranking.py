@@ -11,7 +11,7 @@ from dpglm.curator.curator import PricedReleases
 from dpglm.data.formula.model import NumericFactor
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Rows
-from dpglm.mechanisms.mapped import Mapped
+from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.methods.base import Ask, budgeted_plan
 from dpglm.methods.class_moments import class_moments, class_sums
 from dpglm.postprocessing.ranked_before import quoted
@@ -42,9 +42,8 @@ class Marginal(RankingMethod):
         return budgeted_plan((sums,), privacy, mu=mu)
 
     def weights(self, plan: PricedReleases, ask: Ask) -> Weights:
-        (sums,) = plan.releases
-        assert isinstance(sums, Mapped)
-        found = class_moments(sums, ask(sums))
+        (sums,) = plan.of_kind(ColumnSums)
+        found = class_moments(sums, ask(plan.releases[0]))
         columns = np.abs(found.means[1] - found.means[0]) / found.units
         noise = np.hypot(found.noise[0], found.noise[1]) / found.units
         return Weights(self.problem.by_feature(columns), float(noise.max()))

@@ -11,6 +11,7 @@ from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.elastic_net import NoPenalty
+from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Mapped
 from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -76,10 +77,8 @@ class FWELL(RankingMethod):
         if plan.privacy is None:
             return Weights(self.problem.by_feature(ask(plan.releases[0])), None)
         at = None
-        if len(plan.releases) > 1:
-            (sums,) = plan.releases[:1]
-            assert isinstance(sums, Mapped)
-            at = prototypes(class_moments(sums, ask(sums)))
+        for sums in plan.of_kind(ColumnSums):
+            at = prototypes(class_moments(sums, ask(plan.releases[0])))
         return _released(self.problem, plan, ask(plan.releases[-1], at))
 
     def algorithm(self) -> str:
