@@ -206,7 +206,7 @@ def plan(
         expected better; without them levels are taken to be equally frequent, and numbers to lie in the
         middle of their bounds with a sixth of their range as standard deviation.
     n : int, optional
-        Expected number of rows; None is what the schema declares.
+        Expected number of rows, or of persons as in ``Schema(rows=...)``; None is what the schema declares.
     family, penalty, strength, goal, method
         As for `dpglm.fit`.
     privacy : float, (epsilon, delta) or Privacy

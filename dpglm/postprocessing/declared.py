@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.record import FitRecord
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.typing import ROWS_OF
 
 _SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "aliases")
 
@@ -13,6 +16,25 @@ _SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "alias
 def declared_notes(record: FitRecord) -> tuple[str, ...]:
     """What a reader of the numbers should know of the declarations."""
     return (*person_notes(record), *reading_notes(record))
+
+
+def check_unit(schema: Mapping[str, object], guarantee: Guarantee) -> None:
+    """Refuse a promise about persons whom the schema does not tell, and one about rows where it does."""
+    unit = schema.get("unit")
+    persons = isinstance(unit, Mapping)
+    if isinstance(unit, Mapping):
+        column, name, rows = unit.get("column"), unit.get("name", ""), unit.get("rows", 1)
+        if not (isinstance(column, str) and column and isinstance(name, str) and type(rows) is int):
+            raise store_error(
+                "a unit without the column that tells whose a row is", "unit: {column: patient_id}"
+            )
+        words = f"{name} ({ROWS_OF}{column})" if name else f"{ROWS_OF}{column}"
+    if not guarantee.private and guarantee.reason != "seeded":
+        return
+    if guarantee.persons != persons or (guarantee.unit != words if persons else ROWS_OF in guarantee.unit):
+        raise store_error(
+            "a guarantee for another unit than the schema's", "the unit that the schema declares"
+        )
 
 
 def person_notes(record: FitRecord) -> tuple[str, ...]:

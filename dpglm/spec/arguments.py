@@ -26,6 +26,7 @@ from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
 from dpglm.results.profile import Profile
+from dpglm.typing import ROWS_OF
 
 Piece = TypeVar("Piece")
 # What a table can do and a mapping of tables cannot.
@@ -83,6 +84,12 @@ def for_unit(privacy: Privacy, schema: Schema) -> Privacy:
         raise PrivacyError(
             "unit_rows without a column that tells whose a row is",
             expected="a schema that declares it",
+            remedy="Write schema=dpglm.Schema.of(..., unit={'column': 'patient_id'}).",
+        )
+    if declared is None and any(ROWS_OF in unit for unit in (words, str(privacy.unit))):
+        raise PrivacyError(
+            "a unit of several rows, in words alone",
+            expected="a schema that declares the column which tells whose a row is",
             remedy="Write schema=dpglm.Schema.of(..., unit={'column': 'patient_id'}).",
         )
     known = ("one row", words) if declared is None else ("one row", words, declared.name)
