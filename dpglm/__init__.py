@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
     from dpglm.data.tables.csv_rows import CsvFile as CsvFile
+    from dpglm.data.tables.fingerprint import table_fingerprint as table_fingerprint
     from dpglm.data.tables.sources import declare as declare
     from dpglm.glm import families as families
     from dpglm.glm import penalties as penalties
@@ -81,6 +82,7 @@ _HOMES = {
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
     "rank_features": "dpglm.spec.rank",
+    "table_fingerprint": "dpglm.data.tables.fingerprint",
     "tune": "dpglm.spec.tune",
 }
 
