@@ -40,9 +40,11 @@ if TYPE_CHECKING:
     from dpglm.results.fit_result import FitResult as FitResult
     from dpglm.results.profile import Profile as Profile
     from dpglm.results.profile import SiteProfiles as SiteProfiles
+    from dpglm.results.ranking import FeatureRanking as FeatureRanking
     from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
+    from dpglm.spec.rank import rank_features as rank_features
     from dpglm.spec.tune import tune as tune
 
 __version__ = "0.1.0"
@@ -53,6 +55,7 @@ _HOMES = {
     "Categorical": "dpglm.data.schema.variables",
     "CsvFile": "dpglm.data.tables.csv_rows",
     "Expectation": "dpglm.planning.expectation",
+    "FeatureRanking": "dpglm.results.ranking",
     "FitResult": "dpglm.results.fit_result",
     "Guarantee": "dpglm.privacy.guarantee",
     "Ledger": "dpglm.ledger.ledger",
@@ -78,6 +81,7 @@ _HOMES = {
     "padded_time": "dpglm.curator.padded_time",
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
+    "rank_features": "dpglm.spec.rank",
     "table_fingerprint": "dpglm.data.tables.fingerprint",
     "tune": "dpglm.spec.tune",
 }

@@ -13,6 +13,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties.elastic_net import NoPenalty
 from dpglm.mechanisms.certificate import Certified, is_covered
 from dpglm.mechanisms.finishing import finished
 from dpglm.mechanisms.noise import Law, NoiseLaw, NoiseSource
@@ -274,17 +275,16 @@ class PenalisedMinimiser(NoisyRelease):
             ChunkLoss(rows.chunks, self.family, size=rows.size, row_count=rows.row_count()),
             linear=linear,
             ridge=self.ridge,
-            mixing=self.mixing,
+            # Without a penalty scaled coefficients have no part in it, and finding many takes long.
+            mixing=None if isinstance(self.penalty, NoPenalty) else self.mixing,
             penalty=penalty,
             penalised=self.penalised,
             tolerance=self.tolerance,
         )
         if not self._finishes:
             return minimum.theta if minimum.certified else np.zeros(rows.size)
-        ridge = np.broadcast_to(np.asarray(self.ridge, dtype=np.float64), (rows.size,))
-        objective = Certified.of(
-            rows.chunks, self.family, linear, ridge, self.mixing, penalty, self.penalised
-        )
+        terms = linear, self.ridge, self.mixing, penalty, self.penalised
+        objective = Certified.of(rows.chunks, self.family, *terms)
         found = minimum.theta if objective.mixing is None else minimum.gamma
         enough = CERTIFIED * self.tolerance
         if objective.residual(found) <= enough:  # a bound, and not what the solver says

@@ -45,7 +45,7 @@ class Certified:
         chunks: Callable[[], Iterable[RowChunk]],
         family: Family,
         linear: FloatVector,
-        ridge: FloatVector,
+        ridge: float | FloatVector,
         mixing: FloatMatrix,
         penalty: Penalty,
         penalised: BoolVector,
@@ -54,8 +54,9 @@ class Certified:
         weights, squares = np.zeros((2, len(linear)))
         weights[penalised] = penalty.l1_weights(int(penalised.sum()))
         squares[penalised] = penalty.ridge_weight
+        ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), linear.shape)
         used = weights.any() or squares.any()
-        return cls(chunks, family, linear, ridge, mixing if used else None, squares, weights)
+        return cls(chunks, family, linear, ridges, mixing if used else None, squares, weights)
 
     @property
     def curvature(self) -> float:
