@@ -214,7 +214,7 @@ class FitResult(Result[FitRecord]):
     ) -> FitResult:
         """A list of coefficients of this fit, free of charge; it needs an information matrix.
 
-        ``dpglm.fit(goal="select")`` spends the budget on a sparse model instead, and `dpglm.rank_features` ranks
+        ``dpglm.fit(goal="select")`` spends the budget on a sparse model instead. `dpglm.rank_features` ranks
         columns before a fit, also by effects that are not linear.
 
         Parameters
