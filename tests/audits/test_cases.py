@@ -33,9 +33,9 @@ def concrete(kind: type[Release]) -> Iterator[type[Release]]:
 METHODS = list(methods.classes().values())
 RELEASES = sorted(set(concrete(Release)), key=lambda kind: kind.__name__)
 # Without a claim there is nothing to audit: it has no price and is refused below.
-UNCLAIMED = {"ExactMinimiser", "LHA", "NonPrivate", "PrintedDPSC", "PrintedMPADMM"}
+UNCLAIMED = {"ExactMinimiser", "LHA", "NeighbourWeights", "NonPrivate", "PrintedDPSC", "PrintedMPADMM"}
 # Refused under add-remove.
-BY_PLACE = {"DPADMM", "OnPart", "PPHTL", "PSTF", "PSTH", "PSTS", "RandomStopping", "Tune"}
+BY_PLACE = {"DPADMM", "OnBlocks", "OnPart", "PPHTL", "PSTF", "PSTH", "PSTS", "RandomStopping", "Tune"}
 AUDITED = [kind for kind in (*RELEASES, *METHODS) if kind.__name__ not in UNCLAIMED]
 
 
