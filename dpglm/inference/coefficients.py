@@ -101,7 +101,7 @@ def quadratic(contrasts: Contrasts, scaling: Scaling) -> tuple[FloatMatrix, Floa
     """``A`` and ``c`` of the released loss ``g'Ag/2 - c'g`` in the scaled coefficients g, (p, p) and (p,).
 
     Twice that loss is (z - H theta)' Omega^-1 (z - H theta) up to a constant; without noise it is the
-    deviance around the maximum likelihood estimate. Omega is that of the posterior mean (`LinearModel.omega_at`).
+    deviance around the maximum likelihood estimate. Omega is that of the posterior mean.
     """
     model = contrasts.model
     omega = model.omega if model.released.size > MOST_AT_OWN else model.omega_at(model.mean)
