@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from dpglm.api import load_data as load_data
     from dpglm.api import plan as plan
     from dpglm.auditing.result import Audit as Audit
+    from dpglm.curator.padded_time import padded_time as padded_time
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.unit import Unit as Unit
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
     from dpglm.data.tables.csv_rows import CsvFile as CsvFile
+    from dpglm.data.tables.fingerprint import table_fingerprint as table_fingerprint
     from dpglm.data.tables.sources import declare as declare
     from dpglm.glm import families as families
     from dpglm.glm import penalties as penalties
@@ -38,9 +40,11 @@ if TYPE_CHECKING:
     from dpglm.results.fit_result import FitResult as FitResult
     from dpglm.results.profile import Profile as Profile
     from dpglm.results.profile import SiteProfiles as SiteProfiles
+    from dpglm.results.ranking import FeatureRanking as FeatureRanking
     from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
+    from dpglm.spec.rank import rank_features as rank_features
     from dpglm.spec.tune import tune as tune
 
 __version__ = "0.1.0"
@@ -51,6 +55,7 @@ _HOMES = {
     "Categorical": "dpglm.data.schema.variables",
     "CsvFile": "dpglm.data.tables.csv_rows",
     "Expectation": "dpglm.planning.expectation",
+    "FeatureRanking": "dpglm.results.ranking",
     "FitResult": "dpglm.results.fit_result",
     "Guarantee": "dpglm.privacy.guarantee",
     "Ledger": "dpglm.ledger.ledger",
@@ -73,8 +78,11 @@ _HOMES = {
     "load": "dpglm.api",
     "load_data": "dpglm.api",
     "methods": "dpglm.methods",
+    "padded_time": "dpglm.curator.padded_time",
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
+    "rank_features": "dpglm.spec.rank",
+    "table_fingerprint": "dpglm.data.tables.fingerprint",
     "tune": "dpglm.spec.tune",
 }
 

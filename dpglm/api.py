@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -36,6 +35,7 @@ from dpglm.spec.arguments import (
     privacy_of,
     refuse_beside_plan,
 )
+from dpglm.spec.charging import with_row_map
 from dpglm.spec.model_spec import ModelSpec, no_formula, plan_of
 from dpglm.spec.plan import Plan
 from dpglm.spec.profiled import informed
@@ -64,6 +64,7 @@ def fit(
     method: str | Method = DEFAULT_METHOD,
     profile: Profile | None = None,
     ledger: Ledger | str | PathLike[str] | None = None,
+    key: str | None = None,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> FitResult | SiteFits:
@@ -73,7 +74,7 @@ def fit(
     ----------
     formula : str or Plan
         A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan, which says
-        all but ``data``, ``ledger``, ``seed`` and ``progress``.
+        all but ``data``, ``ledger``, ``key``, ``seed`` and ``progress``.
     data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
         Private rows; files are read in chunks. ``{"north": frame, "south": "south.csv"}`` fits the model at
         each site under the whole budget. The ledger is charged for each, unless the schema declares that
@@ -109,6 +110,9 @@ def fit(
         of the fit, which then spends nothing on its own.
     ledger : Ledger or path, optional
         Charged before any row is read, at all sites or at none; a path opens an existing ledger.
+    key : str, optional
+        A name of the run, as ``"monday-run"``. The ledger keeps its answer: the same plan under the same key
+        is charged and drawn once. Later calls read no row and give that answer back.
     seed : int, optional
         Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
     progress : bool, optional
@@ -123,8 +127,9 @@ def fit(
     ------
     PrivacyError, FormulaError, SchemaError, MethodError
         From public facts alone, before anything is charged or read.
-    BudgetExceeded
-        The ledger does not cover the fit; nothing was read.
+    BudgetExceeded, LedgerError
+        The ledger does not cover the fit or cannot be used; ``key`` is that of another plan, or of a run
+        that gave no answer. Nothing was read.
 
     Warns
     -----
@@ -143,7 +148,7 @@ def fit(
         raise no_formula(formula)
     if isinstance(formula, Plan):
         refuse_beside_plan(schema, family, penalty, strength, goal, method, privacy, profile)
-        return formula.fit(data, ledger=ledger, seed=seed, progress=progress)
+        return formula.fit(data, ledger=ledger, key=key, seed=seed, progress=progress)
 
     def specified(declared: Schema) -> ModelSpec:
         return ModelSpec.of(
@@ -159,18 +164,18 @@ def fit(
 
     privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
-    opened = ledger_of(ledger)
+    opened = ledger_of(ledger, key)
     if not is_sites(data):
         spec = specified(find_schema(data, schema))
         counted = spec.method.planned_by_row_count and spec.rows_are_public
         n = spec.coded_model.design(data).row_count() if counted else None
-        return advised(spec.plan(n=n)).fit(data, ledger=opened, seed=seed, progress=progress)
+        return advised(spec.plan(n=n)).fit(data, ledger=opened, key=key, seed=seed, progress=progress)
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
     spec = specified(next(iter(schemas.values())))
     return fit_sites(
-        advised(spec.plan()), tables, ledger=opened, seed=seed, progress=progress, schemas=schemas
+        advised(spec.plan()), tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas
     )
 
 
@@ -201,7 +206,7 @@ def plan(
         expected better; without them levels are taken to be equally frequent, and numbers to lie in the
         middle of their bounds with a sixth of their range as standard deviation.
     n : int, optional
-        Expected number of rows; None is what the schema declares.
+        Expected number of rows, or of persons as in ``Schema(rows=...)``; None is what the schema declares.
     family, penalty, strength, goal, method
         As for `dpglm.fit`.
     privacy : float, (epsilon, delta) or Privacy
@@ -243,10 +248,10 @@ def plan(
     if not isinstance(formula, str):
         raise no_formula(formula)
     plain = isinstance(schema, Schema | Mapping | str | PathLike) and not is_data_file(schema)
-    declared = Schema.of(schema) if plain else find_schema(schema)
+    declared = informed(Schema.of(schema) if plain else find_schema(schema), profile)
     spec = ModelSpec.of(
         formula,
-        informed(declared, profile),
+        declared,
         family=family,
         penalty=penalty,
         strength=strength,
@@ -267,9 +272,9 @@ def audit(
 ) -> Audit:
     """A lower bound on what a fit gives away, from draws on neighbouring tables made of its schema.
 
-    Draws are made as a fit makes them, on pairs of raw tables that differ in one row, or in one person where a
-    column tells whose a row is; no private table is read.
-    Half of them choose a pair, a statistic and events; the other half counts these, with binomial bounds.
+    Draws are made as a fit makes them, on pairs of raw tables that differ in one row, or one person where a
+    column tells whose a row is; no private table is read. Half of the draws choose a pair, a statistic and
+    events; the other half counts these, with binomial bounds.
 
     Parameters
     ----------
@@ -312,8 +317,8 @@ def audit(
     >>> found.passed, found.rows[-1].epsilon < 1.0
     (True, True)
     """
-    subject = what if isinstance(what, Plan) else plan_of(what)
-    return subject.audit(trials=trials, confidence=confidence, progress=progress, seed=seed)
+    plan = what if isinstance(what, Plan) else plan_of(what)
+    return plan.audit(trials=trials, confidence=confidence, progress=progress, seed=seed)
 
 
 def load(path: str | PathLike[str]) -> FitResult:
@@ -321,10 +326,8 @@ def load(path: str | PathLike[str]) -> FitResult:
 
     Raises
     ------
-    StoreError
-        Not a saved result, or one of another version.
-    SchemaError, FormulaError, MethodError
-        The specification was tampered with.
+    StoreError, SchemaError, FormulaError, MethodError
+        Not a saved result, or one of another version; or the specification was tampered with.
     """
     record: FitRecord = read(path)
     model = ModelSpec.of_document(record.specification).coded_model
@@ -334,18 +337,14 @@ def load(path: str | PathLike[str]) -> FitResult:
             expected="a file as written by save()",
             remedy="Save the result again from the fit itself.",
         )
-    if record.scales is not None:
-        model = model.standardised(record.scales.moments, record.scales.longer)
-    return FitResult(replace(record, row_map=model))
+    return FitResult(with_row_map(record, model))
 
 
 def load_data(name: str) -> pd.DataFrame:
     """A data set that comes with its public schema: "fair", "randhie", "simulated" or "cohort".
 
-    Examples
-    --------
     >>> import dpglm
-    >>> dpglm.load_data("fair").shape[0]
+    >>> len(dpglm.load_data("fair"))
     6366
     """
     return load_table(name)

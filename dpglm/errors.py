@@ -114,6 +114,10 @@ class BudgetExceeded(LedgerError):
     """A charge that the ledger's budget does not cover: nothing was read or released."""
 
 
+class AnswerNotKept(UserWarning):
+    """A ledger was charged under a key and could not keep the answer: what was given back is all there is."""
+
+
 class PermitError(DpglmError, RuntimeError):
     """A release that was not planned and paid for; raised before rows are read."""
 

@@ -1,4 +1,4 @@
-"""Array types used in signatures; shapes live in the docstrings."""
+"""Array types used in signatures, whose shapes live in the docstrings, and what several rooms say alike."""
 
 from __future__ import annotations
 
@@ -15,3 +15,5 @@ IntVector: TypeAlias = NDArray[np.int64]
 
 # Shares that rows have of a person are whole multiples of one part in so many, so that they add up exactly.
 SHARES: Final = 2**12
+# Opens the words for a unit that a column tells; the column's name follows.
+ROWS_OF: Final = "all rows with the same "

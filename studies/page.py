@@ -16,8 +16,19 @@ def _code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
+def _anchor(heading: str) -> str:
+    """A heading as the name of a place on the page.
+
+    Examples
+    --------
+    >>> _anchor("Figure 1: privacy, at last")
+    'figure-1-privacy-at-last'
+    """
+    return "-".join(re.findall(r"[a-z0-9]+", heading.lower()))
+
+
 _TEMPLATES = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_TEMPLATES.filters["code"] = _code
+_TEMPLATES.filters |= {"code": _code, "anchor": _anchor}
 PAGE = _TEMPLATES.from_string(
     """\
 <!doctype html>
@@ -27,23 +38,39 @@ PAGE = _TEMPLATES.from_string(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{ title }}</title>
 <style>
-body { font: 16px/1.5 Georgia, serif; color: #1a1a1a; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 Georgia, serif; color: #1a1a1a; }
+body { max-width: 68.75rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2 { font-family: system-ui, sans-serif; line-height: 1.2; }
+p, ul { max-width: 44rem; }
+nav { font: 14px/1.6 system-ui, sans-serif; }
+nav ul { padding-left: 1.2rem; columns: 20rem; max-width: none; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: 1rem 0; font: 14px/1.4 system-ui, sans-serif; }
 th, td { padding: .2rem .7rem; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 thead { border-top: 2px solid; border-bottom: 1px solid; }
 tbody { border-bottom: 2px solid; }
-figure { margin: 1.5rem 0; overflow-x: auto; }
+tbody tr { vertical-align: top; }
+figure { margin: 1.5rem 0; }
 figcaption, caption { font: 14px/1.4 system-ui, sans-serif; text-align: left; color: #444; }
-svg { max-width: 100%; height: auto; }
+svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 </style>
 </head>
 <body>
 <h1>{{ title }}</h1>
+{% if paper %}
+<p>The paper: {{ paper.authors }}, <cite>{{ paper.title }}</cite>, {{ paper.venue }}, {{ paper.year }}.</p>
+{% endif %}
+{% if contents %}
+<nav aria-label="Contents"><ul>
+{% for section in sections if section.heading %}
+<li><a href="#{{ section.heading | anchor }}">{{ section.heading }}</a></li>
+{% endfor %}
+</ul></nav>
+{% endif %}
 {% for section in sections %}
 {% if section.heading %}
-<h2>{{ section.heading }}</h2>
+<h2 id="{{ section.heading | anchor }}">{{ section.heading }}</h2>
 {% endif %}
 {% for text in section.texts %}
 <p>{{ text | code }}</p>
@@ -57,11 +84,14 @@ svg { max-width: 100%; height: auto; }
 {% endif %}
 {% for figure in section.figures %}
 <figure role="img" aria-label="{{ figure.caption }}">
+<div class="wide">
 {{ figure.svg | safe }}
+</div>
 <figcaption>{{ figure.caption }}</figcaption>
 </figure>
 {% endfor %}
 {% for table in section.tables %}
+<div class="wide">
 <table>
 <caption>{{ table.caption }}</caption>
 <thead><tr>{% for name in table.columns %}<th>{{ name }}</th>{% endfor %}</tr></thead>
@@ -71,12 +101,17 @@ svg { max-width: 100%; height: auto; }
 {% endfor %}
 </tbody>
 </table>
+</div>
 {% endfor %}
 {% endfor %}
 </body>
 </html>
 """
 )
+
+
+# Headings from which on a page begins with a list of them.
+CONTENTS_FROM = 3
 
 
 @dataclass(frozen=True)
@@ -116,6 +151,24 @@ class Section:
     links: Sequence[Link] = ()
 
 
-def write(path: Path, title: str, sections: Sequence[Section]) -> None:
-    """Write the page."""
-    path.write_text(PAGE.render(title=title, sections=sections) + "\n", encoding="utf-8")
+@dataclass(frozen=True)
+class Paper:
+    """The paper whose claims a page asks about.
+
+    Examples
+    --------
+    >>> Paper("A. Author", "On noise", "A journal", 2020).year
+    2020
+    """
+
+    authors: str
+    title: str
+    venue: str
+    year: int
+
+
+def write(path: Path, title: str, sections: Sequence[Section], paper: Paper | None = None) -> None:
+    """Write the page, with a table of contents from three headings on."""
+    contents = sum(bool(section.heading) for section in sections) >= CONTENTS_FROM
+    text = PAGE.render(title=title, sections=sections, paper=paper, contents=contents)
+    path.write_text(text + "\n", encoding="utf-8")

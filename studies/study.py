@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from studies.jobs import Job, JobStore, Result, Work, key_of
-from studies.page import Section, write
+from studies.page import Paper, Section, write
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS, PAGES = ROOT / "studies" / "runs", ROOT / "reports"
@@ -116,6 +116,8 @@ class Study(Generic[Grid]):
         The part of a design that is asked for, where the study can be run in parts.
     lines : callable or None
         Findings to lines of text, which are printed after a run.
+    paper : Paper or None
+        Whose claims are asked about.
     """
 
     name: str
@@ -130,6 +132,7 @@ class Study(Generic[Grid]):
     sections: Callable[[Findings[Grid]], Sequence[Section]]
     part: Callable[[Grid, Part], Grid] | None = None
     lines: Callable[[Findings[Grid]], Sequence[str]] | None = None
+    paper: Paper | None = None
 
     def narrowed(self, asked: Part, *, quick: bool) -> Study[Grid]:
         """The study of that part; its results are kept with those of the whole.
@@ -175,7 +178,7 @@ class Study(Generic[Grid]):
     def write(self, path: Path, findings: Findings[Grid]) -> None:
         """Write the page."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, self.title, self.sections(findings))
+        write(path, self.title, self.sections(findings), self.paper)
 
     def store(self, folder: Path) -> JobStore:
         """Results in a folder."""

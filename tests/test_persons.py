@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import statsmodels.api as sm
 
 import dpglm
-from dpglm.errors import MethodError, PrivacyError
+from dpglm.errors import MethodError, PrivacyError, StoreError
 from dpglm.methods.base import methods
 from dpglm.spec.model_spec import plan_of
 
@@ -77,6 +78,103 @@ def test_one_row_a_person_changes_nothing_where_nobody_has_more(family: str, pri
     np.testing.assert_array_equal(person.params, plain.params)
     np.testing.assert_array_equal(person.bse, plain.bse)
     assert person.n_rows == plain.n_rows
+
+
+@pytest.mark.parametrize("strength", [None, 0.1])
+def test_perturbed_outputs_take_one_row_a_person_with_a_strength_of_their_own(strength: float | None) -> None:
+    """The number of persons is public, and so is that of rows."""
+    table = people(500)
+    chosen: Any = {"method": "output", "penalty": "l2", "strength": strength}
+    exchanged = {"privacy": dpglm.Privacy(2.0, 1e-6)}
+    plain, person = (fit(table, unit, **chosen, **exchanged) for unit in (None, {"column": "who", "rows": 1}))
+    np.testing.assert_array_equal(person.params, plain.params)
+    if strength is not None:
+        for rows, privacy in ((2, exchanged), (1, {})):
+            with pytest.raises((MethodError, PrivacyError)):
+                fit(table, {"column": "who", "rows": rows}, **chosen, **privacy)
+
+
+def saved(table: pd.DataFrame, path: Path, unit: Any) -> dict[str, dict[str, Any]]:
+    """A fit and a profile as their files hold them."""
+    schema = dpglm.Schema.of(COLUMNS, unit=unit)
+    results: dict[str, Any] = {
+        "fit": fit(table, unit, seed=None),
+        "profile": dpglm.describe(table, schema=schema, privacy=BUDGET, columns=["x"]),
+    }
+    for name, result in results.items():
+        result.save(path / f"{name}.json")
+    return {name: json.loads((path / f"{name}.json").read_text(encoding="utf-8")) for name in results}
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [None, "one patient", {"rows": 1}, {"column": 3}, {"column": "x"}, {"column": "who", "rows": "many"}],
+)
+def test_a_saved_result_keeps_the_column_that_its_promise_is_about(unit: Any, tmp_path: Path) -> None:
+    for name, document in saved(people(200), tmp_path, {"column": "who"}).items():
+        schema = document["specification"]["schema"] if name == "fit" else document["schema"]
+        assert schema["unit"] == {"column": "who"}
+        schema["unit"] = unit
+        for persons in (True, False):
+            document["guarantee"]["persons"] = persons
+            (tmp_path / "changed.json").write_text(json.dumps(document), encoding="utf-8")
+            with pytest.raises(StoreError):
+                dpglm.load(tmp_path / "changed.json")
+
+
+def test_a_plan_counts_what_weighs_the_same(tmp_path: Path) -> None:
+    """Persons, or rows that are each a part of one; so does a declared number of rows."""
+    units = [{"column": "who"}, {"column": "who", "rows": 4, "weights": "row"}, {"column": "who", "rows": 4}]
+    sizes: dict[str, list[float]] = {"n": [], "rows": []}
+    for unit, n in zip(units, (1000, 4000, 1000), strict=True):
+        for declared in sizes:
+            schema = dpglm.Schema.of(COLUMNS, unit=unit, rows=n if declared == "rows" else None)
+            plan = dpglm.plan(FORMULAS["binomial"], schema, n=n if declared == "n" else None, privacy=BUDGET)
+            sizes[declared] += plan.expected().tidy()["std_error"].tolist()
+    assert sizes["n"] == sizes["rows"] == sizes["n"][:3] * 3
+    table = people(1000)
+    four = table.loc[np.repeat(table.index, 4)]
+    found = fit(four, units[1])
+    np.testing.assert_allclose(found.bse, sizes["n"][:3], rtol=0.5)
+
+
+def test_strengths_are_per_person_or_per_row_that_weighs_the_same() -> None:
+    table = people(1000)
+    four = table.loc[np.repeat(table.index, 4)]
+    chosen: Any = {"penalty": "l2", "strength": 0.2}
+    schemas = [
+        (table, dpglm.Schema.of(COLUMNS, unit={"column": "who"}, rows=1000)),
+        (four, dpglm.Schema.of(COLUMNS, unit={"column": "who", "rows": 4, "weights": "row"}, rows=4000)),
+    ]
+    found = [
+        dpglm.fit(FORMULAS["binomial"], data, schema=schema, privacy=BUDGET, seed=1, progress=False, **chosen)
+        for data, schema in schemas
+    ]
+    np.testing.assert_allclose(found[1].params, found[0].params, rtol=1e-4, atol=1e-5)
+
+
+def test_words_for_persons_need_the_column() -> None:
+    words = "one patient (all rows with the same who)"
+    with pytest.raises(PrivacyError, match="words alone"):
+        fit(people(50), None, privacy=replace(BUDGET, unit=words))
+    with pytest.raises(PrivacyError, match="words alone"):
+        fit(people(50), words)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_the_report_speaks_of_persons(relation: Any, tmp_path: Path) -> None:
+    found = fit(people(300), {"column": "who"}, privacy=replace(BUDGET, relation=relation), seed=None)
+    page = found.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    for words in ("Several persons at once", "Testing for one person", "a guess about one person"):
+        assert words in page
+    for words in (
+        "Several rows at once",
+        "test for one row",
+        "about one row",
+        "whether one row",
+        "own row makes",
+    ):
+        assert words not in page
 
 
 def test_of_a_person_the_declared_number_of_rows_is_read() -> None:

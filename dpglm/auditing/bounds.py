@@ -60,7 +60,7 @@ def bounded(
         sizes = [answers.shape[1] for answers in outputs[0]]
         given = {**known, **known_statistics(act, pair, first, sizes)}
         with np.errstate(all="ignore"):
-            trained = learned(first[:fit], second[:fit]) | digits(first.shape[1])
+            trained = learned(first[:fit], second[:fit]) | digits(first[:fit], second[:fit])
         level = failure / (2 * EVENTS)
         choice = better(
             chosen_events(given, first, second, claim, level, fresh),

@@ -7,6 +7,7 @@ values, and many rows of one person.
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 from collections.abc import Sequence
@@ -19,8 +20,10 @@ from numpy.typing import NDArray
 from dpglm.auditing.neighbours import Neighbours, Table
 from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import CodedModel
+from dpglm.data.schema.dates import UNITS, DateReading
 from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.variables import Categorical, Variable
+from dpglm.data.schema.variables import Categorical, Numeric, Variable
+from dpglm.data.tables.instants import SECOND
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.typing import FloatBlock, FloatMatrix
@@ -34,6 +37,9 @@ _CORNERS = 512
 _SEED = 20_240_229
 # Two rows less opposite than this (a cosine) can both have slopes near 1.
 _OPPOSITE = -0.75
+
+# Share of a declared range by which a date may miss the number that it stands for.
+_EXACT = 1e-9
 
 # A row by its place among the corners, and its response in units of the coded one.
 Row: TypeAlias = tuple[int, float]
@@ -212,7 +218,19 @@ def _cell(variable: Variable, value: Any, *, text: bool) -> Any:
     number = float(value)
     beyond = {variable.low: number - 1.0, variable.high: number + 1.0}.get(number, number)
     spelled = [repr(beyond), repr(number)] if text else []
-    for cell in (*spelled, beyond):
-        if variable.clean([cell])[0] == number:
+    for cell in (*spelled, *_dates(variable, beyond, text=text), beyond):
+        if abs(variable.clean([cell])[0] - number) <= _EXACT * (variable.high - variable.low):
             return cell
     return number
+
+
+def _dates(variable: Numeric, number: float, *, text: bool) -> list[Any]:
+    """The date that a number of units stands for, where the column holds dates and the calendar has it."""
+    if not isinstance(variable.date, DateReading):
+        return []
+    seconds = number * (UNITS[variable.date.unit] / SECOND)
+    try:
+        moment = dt.datetime.fromisoformat(variable.date.origin) + dt.timedelta(seconds=seconds)
+    except OverflowError:
+        return []
+    return [moment.isoformat(" "), moment] if text else [moment]

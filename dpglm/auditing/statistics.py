@@ -57,19 +57,25 @@ def learned(first: FloatMatrix, second: FloatMatrix) -> dict[str, Statistic]:
     }
 
 
-def digits(count: int) -> dict[str, Statistic]:
-    """The low-order bits of ``count`` numbers side by side, and whether some of them are equal.
+def digits(first: FloatMatrix, second: FloatMatrix) -> dict[str, Statistic]:
+    """The low-order bits of outputs, and how many numbers are equal, turned to be large on the first table.
 
     A value in double precision plus noise in double precision is a whole multiple of the value's last place
     (Mironov 2012, "On significance of the least significant bits for differential privacy", CCS).
     """
     statistics: dict[str, Statistic] = {"equal numbers": equal_numbers}
+    count = first.shape[1]
     for top in _SMALL:
         words = "" if top == np.inf else f" below {top:g}"
         statistics[f"finest bit of all{words}"] = partial(_finest_of, top=top)
         for at in range(count if count <= MOST_SQUARED else 0):
             statistics[f"finest bit of {at}{words}"] = partial(_finest_of, top=top, at=at)
-    return statistics
+    return {name: _turned(statistic, first, second) for name, statistic in statistics.items()}
+
+
+def _turned(statistic: Statistic, first: FloatMatrix, second: FloatMatrix) -> Statistic:
+    sign = 1.0 if statistic(first).mean() >= statistic(second).mean() else -1.0
+    return lambda z: sign * statistic(z)
 
 
 def _finest_of(z: FloatMatrix, top: float, at: int | None = None) -> FloatVector:

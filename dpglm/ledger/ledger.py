@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpglm.errors import BudgetExceeded, LedgerError
+from dpglm.ledger.answers import digest_of
+from dpglm.ledger.arguments import (
+    answers_of,
+    charges_of,
+    guarantee_of,
+    hash_of,
+    key_of,
+    path_of,
+    plan_of,
+    public_words,
+)
+from dpglm.ledger.keys import Planned, charged_before, require_same
+from dpglm.ledger.lines import Entry, Status, answer_line, entry, entry_line, opening_line
 from dpglm.ledger.log import Line, Log, behind
 from dpglm.ledger.odometer import Balance, PrivacyFilter
-from dpglm.ledger.records import (
-    Entry,
-    LedgerRecords,
-    Status,
-    amounts,
-    entry,
-    entry_line,
-    opening_line,
-)
+from dpglm.ledger.records import LedgerRecords, worded
+from dpglm.ledger.signing import signed, verified
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WHAT_MAX = 10_000  # characters: a formula over hundreds of columns fits
-PLAN_MAX = 200 * 64  # one for each of many sites that share a line
-HEX = frozenset("0123456789abcdef")
+Charge: TypeAlias = tuple[Guarantee, str, str]  # the guarantee, what it is for, the plan's fingerprint
 
 
 class Ledger:
@@ -57,7 +61,11 @@ class Ledger:
     dataset : str, optional
         Name of the data set, shown in messages and reports; the file's name without ending unless given.
     head : str, optional
-        A hash noted earlier, which the file must still hold.
+        A hash noted earlier, or the text of a signed head, which the file must still hold.
+    public_key : path, optional
+        The PEM file of the key under which ``head`` was signed.
+    table : str, optional
+        What `dpglm.table_fingerprint` gave: a new ledger notes it, and another one must note the same.
 
     Raises
     ------
@@ -88,15 +96,18 @@ class Ledger:
         *,
         dataset: str | None = None,
         head: str | None = None,
+        public_key: str | os.PathLike[str] | None = None,
+        table: str | None = None,
     ) -> None:
-        self._log = Log(_absolute(path))
+        self._log = Log(path_of(path))
         self._seen: tuple[Line, LedgerRecords] | None = None
+        noted = None if table is None else hash_of("table", table)
         asked = None if budget is None else Privacy.of(budget)
-        name = None if dataset is None else _public("dataset", dataset)
+        name = None if dataset is None else public_words("dataset", dataset)
         if asked is not None:
-            _public("unit", asked.unit, exactly=True)
+            public_words("unit", asked.unit, exactly=True)
         if asked is not None and not os.path.lexists(self.path):
-            self._log.create(opening_line(asked, name or _public("dataset", self.path.stem)))
+            self._log.create(opening_line(asked, name or public_words("dataset", self.path.stem), noted))
         elif not os.path.lexists(self.path):
             raise LedgerError(
                 f"no file {self.path.name!r}, and no budget",
@@ -104,20 +115,9 @@ class Ledger:
                 remedy='Use dpglm.Ledger(path, budget=(3.0, 1e-5), dataset="...") as the data owner allows.',
             )
         # Read back even what was just made: another process may have been first.
-        records = self._records(head=head)
-        self._budget, self._dataset = records.budget, records.dataset
-        if asked is not None and _terms(asked) != _terms(records.budget):
-            raise LedgerError(
-                f"budget {_worded(asked)}",
-                expected=f"budget {_worded(self.budget)}, which ledger {self.dataset!r} was opened with",
-                remedy="Leave budget out to open the ledger as it is. A budget cannot be changed afterwards.",
-            )
-        if name is not None and name != records.dataset:
-            raise LedgerError(
-                f"dataset {name!r}",
-                expected=f"dataset {records.dataset!r}, which this ledger was opened for",
-                remedy="Leave dataset out, or give the path of the ledger that belongs to these data.",
-            )
+        records = self._records(head=head, public_key=public_key)
+        self._budget, self._dataset, self._table = records.budget, records.dataset, records.table
+        records.require(asked, name, noted)
 
     @property
     def path(self) -> Path:
@@ -133,6 +133,11 @@ class Ledger:
     def dataset(self) -> str:
         """Whose ledger this is."""
         return self._dataset
+
+    @property
+    def table(self) -> str | None:
+        """The keyed fingerprint of its table, where one was noted; no result or report holds it."""
+        return self._table
 
     @property
     def head(self) -> str:
@@ -154,14 +159,15 @@ class Ledger:
         """What is left; a fit that costs this much still fits."""
         return self._records().filter.remaining
 
-    def charge(self, guarantee: Guarantee, *, what: str, plan: str = "") -> Entry:
+    def charge(self, guarantee: Guarantee, *, what: str, plan: str = "", key: str | None = None) -> Entry:
         """Take the cost of a guarantee from the budget; on disk when this returns.
 
         Call it before data are read: whatever happens afterwards, an interrupt, a kill or a power cut, costs
         budget and never privacy. Charges of several threads and processes are taken one after the other.
 
         ``what`` it is for is said in public words: the formula and the method. ``plan`` is the fingerprint of
-        the plan that is charged, as hexadecimal text; empty where there is none.
+        the plan that is charged, as hexadecimal text; empty where there is none. A ``key`` is charged once:
+        :meth:`keep` then keeps the answer under it.
 
         Raises
         ------
@@ -171,31 +177,21 @@ class Ledger:
             The guarantee is not private, or speaks of another relation or unit than the budget, or has no
             mu under a Gaussian-DP budget. Nothing is written.
         LedgerError
-            The file was tampered with or cannot be written, or ``what`` or the unit is empty, too long or
-            unprintable, or ``plan`` is not hexadecimal.
+            The file was tampered with or cannot be written; ``what``, ``key`` or the unit is empty, too long
+            or unprintable; ``plan`` is not hexadecimal; or ``key`` was charged before.
         """
-        (line,) = self.charge_all([(guarantee, what, plan)])
+        (line,) = self.charge_all([(guarantee, what, plan)], key=key)
         return line
 
-    def charge_all(self, charges: Sequence[tuple[Guarantee, str, str]]) -> tuple[Entry, ...]:
+    def charge_all(self, charges: Sequence[Charge], *, key: str | None = None) -> tuple[Entry, ...]:
         """Take several charges, each with the arguments and the errors of :meth:`charge`: all or none.
 
         The lines are written in order, with no other between them; so are the refusals, where together they
         cost more than what is left.
         """
-        assert charges, "something to charge"
-        empty, planned = PrivacyFilter(self.budget), list[tuple[Balance, Guarantee, str, str]]()
-        for guarantee, what, plan in charges:
-            if not set(plan) <= HEX or len(plan) > PLAN_MAX:
-                raise LedgerError(
-                    "a plan that is not the fingerprint of one",
-                    expected="hexadecimal text, or none",
-                    remedy="Use plan=plan.fingerprint, or leave plan out.",
-                )
-            text = _public("what", what)
-            cost = empty.cost(guarantee, owner=self.dataset)
-            _public("unit", guarantee.unit, exactly=True)
-            planned.append((cost, guarantee, text, plan))
+        if key is not None:
+            key = key_of(key)
+        planned = self._planned(charges)
         costs = [cost for cost, *_ in planned]
         assert self._seen is not None, "read when the ledger was opened"
         last, known = self._seen
@@ -203,13 +199,23 @@ class Ledger:
 
         def compose(lines: tuple[Line, ...]) -> list[str]:
             records = known.followed_by(lines, self.path.name)
+            if key in records.keyed:
+                require_same(key, records.keyed[key], planned)
+                raise charged_before(key, records.keyed[key])
             status: Status = "charged"
             if not records.filter.admits(*costs):
                 status = "refused"
-                whole = costs[0] if len(costs) == 1 else empty.after(costs).spent
+                whole = costs[0] if len(costs) == 1 else PrivacyFilter(self.budget).after(costs).spent
                 refusals.append(records.refusal(whole, charges=len(costs)))
             return [
-                entry_line(cost, guarantee, what=text, plan=plan, status=status)
+                entry_line(
+                    cost,
+                    guarantee,
+                    what=text,
+                    plan=plan,
+                    status=status,
+                    key=key if status == "charged" else None,
+                )
                 for cost, guarantee, text, plan in planned
             ]
 
@@ -217,14 +223,68 @@ class Ledger:
         self._saw(lines[-1], known.followed_by(lines, self.path.name))
         if refusals:
             raise refusals[0]
-        return tuple(entry(line) for line in lines[-len(charges) :])
+        return tuple(entry(line) for line in lines[-len(planned) :])
 
-    def verify(self, *, head: str | None = None) -> None:
-        """Check every line, and that the file still holds the ``head`` noted earlier.
+    def keep(self, key: str, answers: Mapping[str, str]) -> None:
+        """Keep what was released after a charge under ``key``: a text for each site, or one by ``""``.
 
-        A LedgerError where the chain is broken, or where ``head`` is not on it: lines are gone.
+        Lines that name the texts by their SHA-256 and the texts themselves are on disk when this returns, or
+        none of them. A LedgerError where nothing was charged under ``key``, or answers are kept already.
         """
-        self._records(head=head)
+        key, answers = key_of(key), answers_of(answers)
+        assert self._seen is not None, "read when the ledger was opened"
+        last, known = self._seen
+
+        def compose(lines: tuple[Line, ...]) -> list[str]:
+            under = known.followed_by(lines, self.path.name).keyed.get(key)
+            if under is None or under.answers:
+                raise LedgerError(
+                    f"answers for key {key!r}, under which "
+                    + ("nothing was charged" if under is None else "answers are kept already"),
+                    expected="the answers of a charge, kept once",
+                    remedy="Use ledger.charge(..., key=...) first.",
+                )
+            return [answer_line(key, site, digest_of(text)) for site, text in answers.items()]
+
+        lines = self._log.extend(compose, after=last, answers=tuple(answers.values()))
+        self._saw(lines[-1], known.followed_by(lines, self.path.name))
+
+    def kept(self, key: str, charges: Sequence[Charge]) -> tuple[Entry, dict[str, str]] | None:
+        """The last charge under ``key`` and the texts that were kept for it; None for a key never charged.
+
+        Raises
+        ------
+        LedgerError
+            Other charges than these stand under ``key``; no answer was kept, since the process that charged
+            still runs or was interrupted; or an answer is gone or was changed.
+        """
+        planned = self._planned(charges)
+        under = self._records().keyed.get(key_of(key))
+        if under is None:
+            return None
+        require_same(key, under, planned)
+        if not under.answers:
+            raise charged_before(key, under)
+        return under.charges[-1], {site: self._log.answer(hashed) for site, hashed in under.answers.items()}
+
+    def sign_head(self, private_key: str | os.PathLike[str]) -> str:
+        """The head with the name of the data set, the number of lines and the time, signed, as JSON text.
+
+        ``private_key`` is the PEM file of an Ed25519 key, as ``dpglm ledger keys`` makes it. Keep the text:
+        ``Ledger(path, head=text, public_key="owner.pub")`` refuses a file without its lines, whoever wrote
+        it. A LedgerError where the key cannot be used.
+        """
+        return signed(self._records().statement(), private_key)
+
+    def verify(self, *, head: str | None = None, public_key: str | os.PathLike[str] | None = None) -> None:
+        """Check every line, and that the file still holds the ``head`` noted or signed earlier.
+
+        A LedgerError where the chain is broken, where ``head`` is not on it (lines are gone), or where a kept
+        answer is gone or was changed.
+        """
+        for under in self._records(head=head, public_key=public_key).keyed.values():
+            for hashed in under.answers.values():
+                self._log.answer(hashed)
 
     def to_frame(self) -> pd.DataFrame:
         """The entries as a table, a row each."""
@@ -236,50 +296,49 @@ class Ledger:
     def state(self, *, at: Entry | None = None) -> dict[str, Any]:
         """Plain values for a saved result: the balance and the entries, now or right after entry ``at``."""
         records = self._records()
-        if at is not None:
-            records = records.until(at)
-        spent, remaining = records.filter.spent, records.filter.remaining
-        shown = ("when", "what", "status", "epsilon", "delta", "mu", "plan")
-        return {
-            "dataset": records.dataset,
-            "budget_epsilon": records.budget.epsilon,
-            "budget_delta": records.budget.delta,
-            "spent_epsilon": spent.epsilon,
-            "spent_delta": spent.delta,
-            "remaining_epsilon": remaining.epsilon,
-            "remaining_delta": remaining.delta,
-            "entries": [{name: getattr(entry, name) for name in shown} for entry in records.entries],
-        }
+        if at is None:
+            return records.state()
+        if not isinstance(at, Entry) or at not in records.entries:
+            raise LedgerError(
+                f"an entry of type {type(at).__name__} that is not in the ledger",
+                expected="one of ledger.entries",
+                remedy="Leave at out for the state as it is now.",
+            )
+        return records.until(at).state()
 
     def __repr__(self) -> str:
-        return f"Ledger({self.dataset!r}, budget {_worded(self.budget)})"
+        return f"Ledger({self.dataset!r}, budget {worded(self.budget)})"
 
     def __str__(self) -> str:
-        records = self._records()
-        rows = [("", "when", "what", "status", "epsilon", "delta", "mu")]
-        for e in records.entries:
-            mu = "-" if e.mu is None else repr(e.mu)
-            rows.append((str(e.index), e.when, e.what, e.status, repr(e.epsilon), repr(e.delta), mu))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        table = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        first = f"Ledger {records.dataset!r}: budget {_worded(records.budget)}"
-        last = f"spent {amounts(records.filter.spent)}; left {amounts(records.filter.remaining)}"
-        return "\n".join([first, *(table if records.entries else ["no charges yet"]), last])
+        return str(self._records())
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
 
-    def _records(self, *, head: str | None = None) -> LedgerRecords:
+    def _planned(self, charges: Sequence[Charge]) -> list[Planned]:
+        """Charges with their cost under the budget; the documented errors of :meth:`charge`."""
+        empty, planned = PrivacyFilter(self.budget), list[Planned]()
+        for guarantee, what, plan in charges_of(charges):
+            text, plan = public_words("what", what), plan_of(plan)
+            cost = empty.cost(guarantee_of(guarantee), owner=self.dataset)
+            public_words("unit", guarantee.unit, exactly=True)
+            planned.append((cost, guarantee, text, plan))
+        return planned
+
+    def _records(
+        self, *, head: str | None = None, public_key: str | os.PathLike[str] | None = None
+    ) -> LedgerRecords:
         """The file, read and checked, and not behind what this object saw before."""
         seen = self._seen  # before reading: another thread may move it on meanwhile
         lines = self._log.read()
         if seen is not None and seen[0] not in lines[seen[0].position : seen[0].position + 1]:
             raise behind(self.path.name, "what this object read from it before")
         records = LedgerRecords.of(lines, self.path.name)
-        if head is not None and head not in records.hashes:
+        if public_key is not None:
+            statement = verified(head, public_key)
+            if not records.holds(statement):
+                raise behind(self.path.name, "the lines that were signed")
+        elif head is not None and hash_of("head", head) not in records.hashes:
             raise behind(self.path.name, "the hash that was given")
         self._saw(lines[-1], records)
         return records
@@ -288,35 +347,3 @@ class Ledger:
         """Remember the farthest line: another thread may have come farther meanwhile."""
         if self._seen is None or last.position >= self._seen[0].position:
             self._seen = last, records
-
-
-def _absolute(path: object) -> Path:
-    if isinstance(path, str | os.PathLike) and str(path) and "\0" not in str(path):
-        return Path(path).absolute()
-    raise LedgerError(
-        f"path of type {type(path).__name__}, or empty",
-        expected="the path of a file",
-        remedy='Use dpglm.Ledger("ward-7.ledger", budget=(3.0, 1e-5)).',
-    )
-
-
-def _public(name: str, text: object, *, exactly: bool = False) -> str:
-    """Public words on one line, or a LedgerError that does not repeat them; ``exactly``: as they are."""
-    words = " ".join(text.split()) if isinstance(text, str) else ""
-    if words and len(words) <= WHAT_MAX and words.isprintable() and (words == text or not exactly):
-        return words
-    raise LedgerError(
-        f"{name} that is no text, empty, unprintable or too long",
-        expected=f"1 to {WHAT_MAX} printable characters",
-        remedy=f"Say {name} in public words: the formula and the method, or the name of the data set.",
-    )
-
-
-def _terms(budget: Privacy) -> tuple[object, ...]:
-    """What makes two budgets the same; under Gaussian DP epsilon only follows from mu and delta."""
-    epsilon = budget.epsilon if budget.mu is None else None
-    return budget.definition, epsilon, budget.delta, budget.mu, budget.relation, budget.unit
-
-
-def _worded(budget: Privacy) -> str:
-    return f"{amounts(budget)} ({budget.relation}, {budget.unit})"

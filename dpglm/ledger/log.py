@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpglm.errors import LedgerError
+from dpglm.ledger.answers import ANSWERS, digest_of, keep, kept, statements
 
 if TYPE_CHECKING:
     import sqlite3
@@ -116,13 +116,18 @@ class Log:
             return _checked(connection, self.path.name)
 
     def extend(
-        self, compose: Callable[[tuple[Line, ...]], Sequence[str]], *, after: Line | None = None
+        self,
+        compose: Callable[[tuple[Line, ...]], Sequence[str]],
+        *,
+        after: Line | None = None,
+        answers: Sequence[str] = (),
     ) -> tuple[Line, ...]:
         """Add the lines that ``compose`` makes of those beyond ``after``, all or none; then they are on disk.
 
         ``after`` is a line that was read before, None for none: it and what follows are checked. No other
         process adds a line between what ``compose`` is shown and the new ones. If ``compose`` raises, nothing
-        is written. Returned are all lines beyond ``after``, the new ones last.
+        is written. ``answers`` are long texts that the lines name by their SHA-256, kept with them or not at
+        all. Returned are all lines beyond ``after``, the new ones last.
         """
         single_link_check(self.path)
         with _connection(self.path, "rw", named=self.path) as connection:
@@ -132,8 +137,19 @@ class Log:
                 line = _next(lines[-1] if lines else after, content)
                 _append(connection, line)
                 lines = (*lines, line)
+            if answers:
+                keep(connection, answers)
             _commit(connection)
         return lines
+
+    def answer(self, digest: str) -> str:
+        """The text whose SHA-256 a line names; a LedgerError where it is gone or another one."""
+        with _connection(self.path, "rw", named=self.path) as connection:
+            text = kept(connection, digest)
+        if text is None:
+            found = "an answer that it kept is gone or was changed"
+            raise _tampered(self.path.name, found, "the text whose hash stands in a line")
+        return text
 
     def _publish(self, draft: Path) -> bool:
         """Give a finished file its name; False where the name is taken."""
@@ -227,8 +243,7 @@ def _commit(connection: sqlite3.Connection) -> None:
 def _next(before: Line | None, content: str) -> Line:
     """The line that follows another one, or none."""
     position, previous = (0, "") if before is None else (before.position + 1, before.hash)
-    text = f"{FORMAT}\n{position}\n{previous}\n{content}"
-    return Line(position, content, hashlib.sha256(text.encode()).hexdigest())
+    return Line(position, content, digest_of(f"{FORMAT}\n{position}\n{previous}\n{content}"))
 
 
 def _checked(connection: sqlite3.Connection, name: str, after: Line | None = None) -> tuple[Line, ...]:
@@ -242,8 +257,7 @@ def _checked(connection: sqlite3.Connection, name: str, after: Line | None = Non
     if connection.execute("PRAGMA journal_mode").fetchone() != ("delete",):
         found = "its journal mode was changed, or a -wal file was put beside it"
         raise _tampered(name, found, "one file, no write-ahead log")
-    statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
-    if statements != {*TABLES, *TRIGGERS}:
+    if statements(connection) not in ({*TABLES, *TRIGGERS}, {*TABLES, *TRIGGERS, *ANSWERS}):
         found = "its tables or triggers were changed"
         raise _tampered(name, found, "the tables and triggers it was made with")
     start = 0 if after is None else after.position

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 
 from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import EXACT, Privacy, exact, exact_square, exact_sum, rounded_down, rounded_up
@@ -158,8 +159,10 @@ class PrivacyFilter:
         return Balance(gdp_epsilon(mu, delta), delta, mu) if mu > 0 else Balance(0.0, 0.0, 0.0)
 
 
-def _double(number: float) -> float:
-    """``number`` as a double; infinite where it is a whole number too large for one."""
+def _double(number: object) -> float:
+    """``number`` as a double; infinite where it is a whole number too large for one, NaN for what is none."""
+    if not isinstance(number, Real):
+        return math.nan
     try:
         return float(number)
     except OverflowError:

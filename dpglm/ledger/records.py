@@ -1,44 +1,20 @@
-"""Ledger records: what the lines of a ledger file say.
-
-The first opens the budget, every other is a charge or a refusal.
-"""
+"""Ledger records: what all lines of a ledger file say together."""
 
 from __future__ import annotations
 
-import json
-import math
-import os
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from dpglm.errors import BudgetExceeded, LedgerError
+from dpglm.ledger.keys import Keyed, keyed_by
+from dpglm.ledger.lines import ANSWERED, Entry, entry, fields_of, now, opening
 from dpglm.ledger.log import FORMAT, RESTORE, Line
 from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.guarantee import Guarantee
-
-Status = Literal["charged", "refused"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of a ledger: a charge, or a refusal, which costs nothing and lets nothing out."""
-
-    index: int  # counted from 1
-    when: str  # UTC, ISO 8601, to the second
-    what: str  # what it was for, in public words
-    status: Status
-    epsilon: float
-    delta: float
-    mu: float | None  # Gaussian-DP parameter, where there is one
-    relation: str
-    unit: str
-    plan: str  # fingerprint of the plan that was charged; empty where none was told
-    hash: str  # SHA-256 of this line and, through the chain, of all before it
 
 
 @dataclass(frozen=True)
@@ -47,8 +23,10 @@ class LedgerRecords:
 
     budget: Privacy
     dataset: str
+    table: str | None
     entries: tuple[Entry, ...]
     hashes: tuple[str, ...]
+    keyed: dict[str, Keyed] = field(default_factory=dict)  # by key
 
     @classmethod
     def of(cls, lines: Sequence[Line], name: str) -> Self:
@@ -57,7 +35,7 @@ class LedgerRecords:
         A LedgerError where they mean nothing, or hold charges that the budget never covered.
         """
         with _understood(name):
-            return cls(*_opening(lines[0]), (), (lines[0].hash,))._with(lines[1:])
+            return cls(*opening(lines[0]), (), (lines[0].hash,))._with(lines[1:])
 
     def followed_by(self, lines: Sequence[Line], name: str) -> Self:
         """These records and the meaning of the lines after them; errors as in `of`."""
@@ -66,14 +44,19 @@ class LedgerRecords:
 
     def _with(self, lines: Sequence[Line]) -> Self:
         """ValueError for charges that no ledger would have taken: a file written by other hands."""
-        added = tuple(map(entry, lines))
+        fields = [(line, fields_of(line)) for line in lines]
+        added = tuple(entry(line) for line, said in fields if said["status"] != ANSWERED)
         charged = [one for one in added if one.status == "charged"]
         for one in charged:
             known = self.budget.unit in ("one row", one.unit) and one.relation == self.budget.relation
             if not known or (self.budget.mu is not None and one.mu is None):
                 raise ValueError
         hashes = (*self.hashes, *(line.hash for line in lines))
-        records = replace(self, entries=(*self.entries, *added), hashes=hashes)
+        with_key = [(line, said["key"]) for line, said in fields if {"key", "answer"} & said.keys()]
+        keyed = {**self.keyed} if with_key else self.keyed
+        for line, key in with_key:
+            keyed[key] = keyed_by(keyed.get(key), line)
+        records = replace(self, entries=(*self.entries, *added), hashes=hashes, keyed=keyed)
         state = self.filter.after([Balance(one.epsilon, one.delta, one.mu) for one in charged])
         if not state.covered:
             raise ValueError
@@ -116,11 +99,83 @@ class LedgerRecords:
             remedy=f"{advice} or less, or a{ask}" if amount else f"A{ask}",
         )
 
+    def require(self, asked: Privacy | None, name: str | None, table: str | None) -> None:
+        """Refuse another budget, data set or table than the file was opened for; None asks for none."""
+        if asked is not None and _terms(asked) != _terms(self.budget):
+            raise LedgerError(
+                f"budget {worded(asked)}",
+                expected=f"budget {worded(self.budget)}, which ledger {self.dataset!r} was opened with",
+                remedy="Leave budget out to open the ledger as it is. A budget cannot be changed afterwards.",
+            )
+        if name is not None and name != self.dataset:
+            raise LedgerError(
+                f"dataset {name!r}",
+                expected=f"dataset {self.dataset!r}, which this ledger was opened for",
+                remedy="Leave dataset out, or give the path of the ledger that belongs to these data.",
+            )
+
+        if table is not None and table != self.table:
+            raise LedgerError(
+                "the fingerprint of another table, or one under another key"
+                if self.table
+                else "the fingerprint of a table, for a ledger that notes none",
+                expected=f"the table that ledger {self.dataset!r} was opened for, and its key",
+                remedy="Give the path of the ledger that belongs to the table, or leave table out.",
+            )
+
     def until(self, entry: Entry) -> LedgerRecords:
         """The records as they stood right after ``entry``."""
+        count = bisect_right(self.entries, entry.index, key=lambda one: one.index)
         return LedgerRecords(
-            self.budget, self.dataset, self.entries[: entry.index], self.hashes[: entry.index + 1]
+            self.budget, self.dataset, self.table, self.entries[:count], self.hashes[: entry.index + 1]
         )
+
+    def statement(self) -> dict[str, str]:
+        """What a signed head says: whose ledger this is, its first line, its last, and how many there are."""
+        first, last = self.hashes[0], self.hashes[-1]
+        lines = str(len(self.hashes))
+        return {"dataset": self.dataset, "ledger": first, "lines": lines, "head": last, "when": now()}
+
+    def holds(self, statement: Mapping[str, str]) -> bool:
+        """Whether all lines that a signed head speaks of are still here."""
+        lines = int(statement["lines"])
+        same = statement["ledger"] == self.hashes[0] and statement["dataset"] == self.dataset
+        return same and self.hashes[lines - 1 : lines] == (statement["head"],)
+
+    def state(self) -> dict[str, Any]:
+        """Plain values for a saved result: the balance and the entries."""
+        spent, remaining = self.filter.spent, self.filter.remaining
+        shown = ("when", "what", "status", "epsilon", "delta", "mu", "plan")
+        return {
+            "dataset": self.dataset,
+            "budget_epsilon": self.budget.epsilon,
+            "budget_delta": self.budget.delta,
+            "spent_epsilon": spent.epsilon,
+            "spent_delta": spent.delta,
+            "remaining_epsilon": remaining.epsilon,
+            "remaining_delta": remaining.delta,
+            "entries": [{name: getattr(entry, name) for name in shown} for entry in self.entries],
+        }
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, ...]] = [("", "when", "what", "status", "epsilon", "delta", "mu", "key")]
+        for e in self.entries:
+            mu = "-" if e.mu is None else repr(e.mu)
+            rows.append((str(e.index), e.when, e.what, e.status, repr(e.epsilon), repr(e.delta), mu, e.key))
+        if not self.keyed:
+            rows = [row[:-1] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        table = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        first = f"Ledger {self.dataset!r}: budget {worded(self.budget)}"
+        last = f"spent {amounts(self.filter.spent)}; left {amounts(self.filter.remaining)}"
+        if self.table is not None:
+            last += (
+                "\na keyed fingerprint of the table is noted: whoever holds its key can test guesses with it"
+            )
+        return "\n".join([first, *(table if self.entries else ["no charges yet"]), last])
 
 
 @contextmanager
@@ -136,62 +191,6 @@ def _understood(name: str) -> Iterator[None]:
         ) from None
 
 
-def opening_line(budget: Privacy, dataset: str) -> str:
-    """The first line of a new ledger."""
-    return _canonical(
-        format=FORMAT,
-        ledger=os.urandom(16).hex(),  # two ledgers never share a hash, so a noted head names one file
-        when=_now(),
-        dataset=dataset,
-        definition=budget.definition,
-        epsilon=repr(budget.epsilon),
-        delta=repr(budget.delta),
-        mu=None if budget.mu is None else repr(budget.mu),
-        relation=budget.relation,
-        unit=budget.unit,
-    )
-
-
-def entry_line(cost: Balance, guarantee: Guarantee, *, what: str, plan: str, status: Status) -> str:
-    """The line of a charge or a refusal; one without a plan is written as it was before lines had plans."""
-    fingerprint = {"plan": plan} if plan else {}
-    return _canonical(
-        **fingerprint,
-        when=_now(),
-        what=what,
-        status=status,
-        epsilon=repr(cost.epsilon),
-        delta=repr(cost.delta),
-        mu=None if cost.mu is None else repr(cost.mu),
-        relation=guarantee.relation,
-        unit=guarantee.unit,
-    )
-
-
-def entry(line: Line) -> Entry:
-    """The charge or refusal in a line; an error that `_understood` knows where there is none."""
-    fields = _fields(line)
-    epsilon, delta = float(fields["epsilon"]), float(fields["delta"])
-    mu = None if fields["mu"] is None else float(fields["mu"])
-    if fields["status"] not in ("charged", "refused") or not all(
-        0 <= amount < math.inf for amount in (epsilon, delta, 0.0 if mu is None else mu)
-    ):
-        raise ValueError
-    return Entry(
-        index=line.position,
-        when=_words(fields["when"]),
-        what=_words(fields["what"]),
-        status=fields["status"],
-        epsilon=epsilon,
-        delta=delta,
-        mu=mu,
-        relation=_words(fields["relation"]),
-        unit=_words(fields["unit"]),
-        plan=_words(fields.get("plan", "")),
-        hash=line.hash,
-    )
-
-
 def amounts(amount: Privacy | Balance) -> str:
     """A budget or a balance in words."""
     if amount.mu is not None:
@@ -199,35 +198,12 @@ def amounts(amount: Privacy | Balance) -> str:
     return f"epsilon = {amount.epsilon!r}" + (f", delta = {amount.delta!r}" if amount.delta > 0 else "")
 
 
-def _opening(line: Line) -> tuple[Privacy, str]:
-    fields = _fields(line)
-    mu = None if fields["mu"] is None else float(fields["mu"])
-    relation, unit, definition = (_words(fields[name]) for name in ("relation", "unit", "definition"))
-    # Privacy checks relation and definition.
-    budget = Privacy(float(fields["epsilon"]), float(fields["delta"]), relation, unit, definition, mu)  # type: ignore[arg-type]
-    return budget, _words(fields["dataset"])
+def worded(budget: Privacy) -> str:
+    """A budget with its neighbours and its unit."""
+    return f"{amounts(budget)} ({budget.relation}, {budget.unit})"
 
 
-def _fields(line: Line) -> dict[str, Any]:
-    """The fields of a line, all of them texts or null, none of them twice."""
-    pairs = json.loads(line.content, object_pairs_hook=list)
-    fields = dict(pairs)
-    if len(fields) < len(pairs) or not all(isinstance(value, str | None) for value in fields.values()):
-        raise ValueError
-    return fields
-
-
-def _words(text: object) -> str:
-    """Text as a ledger writes it: on one line, and nothing in it that a screen would obey."""
-    if isinstance(text, str) and text.isprintable():
-        return text
-    raise ValueError
-
-
-def _canonical(**fields: str | None) -> str:
-    """One spelling for one meaning, since the text is what is hashed."""
-    return json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _terms(budget: Privacy) -> tuple[object, ...]:
+    """What makes two budgets the same; under Gaussian DP epsilon only follows from mu and delta."""
+    epsilon = budget.epsilon if budget.mu is None else None
+    return budget.definition, epsilon, budget.delta, budget.mu, budget.relation, budget.unit

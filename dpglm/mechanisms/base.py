@@ -13,6 +13,7 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
+from dpglm.glm.penalties.elastic_net import NoPenalty
 from dpglm.mechanisms.noise import Law, NoiseLaw, NoiseSource
 from dpglm.optim.minimise import minimise
 from dpglm.optim.rows import ArrayChunk, ChunkLoss, RowChunk
@@ -24,7 +25,6 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 CHOSEN = "bounds, levels, formula and penalty strength were chosen without looking at these data"
 # The same of a release that knows neither a formula nor a penalty.
 DECLARED = "bounds, levels, columns and groups were chosen without looking at these data"
-SUMS = "rounding moves a sum over rows by at most a ten-thousandth of a row (proved up to 10^7 rows)"
 CERTIFICATE = (
     "the solver reaches its tolerance on every table, and its certificate, in double precision, is right to "
     "within that tolerance"
@@ -253,7 +253,8 @@ class PenalisedMinimiser(NoisyRelease):
             ChunkLoss(rows.chunks, self.family, size=rows.size, row_count=rows.row_count()),
             linear=linear,
             ridge=self.ridge,
-            mixing=self.mixing,
+            # Without a penalty scaled coefficients have no part in it, and finding many takes long.
+            mixing=None if isinstance(self.penalty, NoPenalty) else self.mixing,
             penalty=self.penalty.with_strength(self.penalty.weight * count),
             penalised=self.penalised,
             tolerance=self.tolerance,

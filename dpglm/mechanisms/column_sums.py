@@ -32,6 +32,7 @@ from dpglm.mechanisms.noise import (
     laplace_price,
 )
 from dpglm.mechanisms.rows import shares_alone
+from dpglm.mechanisms.whole_sums import Whole, WholeNumbers
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, PureEvent, ReleaseDescription
@@ -47,7 +48,6 @@ ROW, PRESENT, FIRST, SECOND, LEVEL = 0.5, 0.25, 0.5, 1.0, 0.75
 _APART = -0.5 + math.sqrt(0.125)
 _EXCHANGED = (1.0 - _APART) ** 2 * (FIRST**2 + (1.0 + _APART) ** 2)
 _EXCHANGED_ABSOLUTE = 25.0 / 16.0
-FEWER = "a table has fewer than a thousand million rows"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class ColumnSums(Release):
     scale: float
 
     name: ClassVar[str] = "column sums"
-    premises: ClassVar[tuple[str, ...]] = (DECLARED, FEWER)
+    premises: ClassVar[tuple[str, ...]] = (DECLARED,)
 
     def __post_init__(self) -> None:
         require_positive(self, "scale")
@@ -211,24 +211,31 @@ class ColumnSums(Release):
         drawn = (answers.reshape(len(answers), self.groups, self.width) * self._weights).reshape(
             len(answers), -1
         )
-        near, far = (np.abs(drawn - self._weighted_sums(rows)) for rows in (first, second))
+        near, far = (np.abs(drawn - np.asarray(self._weighted_sums(rows))) for rows in (first, second))
         if self.law == "gaussian":
             return np.asarray((far**2 - near**2).sum(axis=1) / (2.0 * self.scale**2))
         return np.asarray((far - near).sum(axis=1) / self.scale)
 
-    def _weighted_sums(self, rows: Rows) -> FloatVector:
+    def _weighted_sums(self, rows: Rows) -> WholeNumbers:
         # Python's whole numbers: sums of shares of squares outgrow those of 64 bits.
         whole = np.zeros((self.groups, len(self._kept)), dtype=object)
         for chunk in rows.chunks():
             share = shares_alone(chunk)
             parts = None if share is None else np.rint(share * SHARES).astype(np.int64)
             whole += self._whole_sums(chunk.X, parts) * (SHARES if parts is None else 1)
-        return np.asarray((self._sums(whole) / SHARES * self._weights).ravel())
+        units = self._units * self._weights / SHARES
+        return WholeNumbers(self._sums(whole).ravel(), np.tile(units, self.groups))
 
     @property
     def _weights(self) -> FloatVector:
         numbers = [w for missing in self.missing for w in ([PRESENT] if missing else []) + [FIRST, SECOND]]
         return np.array([ROW] * self.count_rows + numbers + [LEVEL] * sum(self.levels))
+
+    @property
+    def _units(self) -> FloatVector:
+        """Of whole sums: a row, a value that is there, a step of the grid, its square, and a level."""
+        numbers = [1.0, 1.0 / GRID, 1.0 / GRID**2] * len(self.missing)
+        return np.array([1.0, *numbers, *[1.0] * sum(self.levels)])[self._kept]
 
     @property
     def _kept(self) -> BoolVector:
@@ -264,15 +271,12 @@ class ColumnSums(Release):
             np.add.at(sums, group[mask], whole[mask])  # proof: exact
         return sums
 
-    def _sums(self, whole: IntVector) -> FloatMatrix:
-        """What is released but for noise and weights, shape (groups, width); squares less 1/2 a value."""
-        sums = whole.astype(np.float64)  # rounded once
+    def _sums(self, whole: Whole) -> Whole:
+        """What is released but for noise, weights and units, shape (groups, width); squares less 1/2."""
+        sums = whole.copy()
         for number in range(len(self.missing)):
-            count, steps, squares = range(1 + 3 * number, 4 + 3 * number)
-            sums[:, steps] /= GRID
-            sums[:, squares] = (
-                whole[:, squares] - whole[:, count] * (GRID**2 // 2)
-            ) / GRID**2  # proof: centred
+            count, _, squares = range(1 + 3 * number, 4 + 3 * number)
+            sums[:, squares] -= whole[:, count] * (GRID**2 // 2)  # proof: centred
         return sums[:, self._kept]
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
@@ -284,7 +288,7 @@ class ColumnSums(Release):
             other = self._row(1, 1.0, 0) if away else self._row(0, _APART, 1)
         tables: list[RowChunk] = [ArrayChunk(X, np.zeros(X.shape[1]), None) for X in (first, other)]
         apart = self._sums(self._whole_sums(first) - self._whole_sums(other))
-        return WorstCase(tables[0], tables[1], (apart * self._weights**2).ravel())
+        return WorstCase(tables[0], tables[1], (apart * self._units * self._weights**2).ravel())
 
     def _row(self, group: int, number: float, level: int) -> FloatBlock:
         values = [group, *[number] * len(self.missing), *[level] * len(self.levels)]

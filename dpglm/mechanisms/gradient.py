@@ -13,7 +13,6 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import (
     CHOSEN,
-    SUMS,
     WHY_SUM,
     Covered,
     NoisyRelease,
@@ -24,7 +23,8 @@ from dpglm.mechanisms.base import (
     worst_case_rows,
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, grid_step
-from dpglm.mechanisms.rows import RowSubset, chosen_rows, finite, widened
+from dpglm.mechanisms.rows import RowSubset, chosen_rows, finite, squares, widened
+from dpglm.mechanisms.whole_sums import WholeNumbers, WholeSum
 from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription, SampledGaussianEvent
@@ -73,7 +73,7 @@ class Gradient(NoisyRelease):
     parts: int = 1
 
     name: ClassVar[str] = "gradient"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN,)
 
     def __post_init__(self) -> None:
         require_positive(self, "scale", "clip")
@@ -137,16 +137,18 @@ class Gradient(NoisyRelease):
         assert at is not None, "a gradient is taken at a released point"
         assert len(at) == self.parts * rows.size, "a point for each part"
         points = finite(at).reshape(self.parts, rows.size)  # proof: finite
-        total = np.zeros((self.parts, rows.size))
+        totals = [WholeSum((rows.size,), self.clip) for _ in points]
         first = 0
         for chunk in self._sampled(rows, noise):
             count = len(chunk.y)
             for part in range(self.parts):
                 own = (first + np.arange(count)) % self.parts == part
                 dealt = chosen_rows(chunk, own) if self.parts > 1 else chunk
-                total[part] += self._sum(dealt, points[part])
+                self._add(dealt, points[part], totals[part])
             first += count
-        return self.noise_law.add(total.ravel(), self.clip, noise)  # proof: lattice
+        whole = np.concatenate([total.total() for total in totals])
+        values = WholeNumbers(whole, totals[0].unit)
+        return self.noise_law.add(values, self.clip, noise)  # proof: lattice
 
     def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[RowChunk]:
         if self.sampling == "poisson":
@@ -161,14 +163,14 @@ class Gradient(NoisyRelease):
         else:
             yield from rows.chunks()
 
-    def _sum(self, block: RowChunk, at: FloatVector) -> FloatVector:
-        total = np.zeros(len(at))
+    def _add(self, block: RowChunk, at: FloatVector, total: WholeSum) -> None:
+        """Add the rows' cut gradients to a sum."""
         for wide, eta, y, weight in widened(block, at):  # proof: elementwise
             slope = self.family.slope(eta, y) * weight
-            norm = np.sqrt(np.einsum("ij,ij->j", wide, wide))
+            norm = np.sqrt(squares(np.ones(len(wide)), wide))
             most = self.clip / np.maximum(norm, self.clip * 2.0**-40)
-            total += wide @ np.clip(slope, -most, most)  # proof: clip
-        return total
+            wide *= np.clip(slope, -most, most)  # proof: clip
+            total.add_terms(wide)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         first, second = worst_case_rows(self.family, relation, size)

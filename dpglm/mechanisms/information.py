@@ -12,7 +12,6 @@ from dpglm.glm.families import Family
 from dpglm.mechanisms.base import (
     CHOSEN,
     FAR,
-    SUMS,
     Covered,
     NoisyRelease,
     Rows,
@@ -23,6 +22,7 @@ from dpglm.mechanisms.base import (
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
 from dpglm.mechanisms.span import Span
+from dpglm.mechanisms.whole_sums import FINE, WholeNumbers, WholeSum
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, ReleaseDescription
@@ -63,7 +63,7 @@ class Information(NoisyRelease):
     what: Literal["curvature", "score"] = "curvature"
 
     name: ClassVar[str] = "information matrix"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN,)
     turns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -131,19 +131,18 @@ class Information(NoisyRelease):
         assert at is not None, "a curvature is taken at a released point"
         assert rows.size == self.span.size == len(at), "rows, point and span have the same columns"
         total = self._sum(rows, finite(at))  # proof: finite
-        flat = self.span.coordinates(total)  # proof: projection
+        whole = self.span.whole_coordinates(total.total())  # proof: projection
+        flat = WholeNumbers(whole, total.unit * 2.0**-FINE)
         perturbed = self.noise_law.add(flat, self.weight_max, noise)  # proof: lattice
         return self.span.matrix(perturbed).ravel()
 
-    def _sum(self, rows: Rows, at: FloatVector) -> FloatMatrix:
-        """The weighted sum, in double precision, in one read: within chunks first, then over chunks."""
-        total = np.zeros((rows.size, rows.size))
+    def _sum(self, rows: Rows, at: FloatVector) -> WholeSum:
+        """The weighted sum, exact for rows on a grid, in one read."""
+        total = WholeSum((rows.size, rows.size), math.sqrt(self.weight_max))
         for chunk in rows.chunks():
-            inside = np.zeros((rows.size, rows.size))
             for wide, eta, y, weight in widened(chunk, at):  # proof: elementwise
                 wide *= np.sqrt(self._weights(eta, y, weight))  # proof: weight
-                inside += wide @ wide.T
-            total += inside
+                total.add_products(wide)
         return total
 
     def _weights(self, eta: FloatVector, y: FloatVector, weight: FloatVector | float) -> FloatVector:

@@ -10,7 +10,6 @@ import numpy as np
 
 from dpglm.mechanisms.base import (
     CHOSEN,
-    SUMS,
     WHY_SUM,
     Covered,
     NoisyRelease,
@@ -22,10 +21,11 @@ from dpglm.mechanisms.base import (
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import shares_alone
 from dpglm.mechanisms.span import Span
+from dpglm.mechanisms.whole_sums import FINE, WholeNumbers, WholeSum
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.typing import SHARES, FloatMatrix, FloatVector
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class SecondMoments(NoisyRelease):
     count_weight: float
 
     name: ClassVar[str] = "second moments"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN,)
 
     def __post_init__(self) -> None:
         require_positive(self, "scale", "gram_weight", "cross_weight", "square_weight", "count_weight")
@@ -165,14 +165,23 @@ class SecondMoments(NoisyRelease):
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """Sum, perturb, project; shape (p (p + 1) / 2 + p + 2,), see :meth:`MomentSums.of`."""
         assert at is None, "moments are not evaluated at a point"
-        weighted = self._weighted(self._sums(rows))  # proof: projection
+        weighted = self._weighted(*self._sums(rows))  # proof: projection
         flat = self.noise_law.add(weighted, self._least_sensitivity, noise)  # proof: lattice
         return self._unweighted(flat).packed()
 
-    def _weighted(self, sums: MomentSums) -> FloatVector:
+    def _weighted(self, products: WholeSum, count: int) -> WholeNumbers:
         """The sum of phi, in orthonormal coordinates, X'X inside the span."""
-        parts = [self.gram_weight * self.span.coordinates(sums.gram), self.cross_weight * sums.cross]
-        return np.concatenate([*parts, [self.square_weight * sums.square, self.count_weight * sums.count]])
+        total, size = products.total(), self.size
+        gram = self.span.whole_coordinates(total[:size, :size])
+        others = (total[:size, size], total[size:, size], np.array([count], dtype=object))
+        weights = (self.gram_weight, self.cross_weight, self.square_weight, self.count_weight)
+        units = (products.unit * 2.0**-FINE, products.unit, products.unit, 1.0 / SHARES)
+        parts = (gram, *others)
+        repeated = [
+            np.full(len(part), weight * unit)
+            for part, weight, unit in zip(parts, weights, units, strict=True)
+        ]
+        return WholeNumbers(np.concatenate(parts), np.concatenate(repeated))
 
     def _unweighted(self, flat: FloatVector) -> MomentSums:
         entries = self.span.dimension
@@ -183,24 +192,21 @@ class SecondMoments(NoisyRelease):
             float(flat[-1]) / self.count_weight,
         )
 
-    def _sums(self, rows: Rows) -> MomentSums:
-        gram, cross = np.zeros((self.size, self.size)), np.zeros(self.size)
-        square, count = 0.0, 0.0
+    def _sums(self, rows: Rows) -> tuple[WholeSum, int]:
+        """Products of rows with the response as their last number, and how many count, in `SHARES`-ths."""
+        products, count = WholeSum((self.size + 1, self.size + 1), 1.0), 0
         for block in rows.chunks():
-            X = block.X.astype(np.float64)
             y = block.y if block.offset is None else block.y - block.offset
-            y = np.clip(y, -1.0, 1.0)  # proof: response
-            usable = X.any(axis=0) | (y != 0.0)  # proof: unusable
+            factors = np.vstack([block.X, np.clip(y, -1.0, 1.0)]).astype(np.float64)  # proof: response
+            usable = factors.any(axis=0)  # proof: unusable
             share = shares_alone(block)
-            if share is not None:
-                root = np.sqrt(share)
-                X *= root
-                y = y * root
-            gram += X @ X.T
-            cross += X @ y
-            square += float(y @ y)
-            count += float(usable.sum() if share is None else share @ usable)
-        return MomentSums(gram, cross, square, count)
+            if share is None:
+                count += int(usable.sum()) * SHARES
+            else:
+                factors *= np.sqrt(share)
+                count += int(np.rint(share[usable] * SHARES).astype(np.int64).sum())
+            products.add_products(factors)
+        return products, count
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         """A row against none, or two rows at the angle that moves most; in one column there is no angle."""

@@ -11,6 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -27,6 +28,7 @@ from dpglm.mechanisms.exact_draws import (
     mirrored,
     normal_cells,
 )
+from dpglm.mechanisms.whole_sums import WholeNumbers
 from dpglm.privacy.events import Event, GaussianEvent, PureEvent
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
@@ -36,8 +38,8 @@ Law: TypeAlias = Literal["gaussian", "gamma"]
 STEPS = 2.0**40
 # Share of the sensitivity that rounding errors of the value may take, paid for by as much more noise.
 SLACK = 1e-4
-# Values are cut at this many steps of the grid of the K-norm mechanism.
-FARTHEST = 2.0**900
+# Values are cut at this many steps of a grid.
+FARTHEST = 2**900
 # No step of a grid is finer: it has all of the bits that a double can have.
 FINEST = 2.0**-1000
 
@@ -146,7 +148,9 @@ class SeededNoise(NoiseSource):
         return draws
 
 
-def add_normal(values: FloatVector, *, scale: float, sensitivity: float, noise: NoiseSource) -> FloatVector:
+def add_normal(
+    values: FloatVector | WholeNumbers, *, scale: float, sensitivity: float, noise: NoiseSource
+) -> FloatVector:
     """Values on a grid plus Gaussian noise, shape (m,): as private as N(0, scale^2 I) on real numbers.
 
     Rounding errors of ``values``, shape (m,), are within the slack of ``sensitivity``, the largest change of
@@ -154,18 +158,26 @@ def add_normal(values: FloatVector, *, scale: float, sensitivity: float, noise: 
     what is used is a little larger, since rounding to steps moves neighbours by up to ``sqrt(m)`` steps more.
     """
     step = grid_step(scale, sensitivity, len(values))
-    steps = np.rint(values / step) + noise.whole_normal(len(values))
-    return np.asarray((steps + 0.5) * step, dtype=np.float64)
+    return (_added(values, step, noise.whole_normal(len(values)).tolist()) + 0.5) * step
 
 
-def add_k_norm(values: FloatVector, *, scale: float, sensitivity: float, noise: NoiseSource) -> FloatVector:
+def add_k_norm(
+    values: FloatVector | WholeNumbers, *, scale: float, sensitivity: float, noise: NoiseSource
+) -> FloatVector:
     """The same with noise of density exp(-norm / scale), as private as that on real numbers."""
     step = grid_step(scale, sensitivity, len(values))
-    with np.errstate(over="ignore"):
-        steps = np.clip(np.rint(values / step), -FARTHEST, FARTHEST).tolist()
-    # Whole numbers are added as such: noise of any size leaves no trace of what it was added to.
-    drawn = zip(steps, noise.whole_k_norm(len(values)), strict=True)
-    return np.array([float(int(value) + int(floor)) + 0.5 for value, floor in drawn]) * step
+    return (_added(values, step, noise.whole_k_norm(len(values))) + 0.5) * step
+
+
+def _added(values: FloatVector | WholeNumbers, step: float, drawn: list[int]) -> FloatVector:
+    """Values in whole steps plus whole noise, shape (m,): exact sums of any size, rounded once to doubles."""
+    if isinstance(values, WholeNumbers):
+        steps = values.steps(step)
+    else:
+        finite = np.nan_to_num(np.asarray(values, dtype=np.float64)).tolist()
+        steps = np.array([round(Fraction(value) / Fraction(step)) for value in finite], dtype=object)
+    cut = np.minimum(np.maximum(steps, -FARTHEST), FARTHEST)
+    return np.asarray((cut + np.array(drawn, dtype=object)).astype(np.float64))
 
 
 def grid_step(scale: float, sensitivity: float, count: int) -> float:
@@ -182,10 +194,10 @@ def grid_step(scale: float, sensitivity: float, count: int) -> float:
     return step
 
 
-def add_laplace(values: FloatVector, *, scale: float, noise: NoiseSource) -> FloatVector:
+def add_laplace(values: FloatVector | WholeNumbers, *, scale: float, noise: NoiseSource) -> FloatVector:
     """Values on a grid plus independent Laplace noise, shape (m,), at the price of `laplace_price`."""
     step = scale / STEPS
-    return np.asarray((np.rint(values / step) + noise.whole_laplace(len(values))) * step, dtype=np.float64)
+    return _added(values, step, noise.whole_laplace(len(values)).tolist()) * step
 
 
 def laplace_price(distance: float, scale: float, count: int) -> float:
@@ -245,7 +257,7 @@ class NoiseLaw:
             return noise.normal(self.dimension, scale=self.scale)
         return noise.k_norm(self.dimension, scale=self.scale)
 
-    def add(self, values: FloatVector, sensitivity: float, noise: NoiseSource) -> FloatVector:
+    def add(self, values: FloatVector | WholeNumbers, sensitivity: float, noise: NoiseSource) -> FloatVector:
         """Values plus noise on a grid, shape (dimension,)."""
         add = add_normal if self.law == "gaussian" else add_k_norm
         return add(values, scale=self.scale, sensitivity=sensitivity, noise=noise)

@@ -86,8 +86,9 @@ class PerturbedOutput(PenalisedMinimiser):
 
     @property
     def covers(self) -> Covered:
-        plain = self.plain_rows is None and self.penalty_rows is not None
-        return "all rows" if plain else "nothing"  # proof: persons
+        if self.plain_rows is not None:
+            return "nothing"
+        return "one row" if self.penalty_rows is None else "all rows"  # proof: persons
 
     def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
         require_public_rows(relation, self.penalty_rows)

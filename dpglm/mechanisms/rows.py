@@ -43,7 +43,7 @@ def predictor(at: FloatVector, wide: FloatMatrix | Iterable[FloatVector]) -> Flo
     return np.asarray(eta)
 
 
-def squares(weights: FloatVector, X: FloatBlock) -> FloatVector:
+def squares(weights: FloatVector, X: FloatBlock | FloatMatrix) -> FloatVector:
     """Weighted sum of squares of each row, coordinate by coordinate like `predictor`; shape (k,)."""
     total = np.zeros(X.shape[1])
     for weight, entries in zip(weights.tolist(), X, strict=True):

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties.base import TermColumns
+from dpglm.mechanisms.whole_sums import FINE, ROOT_TWO, TABLE, Whole, fine, product
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 
@@ -54,6 +55,13 @@ class _Tie:
         """The adjoint of `spread`."""
         diagonal = np.einsum("li,li->l", self.basis @ own, self.basis)
         return np.asarray(self.basis.T @ diagonal)
+
+    def whole_gathered(self, own: Whole) -> Whole:
+        """The same of whole numbers, in multiples of 2^-FINE, rounded down."""
+        table = np.rint(self.basis * 2.0**TABLE)
+        whole = table.astype(np.int64).astype(object)
+        diagonal = (product(table, own) * whole).sum(axis=1)
+        return np.asarray((whole.T @ diagonal) >> (3 * TABLE - FINE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +137,23 @@ class Span:
             second = tie.stretch**2 * tie.gathered(own)
             contrasts.append((first + second) / self._contrast_length(tie))
         return np.concatenate([flat[self._free], [total / self._total_length], *contrasts])
+
+    def whole_coordinates(self, matrix: Whole) -> Whole:
+        """The same of a matrix of whole numbers, in multiples of 2^-FINE, off by at most 4 of them."""
+        flat = np.concatenate([np.diag(matrix) << FINE, ROOT_TWO * matrix[np.triu_indices(self.size, 1)]])
+        if not self._ties:
+            return flat
+        assert self._intercept is not None, "factors are tied to an intercept"
+        at, constant, length = self._intercept.start, self._constant, self._total_length
+        total, contrasts = fine(constant**2 / length) * matrix[at, at], []
+        for tie in self._ties:
+            own = matrix[tie.columns, tie.columns]
+            total += fine(tie.stretch**2 / tie.count / length) * int(np.trace(own))
+            along = self._contrast_length(tie)
+            first = fine(2.0 * constant * tie.stretch / along) * matrix[at, tie.columns]
+            second = fine(tie.stretch**2 / along) * tie.whole_gathered(own)
+            contrasts.append(first + (second >> FINE))
+        return np.concatenate([flat[self._free], np.array([total], dtype=object), *contrasts])
 
     def matrix(self, coordinates: FloatVector) -> FloatMatrix:
         """The matrix of the span with these coordinates, shape (p, p)."""

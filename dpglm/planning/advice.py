@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dpglm.data.schema.unit import weight_of
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.errors import DpglmError, PlanningAdvice
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
@@ -74,7 +75,8 @@ def _clear(plan: Plan) -> bool:
     model = plan.specification.coded_model
     spreads = [_spread(model.schema.variables[name], measured) for name in model.coding.columns]
     order = max(len(name.split(":")) for name, _ in model.coding.terms)
-    rows = (ROWS if plan.n is None else plan.n) * min(spreads, default=1.0) ** order
+    weight = weight_of(model.schema.unit_column, ROWS if plan.n is None else plan.n)
+    rows = weight * min(spreads, default=1.0) ** order
     paid = len(plan.releases.releases) > 1 and len(minimisers) == 1
     return paid and rows > CLEAR * minimisers[0].deviation * len(plan.names)
 
@@ -106,13 +108,15 @@ def _sentences(plan: Plan, privacy: Privacy) -> tuple[str, ...]:
     if not expected.has_intervals:
         return (*_without_intervals(plan, better), remedies)
     usual = IF_USUAL if undeclared(expected.model) else ""
+    unit = expected.model.schema.unit_column
+    counted = "rows" if unit is None or unit.weights == "row" else "persons"
     growth = float(np.median([decision.factor for decision in expected.decisions]))
     less_noise = _less_noise(plan, better)
     if plan.n is None:
-        needed = f"at least {_about(rows * growth)} rows{usual}"
+        needed = f"at least {_about(rows * growth)} {counted}{usual}"
         return f"Intervals for half of the {size} coefficients take {needed}.", less_noise, remedies
-    first = f"Expect intervals for {found} of {size} coefficients in {count(rows)} rows{usual}."
-    more = f"Half of them would take {factor(growth)} times the rows or epsilon."
+    first = f"Expect intervals for {found} of {size} coefficients in {count(rows)} {counted}{usual}."
+    more = f"Half of them would take {factor(growth)} times the {counted} or epsilon."
     return first, less_noise or more, remedies
 
 

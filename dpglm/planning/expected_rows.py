@@ -14,6 +14,7 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.design import CodedModel
 from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.unit import weight_of
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.typing import FloatMatrix, FloatVector
@@ -44,7 +45,7 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
 
     ``rate`` is the expected share of the second level of a response with two levels.
     """
-    family, response = model.family, model.response
+    family, response, n = model.family, model.response, weight_of(model.schema.unit_column, n)
     variable = model.schema.variables[model.coding.model.response]
     if isinstance(variable, Numeric) and family.response_kind != "binary":
         values = expected_quantiles(variable)

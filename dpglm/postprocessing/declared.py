@@ -1,16 +1,40 @@
-"""Notes on what a schema declares: whose a row is, and which values stand for missing ones."""
+"""Notes on what a schema declares: whose a row is, and how cells are read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.record import FitRecord
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.typing import ROWS_OF
+
+_SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "aliases")
 
 
 def declared_notes(record: FitRecord) -> tuple[str, ...]:
     """What a reader of the numbers should know of the declarations."""
-    return (*person_notes(record), *code_notes(record))
+    return (*person_notes(record), *reading_notes(record))
+
+
+def check_unit(schema: Mapping[str, object], guarantee: Guarantee) -> None:
+    """Refuse a promise about persons whom the schema does not tell, and one about rows where it does."""
+    unit = schema.get("unit")
+    persons = isinstance(unit, Mapping)
+    if isinstance(unit, Mapping):
+        column, name, rows = unit.get("column"), unit.get("name", ""), unit.get("rows", 1)
+        if not (isinstance(column, str) and column and isinstance(name, str) and type(rows) is int):
+            raise store_error(
+                "a unit without the column that tells whose a row is", "unit: {column: patient_id}"
+            )
+        words = f"{name} ({ROWS_OF}{column})" if name else f"{ROWS_OF}{column}"
+    if not guarantee.private and guarantee.reason != "seeded":
+        return
+    if guarantee.persons != persons or (guarantee.unit != words if persons else ROWS_OF in guarantee.unit):
+        raise store_error(
+            "a guarantee for another unit than the schema's", "the unit that the schema declares"
+        )
 
 
 def person_notes(record: FitRecord) -> tuple[str, ...]:
@@ -25,13 +49,31 @@ def person_notes(record: FitRecord) -> tuple[str, ...]:
     )
 
 
-def code_notes(record: FitRecord) -> tuple[str, ...]:
-    """Which values were declared to stand for missing ones."""
+def reading_notes(record: FitRecord) -> tuple[str, ...]:
+    """Which values stand for missing ones, what dates are as numbers, and where spellings were declared."""
     columns: Any = record.specification.schema.get("variables", {})
+    dated = [
+        f"{name} ({facts['date'].get('unit', 'days')} since {facts['date'].get('origin')})"
+        for name, facts in columns.items()
+        if isinstance(facts.get("date"), Mapping)
+    ]
+    spelled = [
+        f"{name} ({', '.join(kind for kind in _SPELLINGS if facts.get(kind))})"
+        for name, facts in columns.items()
+        if any(facts.get(kind) for kind in _SPELLINGS)
+    ]
     coded = [
         f"{name} ({', '.join(map(str, facts['missing_codes'][:8]))})"
         for name, facts in columns.items()
         if facts.get("missing_codes")
     ]
-    more = f" and {len(coded) - 8} more columns" if len(coded) > 8 else ""
-    return (f"Declared codes count as missing: {', '.join(coded[:8])}{more}.",) if coded else ()
+    return (
+        *_listed("Declared codes count as missing", coded),
+        *_listed("Dates are numbers", dated),
+        *_listed("Cells are read by declared spellings", spelled),
+    )
+
+
+def _listed(words: str, columns: Sequence[str]) -> tuple[str, ...]:
+    more = f" and {len(columns) - 8} more columns" if len(columns) > 8 else ""
+    return (f"{words}: {', '.join(columns[:8])}{more}.",) if columns else ()

@@ -21,7 +21,9 @@ from typing import Any, Final, NoReturn, TypeVar
 from dpglm.errors import StoreError
 from dpglm.postprocessing.codec import MAX_COEFFICIENTS, decode, encode, store_error
 from dpglm.postprocessing.consistency import check_consistency
+from dpglm.postprocessing.declared import check_unit
 from dpglm.postprocessing.profile import ProfileRecord
+from dpglm.postprocessing.ranking import RankingRecord
 from dpglm.postprocessing.record import FitRecord, Record
 
 FORMAT, FORMAT_VERSION = "dpglm-fit", 7
@@ -29,6 +31,7 @@ Saved = TypeVar("Saved", bound=Record)
 _FORMATS: Final[Mapping[type[Record], tuple[str, int]]] = {
     FitRecord: (FORMAT, FORMAT_VERSION),
     ProfileRecord: ("dpglm-profile", 2),
+    RankingRecord: ("dpglm-ranking", 1),
 }
 MAX_BYTES = 64 * 2**20
 MOST_BRACKETS = 2**20  # names of coefficients hold some too
@@ -141,6 +144,9 @@ def from_json(text: str, kind: type[Saved] = FitRecord) -> Saved:  # type: ignor
     record = decode(kind, document)
     if isinstance(record, FitRecord):
         check_consistency(record)
+        check_unit(record.specification.schema, record.guarantee)
+    elif isinstance(record, ProfileRecord):
+        check_unit(record.schema, record.guarantee)
     if notice != (record.alarm or "private"):
         raise store_error(
             "a notice that does not fit the guarantee", 'the notice "private" or "NOT PRIVATE: ..."'

@@ -80,8 +80,8 @@ def trade_off_figure(guarantee: Guarantee) -> Figure:
             Note(0.56, 0.6, "blind guessing"),
             Note(0.05, 0.06, "ruled out", faint=True),
         ),
-        caption="Trade-off curve. Somebody tests whether one row is in the data. No test, whatever else its "
-        "author knows, has errors below the curve.",
+        caption=f"Trade-off curve. Somebody tests whether one {'person' if guarantee.persons else 'row'} is "
+        "in the data. No test, whatever else its author knows, has errors below the curve.",
         twin=Rows(
             "Least type II error at each type I error",
             ("type I error", "type II error, at least", "power, at most"),

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.record import LedgerState, Record
+from dpglm.postprocessing.ranked_before import ranked_before
+from dpglm.postprocessing.record import FitRecord, LedgerState, Record
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array
@@ -44,7 +45,11 @@ def plain_words(record: Record) -> Section:
         "average": average if average < largest - 5e-4 else None,
         "weak": largest > WEAK,
         "figure": icon_array(0.5, largest),
-        "priors": Rows.of_columns("Belief in a guess about Ana’s row", belief, numeric=(0, 1, 2)),
+        "priors": Rows.of_columns(
+            f"Belief in a guess about Ana’s {'rows' if guarantee.persons else 'row'}",
+            belief,
+            numeric=(0, 1, 2),
+        ),
         # With loss L = log p/q, delta >= E_p (1 - e^(epsilon - L))_+ >= P(L > epsilon + log 2) / 2: the odds
         # grow by more than twice e^epsilon with chance at most 2 delta.
         "twice": min(1.0, 2.0 * guarantee.delta),
@@ -59,22 +64,23 @@ def full_guarantee(record: Record) -> Section:
     guarantee = record.guarantee
     if not guarantee.private:
         return Section("guarantee", "No guarantee")
+    one = "person" if guarantee.persons else "row"
     rates = tuple((share(rate), percent(guarantee.true_positive_rate(rate))) for rate in RATES)
     content = {
         "groups": _groups(guarantee),
-        "rates": Rows("Power of a test for one row", ("false alarms", "power, at most"), rates, (0, 1)),
+        "rates": Rows(f"Power of a test for one {one}", ("false alarms", "power, at most"), rates, (0, 1)),
     }
     return Section("guarantee", "The guarantee in full", content)
 
 
 def _groups(guarantee: Guarantee) -> Rows:
-    """Group privacy: what the guarantee says about several rows at once."""
+    """Group privacy: what the guarantee says about several rows, or persons, at once."""
     rows: list[tuple[str, ...]] = []
     for size in GROUPS:
         epsilon, delta = guarantee.group(size)
         mu = () if guarantee.mu is None else (budget(computed(size * guarantee.mu)),)
         rows.append((f"{size}", budget(computed(epsilon)), budget(delta), *mu))
-    headings = ("rows of one group", "ε", "δ", "μ")[: len(rows[0])]
+    headings = (f"{'persons' if guarantee.persons else 'rows'} of one group", "ε", "δ", "μ")[: len(rows[0])]
     return Rows("Group privacy", headings, tuple(rows), numeric=(0, 1, 2, 3))
 
 
@@ -92,6 +98,8 @@ def budget_ledger(record: Record, noun: str) -> Section | None:
     }
     if record.ledger is not None:
         content["entries"] = _entries(record.ledger)
+        if isinstance(record, FitRecord):
+            content["ranked"] = ranked_before(record.ledger, record.response.name)
     return Section("ledger", "Budget ledger", content)
 
 

@@ -10,10 +10,12 @@ from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar, get_args
 
 import numpy as np
 
+from dpglm.curator.padded_time import time_is_padded
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty, penalties
+from dpglm.ledger.arguments import key_of
 from dpglm.ledger.ledger import Ledger
 from dpglm.mechanisms.noise import NoiseSource, OsNoise, SeededNoise
 from dpglm.methods.base import Method
@@ -24,6 +26,7 @@ from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
 from dpglm.results.profile import Profile
+from dpglm.typing import ROWS_OF
 
 Piece = TypeVar("Piece")
 # What a table can do and a mapping of tables cannot.
@@ -48,6 +51,7 @@ class RunOptions(TypedDict, total=False):
     """Keyword arguments of a run."""
 
     ledger: Ledger | str | PathLike[str] | None
+    key: str | None
     seed: int | None
     progress: bool | None
 
@@ -80,6 +84,12 @@ def for_unit(privacy: Privacy, schema: Schema) -> Privacy:
         raise PrivacyError(
             "unit_rows without a column that tells whose a row is",
             expected="a schema that declares it",
+            remedy="Write schema=dpglm.Schema.of(..., unit={'column': 'patient_id'}).",
+        )
+    if declared is None and any(ROWS_OF in unit for unit in (words, str(privacy.unit))):
+        raise PrivacyError(
+            "a unit of several rows, in words alone",
+            expected="a schema that declares the column which tells whose a row is",
             remedy="Write schema=dpglm.Schema.of(..., unit={'column': 'patient_id'}).",
         )
     known = ("one row", words) if declared is None else ("one row", words, declared.name)
@@ -185,8 +195,16 @@ def checked_strength(value: object) -> float | Literal["cv"] | None:
     return float(value)  # type: ignore[arg-type]  # a number, as just checked
 
 
-def ledger_of(ledger: object) -> Ledger | None:
-    """A ledger, or the existing one at a path."""
+def ledger_of(ledger: object, key: object = None) -> Ledger | None:
+    """A ledger, or the existing one at a path; a key means something beside one only."""
+    if key is not None:
+        key_of(key)
+        if ledger is None:
+            raise MethodError(
+                "a key without a ledger",
+                expected="the ledger that keeps the answer under the key",
+                remedy="Use ledger=dpglm.Ledger('ward-7.db'), or leave key out.",
+            )
     if ledger is None or isinstance(ledger, Ledger):
         return ledger
     if isinstance(ledger, str | PathLike):
@@ -204,9 +222,10 @@ def bar_of(
 ) -> Iterator[Callable[[], None]]:
     """A function to call at each public step, by its name, or at each of a range of draws; it moves a bar.
 
-    ``progress=None`` shows the bar in a terminal only. Named steps have no times, which depend on the data.
+    ``progress=None`` shows the bar in a terminal only, padded time (`dpglm.padded_time`) shows none. Named
+    steps have no times, which depend on the data.
     """
-    if progress is False:
+    if progress is False or time_is_padded():
         yield lambda: None
         return
     from tqdm.auto import tqdm

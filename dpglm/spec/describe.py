@@ -14,9 +14,8 @@ from dpglm.data.coding.column_table import ColumnTable
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema, open_source
 from dpglm.errors import PrivacyError, SchemaError
-from dpglm.ledger.ledger import Ledger
+from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.pooled import edges_of_next_round, pooled
 from dpglm.postprocessing.profile import OVERALL, ProfileRecord
 from dpglm.postprocessing.quartiles import ClassCounts
@@ -25,8 +24,9 @@ from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 from dpglm.results.profile import Profile, SiteProfiles
 from dpglm.spec.arguments import REQUIRED, Required, is_sites, ledger_of, noise_of, privacy_of
+from dpglm.spec.charging import charged
 from dpglm.spec.profile_plan import ProfilePlan
-from dpglm.spec.sites import at_site, charge_sites, refuse_twins, site_schemas, site_seeds, site_tables
+from dpglm.spec.sites import at_site, refuse_twins, site_charges, site_schemas, site_seeds, site_tables
 from dpglm.typing import FloatVector
 
 
@@ -39,6 +39,7 @@ class DescribeOptions(TypedDict, total=False):
     quartiles: bool
     privacy: float | tuple[float, float] | Privacy | Required
     ledger: Ledger | str | PathLike[str] | None
+    key: str | None
     seed: int | None
 
 
@@ -57,6 +58,7 @@ def describe(
     quartiles: bool = False,
     privacy: float | tuple[float, float] | Privacy | Required = REQUIRED,
     ledger: Ledger | str | PathLike[str] | None = None,
+    key: str | None = None,
     seed: int | None = None,
 ) -> Profile | SiteProfiles:
     """Sample characteristics under differential privacy: the "Table 1" that opens a paper.
@@ -83,6 +85,8 @@ def describe(
         The budget, required.
     ledger : Ledger or path, optional
         Charged before any row is read; a path opens an existing ledger.
+    key : str, optional
+        As for `dpglm.fit`: the same profile under the same key is charged and drawn once.
     seed : int, optional
         Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
 
@@ -121,7 +125,7 @@ def describe(
         raise SchemaError(
             f"quartiles of type {type(quartiles).__name__}", expected="True or False", remedy="Use True."
         )
-    noise, opened = noise_of(seed), ledger_of(ledger)
+    noise, opened = noise_of(seed), ledger_of(ledger, key)
 
     def planned(declared: Schema) -> ProfilePlan:
         return ProfilePlan.of(declared, columns, by, budget, quartiles=quartiles)
@@ -130,14 +134,10 @@ def describe(
         tables = site_tables(data)
         schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
         plans = {site: planned(declared) for site, declared in schemas.items()}
-        return _describe_sites(plans, tables, ledger=opened, seed=seed)
-    run = _ProfileRun.of(planned(find_schema(data, schema)), data, noise)
-    state = None
-    if opened is not None:
-        entry = opened.charge(run.guarantee, what=run.plan.what, plan=run.plan.fingerprint)
-        state = decode(LedgerState, opened.state(at=entry))
-    (record,) = _released([run], state)
-    return Profile(record)
+        return _describe_sites(plans, tables, ledger=opened, key=key, seed=seed)
+    runs = {"": _ProfileRun.of(planned(find_schema(data, schema)), data, noise)}
+    records = charged(opened, key, [runs[""].charge], partial(_released, runs), kind=ProfileRecord)
+    return Profile(records[""])
 
 
 def _describe_sites(
@@ -145,6 +145,7 @@ def _describe_sites(
     tables: Mapping[str, object],
     *,
     ledger: Ledger | None,
+    key: str | None,
     seed: int | None,
 ) -> SiteProfiles:
     """A profile of each site, with classes that all sites share; each site is charged the whole budget.
@@ -162,16 +163,15 @@ def _describe_sites(
     once = plans[sites[0]].schema.sites == "disjoint"
     if once:
         refuse_twins(tables)
-    runs = [
-        at_site(site, partial(_ProfileRun.of, plans[site], tables[site], noise))
+    runs = {
+        site: at_site(site, partial(_ProfileRun.of, plans[site], tables[site], noise))
         for site, noise in zip(sites, noises, strict=True)
-    ]
-    guarantees = [run.guarantee for run in runs]
+    }
+    guarantees = [run.guarantee for run in runs.values()]
     total = disjoint(guarantees) if once else overlapping(guarantees)
-    charges = [(run.guarantee, run.plan.what, run.plan.fingerprint) for run in runs]
-    state = charge_sites(ledger, charges, sites, total, once=once)
-    records = dict(zip(sites, _released(runs, state), strict=True))
-    if runs[0].plan.rounds:  # classes of one site follow from the answers of all: so does what it promises
+    charges = site_charges([run.charge for run in runs.values()], sites, total, once=once)
+    records = charged(ledger, key, charges, partial(_released, runs), sites=sites, kind=ProfileRecord)
+    if plans[sites[0]].rounds:  # classes of one site follow from the answers of all: so does what it promises
         records = {site: replace(record, guarantee=total) for site, record in records.items()}
     profiles = {site: Profile(record) for site, record in records.items()}
     return SiteProfiles(profiles, Profile(pooled(records, total, disjoint=once)))
@@ -196,6 +196,11 @@ class _ProfileRun:
         """What is promised of the table."""
         guarantee = self.plan.priced.guarantee
         return guarantee if self.noise.private else guarantee.seeded()
+
+    @property
+    def charge(self) -> Charge:
+        """What a ledger is charged for the run, and in which words."""
+        return self.guarantee, self.plan.what, self.plan.fingerprint
 
     def record(self, sums: FloatVector, state: LedgerState | None) -> ProfileRecord:
         """What was released at first, with public facts."""
@@ -222,13 +227,14 @@ class _ProfileRun:
         )
 
 
-def _released(runs: Sequence[_ProfileRun], state: LedgerState | None) -> list[ProfileRecord]:
+def _released(runs: Mapping[str, _ProfileRun], state: LedgerState | None) -> dict[str, ProfileRecord]:
     """Run all releases, round by round: classes of a round follow from what all tables told before."""
-    curators = [Curator(run.table, run.plan.priced, run.noise) for run in runs]
+    curators = [Curator(run.table, run.plan.priced, run.noise) for run in runs.values()]
     records = [
-        run.record(curator.ask(run.plan.release), state) for run, curator in zip(runs, curators, strict=True)
+        run.record(curator.ask(run.plan.release), state)
+        for run, curator in zip(runs.values(), curators, strict=True)
     ]
-    for rounds in zip(*(run.plan.rounds for run in runs), strict=True):
+    for rounds in zip(*(run.plan.rounds for run in runs.values()), strict=True):
         edges = edges_of_next_round(records)
         deviation = float(rounds[0].inner.deviations[-1])
         answers = [
@@ -239,4 +245,4 @@ def _released(runs: Sequence[_ProfileRun], state: LedgerState | None) -> list[Pr
             for record, answer in zip(records, answers, strict=True)
         ]
         records = [replace(record, classes=each) for record, each in zip(records, classes, strict=True)]
-    return records
+    return dict(zip(runs, records, strict=True))

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Self
 
 from dpglm.data.coding.design import CodedModel, Design
 from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.unit import weight_of
 from dpglm.errors import FormulaError, MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
@@ -135,8 +136,11 @@ class ModelSpec:
         inside = self.method.inside(self.penalty, self.strength)
         penalty = inside.for_terms(penalised_terms(model.coding.terms, model.coding.penalised))
         penalty.require_size(int(model.coding.penalised.sum()))
-        declared = self.schema.rows
-        count = partial(_expected_rows, declared if n is None else n) if design is None else design.row_count
+        declared, expected = (
+            None if rows is None else weight_of(self.schema.unit_column, rows)
+            for rows in (self.schema.rows, self.schema.rows if n is None else n)
+        )
+        count = partial(_expected_rows, expected) if design is None else design.row_count
         problem = Problem(
             geometry=model.coding,
             family=model.family,
@@ -157,8 +161,8 @@ class ModelSpec:
         Parameters
         ----------
         n : int, optional
-            Expected number of rows, for what the fit can be expected to give; None is what the schema
-            declares. The releases do not depend on it.
+            Expected number of rows, or of persons as in ``Schema(rows=...)``, for what the fit can be
+            expected to give; None is what the schema declares. The releases do not depend on it.
 
         Raises
         ------

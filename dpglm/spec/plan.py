@@ -14,16 +14,15 @@ from dpglm import __version__
 from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
 from dpglm.curator.curator import Curator, PricedReleases
-from dpglm.data.coding.design import CodedModel, Design
+from dpglm.data.coding.design import Design
 from dpglm.errors import MethodError
-from dpglm.ledger.ledger import Ledger
+from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Estimate, Problem, to_response_scale
 from dpglm.planning.advice import advice
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_rate
 from dpglm.planning.tables import price_table
-from dpglm.postprocessing.codec import decode
 from dpglm.postprocessing.record import FitRecord, LedgerState, ResponseFacts, parallel_lines
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
@@ -39,6 +38,7 @@ from dpglm.spec.arguments import (
     rate_of,
     row_count_of,
 )
+from dpglm.spec.charging import at_scales, charged, with_row_map
 from dpglm.spec.sites import fit_sites, site_tables
 from dpglm.tables.table import Table
 
@@ -140,10 +140,13 @@ class Plan:
         data: object,
         *,
         ledger: Ledger | str | PathLike[str] | None = None,
+        key: str | None = None,
         seed: int | None = None,
         progress: bool | None = None,
     ) -> FitResult | SiteFits:
         """Charge the plan, then run it on a table, or on a table for each site, as `dpglm.fit` does.
+
+        What the ledger keeps under ``key`` is given back: nothing is charged, read or drawn.
 
         Raises
         ------
@@ -151,19 +154,25 @@ class Plan:
             The table cannot be opened or lacks a column; nothing was charged.
         BudgetExceeded
             The ledger does not cover the plan; nothing was read.
+        LedgerError
+            Another plan was charged under ``key``, or no answer was kept; nothing was read.
         """
-        noise, opened = noise_of(seed), ledger_of(ledger)
+        noise, opened = noise_of(seed), ledger_of(ledger, key)
         if is_sites(data):
-            return fit_sites(self, site_tables(data), ledger=opened, seed=seed, progress=progress)
+            return fit_sites(self, site_tables(data), ledger=opened, key=key, seed=seed, progress=progress)
         with bar_of(progress, STEPS) as step:
             run = self._on(data, seeded=not noise.private)
             step()
+
+            def answer(state: LedgerState | None) -> dict[str, FitRecord]:
+                step()
+                estimate = run.solve(noise)
+                step()
+                return {"": run.write_up(estimate, noise, state)}
+
             # Charge before reading: an interrupt from here on loses budget, never privacy.
-            state = run.charge(opened)
-            step()
-            estimate = run.solve(noise)
-            step()
-            return run.write_up(estimate, noise, state)
+            records = charged(opened, key, [run.charge], answer, kind=FitRecord)
+            return run.result(records[""])
 
     def _on(self, data: object, *, seeded: bool) -> Run:
         """Open a table; only the names of its columns are read. Without one of them, a SchemaError."""
@@ -248,25 +257,23 @@ class Run:
     problem: Problem  # with the table's own number of rows where that is public
     guarantee: Guarantee  # the plan's, or what a seed leaves of it
 
-    def charge(self, ledger: Ledger | None) -> LedgerState | None:
-        """Take what was planned from the ledger; its state right afterwards."""
-        if ledger is None:
-            return None
-        entry = ledger.charge(self.guarantee, what=self.plan.what, plan=self.plan.fingerprint)
-        return decode(LedgerState, ledger.state(at=entry))
+    @property
+    def charge(self) -> Charge:
+        """What a ledger is charged for the run, and in which words."""
+        return self.guarantee, self.plan.what, self.plan.fingerprint
 
     def solve(self, noise: NoiseSource) -> Estimate:
         """Read the rows, by the planned releases only."""
         model, releases = self.plan.specification.coded_model, self.plan.releases
         ask = Curator(self.design, releases, noise).ask
         estimate = self.plan.specification.method.solve(self.problem, releases, ask)
-        model = _at_scales(model, estimate)
+        model = at_scales(model, estimate)
         return to_response_scale(estimate, model.coding, unit=model.response.unit, shift=model.response.shift)
 
-    def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitResult:
-        """The result: released numbers and public facts."""
+    def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitRecord:
+        """The record: released numbers and public facts."""
         plan, problem = self.plan, estimate.problem or self.problem
-        spec, model = plan.specification, _at_scales(plan.specification.coded_model, estimate)
+        spec, model = plan.specification, at_scales(plan.specification.coded_model, estimate)
         coding, response, scales = model.coding, model.response, estimate.scales
         public_rows = self.design.row_count() if spec.rows_are_public else None
         strength, total = estimate.strength, estimate.strength_sum
@@ -274,7 +281,7 @@ class Run:
             strength = problem.strength
         elif strength is None and total is not None and public_rows:
             strength = total / public_rows  # the default's, which is set in sum units
-        record = FitRecord(
+        return FitRecord(
             specification=spec.to_document(),
             names=coding.names,
             link=problem.family.link,
@@ -306,12 +313,8 @@ class Run:
             exact_path=estimate.exact_path,
             scales=scales,
             part=estimate.part,
-            row_map=model,
         )
-        return FitResult(record)
 
-
-def _at_scales(model: CodedModel, estimate: Estimate) -> CodedModel:
-    """The coding of the estimate's coefficients."""
-    scales = estimate.scales
-    return model if scales is None else model.standardised(scales.moments, scales.longer)
+    def result(self, record: FitRecord) -> FitResult:
+        """The result that predicts, of a record just written or kept by a ledger."""
+        return FitResult(with_row_map(record, self.plan.specification.coded_model))

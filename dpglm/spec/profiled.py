@@ -63,7 +63,9 @@ def informed(schema: Schema, profile: object) -> Schema:
                 expected="the same bounds, or the same levels in the same order",
                 remedy="Describe the table with this schema, or leave profile out.",
             )
-    rows = max(round(profile.n_rows), 1) if schema.rows is None else schema.rows
+    # A profile counts what weighs the same, as a part of a person where that is a row.
+    parts = 1 if unit is None or unit.weights == "unit" else unit.rows
+    rows = max(round(parts * profile.n_rows), 1) if schema.rows is None else schema.rows
     return replace(schema, variables=variables, rows=rows, moments="known")
 
 

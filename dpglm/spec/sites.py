@@ -14,13 +14,13 @@ import numpy as np
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema
 from dpglm.errors import SchemaError
-from dpglm.ledger.ledger import Ledger
-from dpglm.postprocessing.codec import decode
-from dpglm.postprocessing.record import LedgerState
+from dpglm.ledger.ledger import Charge, Ledger
+from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import FRAMES, bar_of, noise_of
+from dpglm.spec.charging import charged, with_row_map
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan
@@ -36,6 +36,7 @@ def fit_sites(
     tables: Mapping[str, object],
     *,
     ledger: Ledger | None,
+    key: str | None,
     seed: int | None,
     progress: bool | None,
     schemas: Mapping[str, Schema] | None = None,
@@ -66,14 +67,20 @@ def fit_sites(
         guarantees = [run.guarantee for run in runs]
         total = disjoint(guarantees) if once else overlapping(guarantees)
         step()
+        models = {site: run.plan.specification.coded_model for site, run in zip(sites, runs, strict=True)}
+        charges = site_charges([run.charge for run in runs], sites, total, once=once)
+
+        def answer(state: LedgerState | None) -> dict[str, FitRecord]:
+            records: dict[str, FitRecord] = {}
+            for site, noise in zip(sites, noises, strict=True):
+                step()
+                run = runs.popleft()  # its rows are let go of with the run
+                records[site] = run.write_up(run.solve(noise), noise, state)
+            return records
+
         # Charge before reading: an interrupt from here on loses budget, never privacy.
-        charges = [(run.guarantee, run.plan.what, run.plan.fingerprint) for run in runs]
-        state = charge_sites(ledger, charges, sites, total, once=once)
-        fits: dict[str, FitResult] = {}
-        for site, noise in zip(sites, noises, strict=True):
-            step()
-            run = runs.popleft()  # its rows are let go of with the run
-            fits[site] = run.write_up(run.solve(noise), noise, state)
+        records = charged(ledger, key, charges, answer, sites=sites, kind=FitRecord)
+        fits = {site: FitResult(with_row_map(record, models[site])) for site, record in records.items()}
         return SiteFits(fits, total)
 
 
@@ -195,26 +202,14 @@ def at_site(site: str, action: Callable[[], Result]) -> Result:
         ) from None
 
 
-def charge_sites(
-    ledger: Ledger | None,
-    charges: Sequence[tuple[Guarantee, str, str]],
-    sites: Sequence[str],
-    total: Guarantee,
-    *,
-    once: bool,
-) -> LedgerState | None:
-    """Charge all sites or none: a line for each site, or one where everybody is at one site only.
-
-    ``charges`` are the guarantee of each site, the words of its line, and the fingerprint of its plan.
-    """
-    if ledger is None:
-        return None
+def site_charges(
+    charges: Sequence[Charge], sites: Sequence[str], total: Guarantee, *, once: bool
+) -> list[Charge]:
+    """The charges of all sites: a line for each, or one where everybody is at one site only."""
     if once and len(sites) > 1:
         plans = "".join(dict.fromkeys(plan for _, _, plan in charges))
-        lines = [(total, f"{charges[0][1]} at {len(sites)} sites, one per person", plans)]
-    else:
-        lines = [
-            (guarantee, f"{what} at site {site!r}", plan)
-            for (guarantee, what, plan), site in zip(charges, sites, strict=True)
-        ]
-    return decode(LedgerState, ledger.state(at=ledger.charge_all(lines)[-1]))
+        return [(total, f"{charges[0][1]} at {len(sites)} sites, one per person", plans)]
+    return [
+        (guarantee, f"{what} at site {site!r}", plan)
+        for (guarantee, what, plan), site in zip(charges, sites, strict=True)
+    ]

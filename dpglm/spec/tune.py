@@ -52,6 +52,7 @@ def tune(
     holdout: float = 0.2,
     profile: Profile | None = None,
     ledger: Ledger | str | PathLike[str] | None = None,
+    key: str | None = None,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> FitResult:
@@ -63,7 +64,7 @@ def tune(
 
     Parameters
     ----------
-    formula, data, schema, family, profile, ledger, seed, progress
+    formula, data, schema, family, profile, ledger, key, seed, progress
         As for `dpglm.fit`; one table, and replace-one neighbours.
     grid : mapping of lists, or list of mappings
         All combinations of ``method``, ``penalty`` and ``strength``, as for `dpglm.fit`; the candidates of a
@@ -123,7 +124,7 @@ def tune(
             "tables by site", expected="one table to choose on", remedy="Tune at one site, fit at the others."
         )
     noise_of(seed)
-    opened = ledger_of(ledger)
+    opened = ledger_of(ledger, key)
     kind: Any = methods["tune"]
     spec = ModelSpec.of(
         formula,
@@ -133,7 +134,7 @@ def tune(
         method=kind(candidates=tuple(options), holdout=holdout),
         privacy=budget,
     )
-    return spec.plan().fit(data, ledger=opened, seed=seed, progress=progress)
+    return spec.plan().fit(data, ledger=opened, key=key, seed=seed, progress=progress)
 
 
 def _asked(grid: object) -> list[dict[str, Any]]:

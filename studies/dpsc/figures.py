@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PRINTED, PURE, label
+from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PREDICT, PRINTED, PURE, label
 from studies.dpsc.summary import levels, mean
-from studies.figure import BLACK, BLUE, GREEN, ORANGE, RED, Style, error_bars, picture
+from studies.figure import BLACK, BLUE, GREEN, ORANGE, PINK, RED, Style, error_bars, picture
 from studies.jobs import Result
 from studies.page import Picture
 
@@ -20,6 +20,7 @@ STYLES = {
     PURE: (ORANGE, "s"),
     GAUSSIAN: (BLUE, "o"),
     DEFAULT: (GREEN, "^"),
+    PREDICT: (PINK, "v"),
 }
 METRICS = {
     "can": "C.A.N of zero",

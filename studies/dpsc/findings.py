@@ -11,8 +11,8 @@ from studies.dpsc.summary import levels, mean, value
 from studies.jobs import Result
 from studies.paired import Mean
 
-# Test accuracy that corrected DPLL must reach, by epsilon.
-BARS = {0.5: 0.90, 1.0: 0.94, 2.0: 0.955}
+# Epsilons at which errors are told in words.
+TOLD = (0.5, 1.0, 2.0)
 # Two means differ beyond this many standard errors of their difference.
 APART = 2.0
 # Means that differ by less are printed as the same.
@@ -104,7 +104,7 @@ def simulation(results: Sequence[Result]) -> list[str]:
 
 def _corrected(results: Sequence[Result], epsilons: Sequence[float]) -> str:
     parts = []
-    for epsilon in [one for one in epsilons if one in BARS] or epsilons:
+    for epsilon in [one for one in epsilons if one in TOLD] or epsilons:
         here = [one for one in results if one.get("epsilon", epsilon) == epsilon]
         found = {
             kind: percent(value(here, "error", kind=kind, penalty="l1"))
@@ -136,36 +136,3 @@ def kdd(results: Sequence[Result], constant: float) -> str:
         f"KDD Cup 99: a constant answer errs on {percent(constant)} of test rows, LLA and LHA on {exact}. "
         f"Error at epsilon {', '.join(f'{one:g}' for one in epsilons)}: " + "; ".join(parts) + "."
     )
-
-
-def bars(results: Sequence[Result]) -> list[tuple[str, str, str, str]]:
-    """Accuracy and sparsity asked of the corrected algorithm: what, asked, measured, verdict."""
-    rows = []
-    for epsilon, least in BARS.items():
-        accuracy = mean(results, "error", kind=GAUSSIAN, penalty="l1", epsilon=epsilon)
-        if accuracy is None:
-            continue
-        reached = 1.0 - accuracy.value
-        rows.append(
-            (
-                f"accuracy of DPLL, Gaussian, epsilon {epsilon:g}",
-                f"at least {least:g}",
-                f"{reached:.4f}" + ("" if math.isnan(accuracy.error) else f" ± {accuracy.error:.4f}"),
-                "met" if reached >= least else "MISSED",
-            )
-        )
-    for epsilon in [one for one in levels(results, "epsilon") if one in BARS]:
-        kept, can = (
-            [value(results, metric, kind=GAUSSIAN, penalty=one, epsilon=epsilon) for one in PENALTIES]
-            for metric in ("kept", "can")
-        )
-        met = kept[1] < kept[0] and can[1] >= can[0]
-        rows.append(
-            (
-                f"l1/2 sparser than l1, C.A.N no worse, epsilon {epsilon:g}",
-                "fewer columns kept, C.A.N at least as large",
-                f"keeps {kept[1]:.1f} against {kept[0]:.1f}, C.A.N {can[1]:.1f} against {can[0]:.1f}",
-                "met" if met else "MISSED",
-            )
-        )
-    return rows

@@ -1,4 +1,4 @@
-"""Sections of the page: statements, bars, figures, noise, settings."""
+"""Sections of the page: claims, reasons, figures, noise, settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from studies.dpsc import claims
 from studies.dpsc.figures import FIGURES, draw
-from studies.dpsc.findings import bars, kdd, simulation
+from studies.dpsc.findings import kdd, simulation
 from studies.dpsc.fits import EXACT, KINDS, PENALTIES, PRINTED, label
 from studies.dpsc.grid import Design, Experiment
 from studies.dpsc.summary import Fits, levels, mean, value
@@ -48,42 +48,33 @@ MSE = (
 
 
 def sections(findings: Findings[Design]) -> list[Section]:
-    """Statements of the paper, bars, its figures, the noise, and how it was run."""
+    """Claims of the paper, reasons, its figures, the noise, and how it was run."""
     fits = Fits.of(findings.grid, findings.results)
-    parts = [_summary(findings, fits), _bars(fits), *_experiments(fits, findings.absent)]
+    parts = [_claims(findings, fits), _reasons(fits), *_experiments(fits, findings.absent)]
     parts += [_noise(fits), _settings(findings, fits)]
     return [part for part in parts if part is not None]
 
 
-def _summary(findings: Findings[Design], fits: Fits) -> Section:
+def _claims(findings: Findings[Design], fits: Fits) -> Section:
     texts = [
         "The DPSC paper (differentially private sparse classification by ADMM) shows in ten figures how "
         "DPLL (l1) and DPLH (l1/2) select and predict, on a simulation and on KDD Cup 99. This page repeats "
         "them: without noise (LLA, LHA), as printed (NOT PRIVATE), corrected with a pure epsilon and with "
-        "Gaussian noise, and with the package's default, one perturbed minimiser. "
-        "`python -m studies run dpsc` makes it again.",
+        "Gaussian noise, and with the package's default, one perturbed minimiser, for a short list and for "
+        "predictions. `python -m studies run dpsc` makes it again.",
         *findings.notes(),
     ]
+    statements = claims.table(fits)
+    return Section("Claims", texts, tables=[] if statements is None else [statements])
+
+
+def _reasons(fits: Fits) -> Section:
+    texts = []
     if by_epsilon := fits.by.get("simulation by epsilon"):
         texts += simulation(by_epsilon)
     if connections := fits.by.get("kdd by epsilon"):
         texts.append(kdd(connections, 1.0 - KDD_POSITIVE))
-    statements = claims.table(fits)
-    tables = [] if statements is None else [statements]
-    return Section("What reproduces, and what does not", [*texts, PROMISES], tables=tables)
-
-
-def _bars(fits: Fits) -> Section | None:
-    results = [
-        one
-        for one in fits.by.get("simulation by epsilon", ())
-        if one["rows"] == 10_000 and one["columns"] == 100
-    ]
-    rows = bars(results)
-    if not rows:
-        return None
-    caption = "Simulation, n = 10,000, p = 100, replace-one, delta = 1e-6, defaults."
-    return Section("Bars", tables=[Table(caption, ("what", "asked", "measured", "verdict"), rows)])
+    return Section("What reproduces, what does not, what was changed and why", [*texts, PROMISES])
 
 
 def _experiments(fits: Fits, absent: Mapping[str, str]) -> list[Section]:
@@ -104,7 +95,8 @@ def _counts(results: Sequence[Result]) -> str:
     """How many data sets and draws the figures have."""
     sets = len({one["set"] for one in results})
     draws = len({one["draw"] for one in results if "draw" in one})
-    spread = "Bars are standard errors over data sets." if sets > 1 else "One data set: no standard errors."
+    over = "data sets" if sets > 1 else "draws of noise"
+    spread = f"Bars are standard errors over {over}." if sets > 1 or draws > 1 else "No standard errors."
     return (
         f"{sets} data set{'s' * (sets > 1)}, {draws} draw{'s' * (draws > 1)} of noise on each (the paper: "
         f"50 draws, on 50 data sets in figures 1 to 4). Means of all. {spread}"

@@ -9,6 +9,7 @@ from studies.dpsc.grid import FULL, QUICK, Design, strengths
 from studies.dpsc.page import sections
 from studies.dpsc.tables import absence
 from studies.jobs import Job, Result
+from studies.page import Paper
 from studies.study import Study
 
 
@@ -31,4 +32,10 @@ STUDY = Study(
     stages=(_tuning, _fits),
     work=work,
     sections=sections,
+    paper=Paper(
+        "Puyu Wang, Hai Zhang",
+        "Differential Privacy for Sparse Classification Learning",
+        "manuscript compiled October 7",
+        2021,
+    ),
 )

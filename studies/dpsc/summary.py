@@ -52,7 +52,7 @@ class Fits:
 def mean(results: Sequence[Result], metric: str, **where: object) -> Mean | None:
     """Mean of ``metric`` over data sets, each a mean over draws of noise; None without any.
 
-    ``where`` says which results.
+    Of one data set it is the mean over draws. ``where`` says which results.
 
     Results without noise have no epsilon: they agree with every one.
 
@@ -71,7 +71,8 @@ def mean(results: Sequence[Result], metric: str, **where: object) -> Mean | None
             sets.setdefault(int(one["set"]), []).append(float(one[metric]))
     if not sets:
         return None
-    whole = mean_of([mean_of(values).value for values in sets.values()])
+    (first, *others) = sets.values()
+    whole = mean_of([mean_of(values).value for values in sets.values()] if others else first)
     return replace(whole, value=round(whole.value, 12))  # so that ties are printed alike everywhere
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from studies.hospitals.grid import LAWS, METHODS
 from studies.hospitals.summary import Areas
 from studies.hospitals.tables import SOURCES
@@ -28,14 +30,16 @@ OWN = (
 )
 
 
-def claims(areas: Areas, pairs: tuple[tuple[str, str, str], ...]) -> list[Claim]:
+def claims(
+    areas: Areas, pairs: tuple[tuple[str, str, str], ...], laws: Sequence[str] = tuple(LAWS)
+) -> list[Claim]:
     """Each statement with its differences: means over branches, and counts of branches."""
     found = []
     for said, first, second in pairs:
         cells = [
             (f"{SOURCES[table].title}, {law}", MEAN, gap)
             for table in areas.tables()
-            for law in LAWS
+            for law in laws
             for gap in [areas.gap(table, law, first, second)]
             if gap is not None
         ]

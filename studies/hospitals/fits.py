@@ -14,7 +14,8 @@ from dpglm.errors import DpglmError
 from dpglm.methods.base import Method
 from dpglm.papers.stacking.stack import Stack
 from dpglm.results.fit_result import FitResult
-from studies.hospitals.grid import ALONE, EPSILON, LAWS, RIDGE, STRENGTH, TRANSFERS, K, seed_of
+from studies.hospitals import printed
+from studies.hospitals.grid import ALONE, EPSILON, LAWS, PRINTED, RIDGE, STRENGTH, TRANSFERS, K, seed_of
 from studies.hospitals.tables import Network, Site, network
 from studies.jobs import Job, Result
 from studies.paired import auc
@@ -30,6 +31,8 @@ def work(job: Job) -> Result:
     """
     rows = network(job["table"], job["repeat"], job["branches"])
     start = time.perf_counter()
+    if job["law"] == PRINTED:
+        return {**printed.judged(job, rows), "seconds": round(time.perf_counter() - start, 3)}
     try:
         found = _judged(job, rows)
     except DpglmError as refusal:

@@ -6,6 +6,7 @@ from studies.hospitals.fits import work
 from studies.hospitals.grid import FULL, QUICK, jobs
 from studies.hospitals.page import sections
 from studies.hospitals.tables import missing
+from studies.stacking.study import PAPER
 from studies.study import Study
 
 STUDY = Study(
@@ -19,4 +20,5 @@ STUDY = Study(
     stages=(lambda grid, tables, _: jobs(grid, tables),),
     work=work,
     sections=sections,
+    paper=PAPER,
 )

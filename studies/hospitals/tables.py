@@ -78,10 +78,11 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """One hospital's rows."""
+    """One hospital's rows: to fit, with their answers, and to test, with the positive ones of them."""
 
     train: pd.DataFrame
     test: pd.DataFrame
+    answers: BoolVector
     positive: BoolVector
 
 
@@ -134,7 +135,7 @@ def network(name: str, repeat: int, branches: int | None = None) -> Network:
         own = frame[frame["site"] == site]
         positive = _positive(own[source.response], source.positive)
         first, second = _halves(positive, random, 1.0 if branches is None else 0.25)
-        sites[site] = Site(own.iloc[first], own.iloc[second], positive[second])
+        sites[site] = Site(own.iloc[first], own.iloc[second], positive[first], positive[second])
     return Network(
         sites=sites,
         schema=schema,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from studies.page import Paper
 from studies.radmm.fits import work
 from studies.radmm.grid import FULL, QUICK, jobs
 from studies.radmm.page import sections
@@ -19,4 +20,10 @@ STUDY = Study(
     stages=(lambda grid, tables, _: jobs(grid, tables),),
     work=work,
     sections=sections,
+    paper=Paper(
+        "anonymous in the manuscript at hand",
+        "Rényi Differentially Private ADMM for Non-Smooth Regularized Optimization",
+        "ACM Conference on Data and Application Security and Privacy (CODASPY)",
+        2020,
+    ),
 )

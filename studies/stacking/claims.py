@@ -11,14 +11,18 @@ from studies.stacking.grid import EPSILON, LAWS, METHODS, NOISELESS, Grid, K, ce
 from studies.stacking.summary import Areas
 from studies.stacking.tables import DESIGNS
 
-# "Not sensitive to the weights": means of exponents this close.
+# "Not sensitive to the weights": means of alphas this close.
 CLOSE = 0.02
+# Of the alphas below 1, the one nearest to this stands for proper weights.
+USUAL_ALPHA = 0.95
 
 
 Cells = list[tuple[str, str, Difference]]
+Laws = Sequence[str]
+OWN: Laws = tuple(LAWS)
 
 
-def figure_1(areas: Areas, grid: Grid) -> list[Claim]:
+def figure_1(areas: Areas, grid: Grid, laws: Laws = OWN) -> list[Claim]:
     """Against epsilon."""
     epsilons = [one for one in grid.epsilons if one != NOISELESS]
     low, high = min(epsilons), max(epsilons)
@@ -26,7 +30,7 @@ def figure_1(areas: Areas, grid: Grid) -> list[Claim]:
         Claim(
             f"The area of {name} grows with epsilon",
             f"epsilon {high:g} less {low:g}",
-            _cells(areas, [(method, high)], [(method, low)]),
+            _cells(areas, laws, [(method, high)], [(method, low)]),
         )
         for method, name in (
             ("plr", "PLR"),
@@ -43,7 +47,7 @@ def figure_1(areas: Areas, grid: Grid) -> list[Claim]:
         ("PST-F(W) is better than PST-F(U)", "pst-f-w", "pst-f-u"),
     )
     for said, first, second in pairs:
-        found.append(_against(areas, said, first, second, epsilons))
+        found.append(_against(areas, laws, said, first, second, epsilons))
     return found
 
 
@@ -51,24 +55,31 @@ def beyond(areas: Areas, grid: Grid) -> list[Claim]:
     """What the paper does not ask."""
     epsilons = [one for one in grid.epsilons if one != NOISELESS]
     found = [
-        _against(areas, "PST-F(W) is better than the default", "pst-f-w", "auto", epsilons),
-        _against(areas, "PST-F(W) is better than PLR in component units", "pst-f-w", "plr-units", epsilons),
-        _against(areas, "PLR in component units is better than PLR", "plr-units", "plr", epsilons),
+        _against(areas, OWN, "PST-F(W) is better than the default", "pst-f-w", "auto", epsilons),
+        _against(
+            areas, OWN, "PST-F(W) is better than PLR in component units", "pst-f-w", "plr-units", epsilons
+        ),
+        _against(areas, OWN, "PLR in component units is better than PLR", "plr-units", "plr", epsilons),
     ]
     if NOISELESS in grid.epsilons:
         found.append(
             _against(
-                areas, "Without noise to speak of, PLR is better than PST-F(U)", "plr", "pst-f-u", [NOISELESS]
+                areas,
+                OWN,
+                "Without noise to speak of, PLR is better than PST-F(U)",
+                "plr",
+                "pst-f-u",
+                [NOISELESS],
             )
         )
     return found
 
 
-def figure_2(areas: Areas, grid: Grid) -> list[Claim]:
+def figure_2(areas: Areas, grid: Grid, laws: Laws = OWN) -> list[Claim]:
     """Against the number of models."""
     few, many = min(grid.models), max(grid.models)
     cells: list[Cells] = [[], []]
-    for table, law in _places(areas):
+    for table, law in _places(areas, laws):
         for place, count in enumerate((few, many)):
             gap = areas.gap(
                 table,
@@ -82,42 +93,46 @@ def figure_2(areas: Areas, grid: Grid) -> list[Claim]:
     ]
 
 
-def figure_3(areas: Areas, grid: Grid) -> list[Claim]:
-    """Against the exponent of the weights."""
-    wrong, uniform = min(grid.exponents), cell("pst-f-u", "pure", EPSILON)
-    best = [one for one in grid.exponents if one > 0.0]
+def figure_3(areas: Areas, grid: Grid, laws: Laws = OWN) -> list[Claim]:
+    """Against alpha: the i-th most important column has the weight alpha^i."""
+    proper = [one for one in grid.alphas if one < 1.0]
+    usual, wrong = min(proper, key=lambda one: abs(one - USUAL_ALPHA)), max(grid.alphas)
     right: Cells = []
     less: Cells = []
     spread: Cells = []
-    for table, law in _places(areas):
-        where, equal = _where(table, law), {**uniform, "law": law}
-        own = {one: cell("pst-f-w", law, EPSILON, exponent=one) for one in grid.exponents}
-        for exponent in best:
-            _add(right, where, f"exponent {exponent:g}", areas.gap(table, own[exponent], equal))
-        _add(less, where, "", areas.gap(table, own[1.0], own[wrong]))
-        means = [areas.mean(table, own[one]) for one in best]
+    for table, law in _places(areas, laws):
+        where, equal = _where(table, law), cell("pst-f-u", law, EPSILON)
+        own = {one: cell("pst-f-w", law, EPSILON, weights=one) for one in grid.alphas}
+        for alpha in proper:
+            _add(right, where, f"alpha {alpha:g}", areas.gap(table, own[alpha], equal))
+        _add(less, where, "", areas.gap(table, own[usual], own[wrong]))
+        means = [areas.mean(table, own[one]) for one in proper]
         values = [one.value for one in means if one is not None]
         if len(values) > 1:
             spread.append((where, "", _room(values)))
     return [
-        Claim("With proper weights the area is higher than with none", "PST-F(W) less PST-F(U)", right),
-        Claim("Weights the wrong way round lower the area", f"exponent 1 less {wrong:g}", less),
+        Claim(
+            "With proper weights (alpha < 1) the area is higher than PST-F(U)'s",
+            "PST-F(W) less PST-F(U)",
+            right,
+        ),
+        Claim("Weights the wrong way round lower the area", f"alpha {usual:g} less {wrong:g}", less),
         Claim(
             f"Proper weights need not be exact (areas within {CLOSE:g}; no interval)",
-            f"{CLOSE:g} less the range over positive exponents",
+            f"{CLOSE:g} less the range over alphas below 1",
             spread,
         ),
     ]
 
 
-def figure_4(areas: Areas) -> list[Claim]:
+def figure_4(areas: Areas, laws: Laws = OWN) -> list[Claim]:
     """Of ways to combine, on the models of PST-F(W)."""
     first: Cells = []
     combined: Cells = []
     majority: Cells = []
     weighted: Cells = []
     all_rows: Cells = []
-    for table, law in _places(areas):
+    for table, law in _places(areas, laws):
         where, own = _where(table, law), cell("pst-f-w", law, EPSILON)
         _add(first, where, "", areas.gap(table, own, own, values=(_alone_first, _best_other)))
         _add(combined, where, "", areas.gap(table, own, own, values=(_area, _best_alone)))
@@ -140,10 +155,12 @@ def figure_4(areas: Areas) -> list[Claim]:
     ]
 
 
-def _against(areas: Areas, said: str, first: str, second: str, epsilons: Sequence[float]) -> Claim:
+def _against(
+    areas: Areas, laws: Laws, said: str, first: str, second: str, epsilons: Sequence[float]
+) -> Claim:
     cells = [
         (_where(table, law), f"epsilon {epsilon:g}", gap)
-        for table, law in _places(areas)
+        for table, law in _places(areas, laws)
         for epsilon in epsilons
         for gap in [areas.gap(table, cell(first, law, epsilon), cell(second, law, epsilon))]
         if gap is not None
@@ -151,9 +168,11 @@ def _against(areas: Areas, said: str, first: str, second: str, epsilons: Sequenc
     return Claim(said, f"{METHODS[first].label} less {METHODS[second].label}", cells)
 
 
-def _cells(areas: Areas, first: Sequence[tuple[str, float]], second: Sequence[tuple[str, float]]) -> Cells:
+def _cells(
+    areas: Areas, laws: Laws, first: Sequence[tuple[str, float]], second: Sequence[tuple[str, float]]
+) -> Cells:
     found: Cells = []
-    for table, law in _places(areas):
+    for table, law in _places(areas, laws):
         for (one, high), (other, low) in zip(first, second, strict=True):
             _add(found, _where(table, law), "", areas.gap(table, cell(one, law, high), cell(other, law, low)))
     return found
@@ -169,8 +188,8 @@ def _room(values: Sequence[float]) -> Difference:
     return Difference(room, room, room, 1)
 
 
-def _places(areas: Areas) -> list[tuple[str, str]]:
-    return [(table, law) for table in areas.tables() for law in LAWS]
+def _places(areas: Areas, laws: Laws) -> list[tuple[str, str]]:
+    return [(table, law) for table in areas.tables() for law in laws]
 
 
 def _where(table: str, law: str) -> str:

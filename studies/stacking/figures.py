@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from studies.figure import BLACK, BLUE, GREEN, ORANGE, RED, Style, error_bars, legend_below, picture
 from studies.page import Picture
 from studies.stacking.claims import mean_alone
-from studies.stacking.grid import DELTA, EPSILON, LAWS, METHODS, NOISELESS, Grid, K, cell
+from studies.stacking.grid import DELTA, EPSILON, LAWS, METHODS, NOISELESS, PAPER, PRINTED, Grid, K, cell
 from studies.stacking.summary import Areas
 from studies.stacking.tables import DESIGNS
 
@@ -36,8 +36,8 @@ def draw(areas: Areas, grid: Grid) -> dict[int, Picture]:
         lambda method, law, x: cell(method, law, x),
         ("plr", "plr-units", "pst-s", "pst-f-u", "pst-f-w", "auto"),
         "epsilon",
-        f"Figure 1: area under the ROC curve on test rows against epsilon, K = {K}; Gaussian: delta "
-        f"{DELTA:g}. " + BARS,
+        f"Figure 1: area under the ROC curve on test rows against epsilon, K = {K}; top: as printed; "
+        f"Gaussian: delta {DELTA:g}. " + BARS,
     )
     second = _sweep(
         areas,
@@ -49,14 +49,15 @@ def draw(areas: Areas, grid: Grid) -> dict[int, Picture]:
     )
     third = _sweep(
         areas,
-        list(grid.exponents),
+        list(grid.alphas),
         lambda method, law, x: (
-            cell(method, law, EPSILON, exponent=x) if method == "pst-f-w" else cell(method, law, EPSILON)
+            cell(method, law, EPSILON, weights=x) if method == "pst-f-w" else cell(method, law, EPSILON)
         ),
         ("pst-f-u", "pst-f-w"),
-        "exponent of the weights",
-        f"Figure 3: area of PST-F(W) against the exponent of its weights, epsilon {EPSILON:g}: 1 is the "
-        f"paper's choice, 0 equal weights of sorted groups, below 0 the wrong way round. {BARS}",
+        "alpha",
+        f"Figure 3: area of PST-F(W) against alpha, epsilon {EPSILON:g}. The i-th most important column has "
+        "the weight alpha^i: 1 weighs sorted groups alike, above 1 the least important columns count most. "
+        f"{BARS}",
         log=False,
     )
     return {1: first, 2: second, 3: third, 4: _combining(areas)}
@@ -74,7 +75,7 @@ def _sweep(
 ) -> Picture:
     figure, axes = _panels(areas)
     for (table, law), ax in axes.items():
-        for method in methods:
+        for method in methods if law != PRINTED else [one for one in methods if one in PAPER]:
             means = [(x, areas.mean(table, which(method, law, x))) for x in places]
             points = [(x, mean.value, mean.half_width) for x, mean in means if mean is not None]
             if points:
@@ -113,12 +114,14 @@ def _panels(areas: Areas) -> tuple[Figure, dict[tuple[str, str], Axes]]:
     from matplotlib.figure import Figure
 
     tables = areas.tables()
-    figure = Figure(figsize=(3.1 * len(tables) + 1.0, 2.6 * len(LAWS) + 0.6), layout="constrained")
-    grid = figure.subplots(len(LAWS), len(tables), squeeze=False)
+    laws = (PRINTED, *LAWS)
+    figure = Figure(figsize=(3.1 * len(tables) + 1.0, 2.5 * len(laws) + 0.6), layout="constrained")
+    grid = figure.subplots(len(laws), len(tables), squeeze=False)
     axes = {}
-    for line, law in zip(grid, LAWS, strict=True):
+    for line, law in zip(grid, laws, strict=True):
         for ax, table in zip(line, tables, strict=True):
-            ax.set_title(f"{DESIGNS[table].title}, {law}", fontsize=8)
+            note = " (NOT PRIVATE)" if law == PRINTED else ""
+            ax.set_title(f"{DESIGNS[table].title}, {law}{note}", fontsize=8)
             ax.tick_params(labelsize=7)
             ax.axhline(0.5, color="grey", linestyle=":", linewidth=0.7)
             ax.grid(alpha=0.25)

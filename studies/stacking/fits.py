@@ -15,7 +15,8 @@ from dpglm.papers.stacking.stack import Stack
 from dpglm.results.fit_result import FitResult
 from studies.jobs import Job, Result
 from studies.paired import auc
-from studies.stacking.grid import EPSILON, LAWS, STRENGTH, K, method_of, seed_of
+from studies.stacking import printed
+from studies.stacking.grid import EPSILON, LAWS, PRINTED, STRENGTH, VARIANCE, K, method_of, seed_of
 from studies.stacking.tables import Sample, sample
 
 
@@ -31,6 +32,9 @@ def work(job: Job) -> Result:
         rows=job["rows"],
         common=job["method"] == "plr-units",
     )
+    if job["law"] == PRINTED:
+        start = time.perf_counter()
+        return {**printed.work(job, rows), "seconds": round(time.perf_counter() - start, 3)}
     private = job["epsilon"] is not None
     method = method_of(job, rows.importance, rows.provenance)
     start = time.perf_counter()
@@ -53,7 +57,8 @@ def work(job: Job) -> Result:
     stack = fit._record.part
     if isinstance(stack, Stack) and job["combine"] == "model":
         found["negative"] = float(np.mean(stack.weights[1:] < 0.0))
-    alone = (job["epsilon"], job["models"], job["combine"]) == (EPSILON, K, "model")
+    usual = (EPSILON, K, "model", VARIANCE)
+    alone = (job["epsilon"], job["models"], job["combine"], job["weights"]) == usual
     if alone and isinstance(method, dpglm.methods.PSTF) and isinstance(stack, Stack) and method.importance:
         found |= parts(fit, stack, [method.importance[name] for name in stack.names], rows)
     return found

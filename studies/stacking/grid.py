@@ -17,12 +17,16 @@ from studies.stacking.tables import COHORT, COLUMNS, DESIGNS
 
 DELTA = 1e-6
 LAWS: Final = {"pure": 0.0, "Gaussian": DELTA}
+# The paper's own algorithms, which tune and scale on the rows: NOT PRIVATE.
+PRINTED: Final = "as printed"
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 # Hardly any noise: the best that a method can give.
 NOISELESS = 1000.0
 MODELS = (1, 2, 5, 10, 20, 50)
-EXPONENTS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
-EPSILON, K, EXPONENT, HOLDOUT = 1.0, 5, 1.0, 0.5
+# Weights of columns: their variances, or alpha^i of the i-th most important one; above 1 the wrong way round.
+VARIANCE: Final = "variance"
+ALPHAS = (0.8, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05)
+EPSILON, K, HOLDOUT = 1.0, 5, 0.5
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Grid:
     Parameters
     ----------
     tables : tuple of str
-    epsilons, models, exponents : tuple
+    epsilons, models, alphas : tuple
         Of the sweeps; the paper's setting is in each.
     repeats : int
         Splits, each with noise of its own.
@@ -68,14 +72,14 @@ class Grid:
     tables: tuple[str, ...]
     epsilons: tuple[float, ...]
     models: tuple[int, ...]
-    exponents: tuple[float, ...]
+    alphas: tuple[float, ...]
     repeats: int
     columns: int
     rows: int | None
 
 
-FULL = Grid(tuple(DESIGNS), (*EPSILONS, NOISELESS), MODELS, EXPONENTS, repeats=10, columns=COLUMNS, rows=None)
-QUICK = Grid(("mnist_0v8", COHORT), (1.0, 4.0), (1, 2, 5), (-1.0, 1.0), repeats=2, columns=10, rows=600)
+FULL = Grid(tuple(DESIGNS), (*EPSILONS, NOISELESS), MODELS, ALPHAS, repeats=10, columns=COLUMNS, rows=None)
+QUICK = Grid(("mnist_0v8", COHORT), (1.0, 4.0), (1, 2, 5), (0.9, 1.05), repeats=2, columns=10, rows=600)
 
 
 def jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
@@ -100,7 +104,7 @@ def cell(
     epsilon: float | None = None,
     *,
     models: int = K,
-    exponent: float = EXPONENT,
+    weights: str | float = VARIANCE,
     combine: str = "model",
 ) -> dict[str, Any]:
     """The entries of a job that say what is fitted; those that a method does not have are None.
@@ -116,7 +120,7 @@ def cell(
         "law": law,
         "epsilon": epsilon,
         "models": models if entry.stacks else None,
-        "exponent": exponent if entry.weighs else None,
+        "weights": weights if entry.weighs else None,
         "combine": combine if entry.stacks else None,
     }
 
@@ -131,11 +135,22 @@ def _cells(grid: Grid, name: str) -> Iterable[Mapping[str, Any]]:
         for count, method in product(grid.models, ("pst-s", "pst-f-u", "pst-f-w")):
             if count > 1 or method != "pst-s":  # PST-S of one part is PLR
                 yield cell(method, law, EPSILON, models=count)
-        for exponent in grid.exponents:
-            yield cell("pst-f-w", law, EPSILON, exponent=exponent)
+        for alpha in grid.alphas:
+            yield cell("pst-f-w", law, EPSILON, weights=alpha)
         yield cell("pst-f-u", law, EPSILON, combine="majority")
         yield cell("pst-f-w", law, EPSILON, combine="majority")
         yield cell("pst-f-w", law, EPSILON, combine="weighted")
+    yield from _printed(grid)
+
+
+def _printed(grid: Grid) -> Iterable[Mapping[str, Any]]:
+    """The same of the paper's algorithms, whose votes come with their models."""
+    for epsilon, method in product(grid.epsilons, PAPER):
+        yield cell(method, PRINTED, epsilon)
+    for count, method in product(grid.models, ("pst-s", "pst-f-u", "pst-f-w")):
+        yield cell(method, PRINTED, EPSILON, models=count)
+    for alpha in grid.alphas:
+        yield cell("pst-f-w", PRINTED, EPSILON, weights=alpha)
 
 
 def method_of(job: Job, importance: Mapping[str, float], provenance: str) -> str | Method:
@@ -159,11 +174,24 @@ def method_of(job: Job, importance: Mapping[str, float], provenance: str) -> str
     if name == "pst-f-u":
         return dpglm.methods.PSTF(groups=job["models"], split_seed=job["repeat"], **options)
     groups = ranked_groups(list(importance), job["models"])
-    weights = {
-        group: float(sum(importance[column] ** job["exponent"] for column in own))
-        for group, own in groups.items()
-    }
+    own_weights = weights_of(list(importance), job["weights"], importance)
+    weights = {group: sum(own_weights[column] for column in own) for group, own in groups.items()}
     return dpglm.methods.PSTF(groups=groups, importance=weights, provenance=provenance, **options)
+
+
+def weights_of(
+    ranked: Sequence[str], weights: str | float, importance: Mapping[str, float]
+) -> dict[str, float]:
+    """v_i of each column, the most important first: what was handed in, or alpha^i.
+
+    Examples
+    --------
+    >>> weights_of(["a", "b"], 0.5, {"a": 3.0, "b": 1.0})
+    {'a': 0.5, 'b': 0.25}
+    """
+    if isinstance(weights, str):
+        return {name: importance[name] for name in ranked}
+    return {name: weights**place for place, name in enumerate(ranked, start=1)}
 
 
 def ranked_groups(columns: Sequence[str], count: int) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 from studies.jobs import Result
 from studies.paired import Difference, Mean, Repeats, Value
 
-KEYS = ("method", "law", "epsilon", "models", "exponent", "combine")
+KEYS = ("method", "law", "epsilon", "models", "weights", "combine")
 
 
 def area(result: Result) -> float:

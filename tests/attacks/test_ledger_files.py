@@ -13,7 +13,7 @@ import pytest
 
 import dpglm
 from dpglm.errors import BudgetExceeded, LedgerError, PrivacyError
-from dpglm.ledger import log, records
+from dpglm.ledger import lines, log
 from dpglm.ledger.ledger import Ledger
 from tests.attacks.ledgers import pure, ran
 from tests.effort import quick
@@ -231,7 +231,7 @@ def test_a_clock_that_goes_backwards_changes_no_order_and_no_sum(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for year in (2031, 1970, 9999, 1):
-        monkeypatch.setattr(records, "_now", lambda: datetime(year, 1, 1, tzinfo=UTC).isoformat())  # noqa: B023
+        monkeypatch.setattr(lines, "now", lambda: datetime(year, 1, 1, tzinfo=UTC).isoformat())  # noqa: B023
         ledger.charge(pure(0.25), what=f"in {year}")
     assert [entry.index for entry in ledger.entries] == [1, 2, 3, 4, 5]
     assert Ledger(ledger.path, head=ledger.entries[0].hash).spent.epsilon == 2.0

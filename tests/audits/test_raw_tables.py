@@ -27,11 +27,11 @@ from dpglm.auditing.raw_tables import OF_A_PERSON, REST, declared_neighbours
 from dpglm.curator.curator import Curator
 from dpglm.data.schema.variables import Numeric
 from dpglm.data.tables import persons
-from dpglm.mechanisms import column_sums
 from dpglm.mechanisms.noise import NoiseLaw, SeededNoise
 from dpglm.methods.base import methods
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
+from dpglm.papers.stacking.plr import PLR
 from dpglm.papers.stacking.pst import PSTF, PSTS
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
 from dpglm.papers.tuning.tune import Tune
@@ -89,6 +89,7 @@ ASKED = {
     "MPADMM": Asked(lambda: MPADMM(steps=2), GDP),
     "DPSGD": Asked(lambda: DPSGD(steps=2), GDP),
     "DPADMM": Asked(lambda: DPADMM(steps=2, parties=2), GDP, both=False),
+    "PLR": Asked(lambda: PLR(), GDP, both=False),
     "PSTS": Asked(lambda: PSTS(parts=2), GDP, both=False),
     "PSTF": Asked(lambda: PSTF(groups=2), GDP, both=False),
     "PSTH": Asked(lambda: PSTH(source=source()), GDP, both=False),
@@ -158,21 +159,19 @@ def test_persons_keep_their_claim_on_raw_tables_and_forgotten_shares_do_not(
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("name", ["Objective", "Moments"])
-def test_noise_in_double_precision_is_caught_by_an_audit_of_a_plan(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A row or none: some small outputs have bits that no sum with a row leaves.
+def test_noise_in_double_precision_is_caught_by_an_audit_of_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row or none: small outputs have bits that no sum with a row leaves; `test_low_bits.py` has releases.
 
-    Seen in a tenth of the draws of the first release; that 4,000 draws miss it has a probability below 1e-6.
+    Seen in a tenth of the draws on one table and in none on the other: missed with a probability below 1e-6.
     """
+    schema = {"y": ["no", "yes"], "x": (-1, 1.7)}
+    privacy = dpglm.Privacy(1.0, relation="add-remove")
+    plan = dpglm.plan(
+        "y ~ x - 1", schema, n=REST, method="output", penalty="none", goal="predict", privacy=privacy
+    )
+    assert not first_refuted(plan, 1, 6000).refuted
     monkeypatch.setattr(NoiseLaw, "add", in_double_precision)
-    monkeypatch.setattr(column_sums, "add_normal", normal)
-    assert first_refuted(planned(name, "add-remove"), 2, 4000).refuted
-
-
-def normal(values: Any, *, scale: float, sensitivity: float, noise: Any) -> Any:
-    return np.asarray(values + noise.normal(len(values), scale=scale))
+    assert first_refuted(plan, 2, 6000).refuted
 
 
 def same_noise(self: Curator, release: Any, at: Any = None) -> Any:

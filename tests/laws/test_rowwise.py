@@ -4,6 +4,7 @@ import datetime as dt
 import warnings
 from decimal import Decimal
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,8 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric
-from dpglm.data.tables.cells import cell_of, cells_of_column, looks_numeric, numbers_of_texts
+from dpglm.data.tables.cells import cell_of, looks_numeric, numbers_of_texts
+from dpglm.data.tables.columns import cells_of_column
 from dpglm.data.tables.csv_rows import CsvFile, parse_lines
 from dpglm.data.tables.sources import CsvSource
 
@@ -62,8 +64,27 @@ VARIABLES = {
         strip=True,
         ignore_case=True,
     ),
+    "days": Numeric(-9, 9000, date={"origin": "2015-01-01"}, missing_codes=["2020-01-01"], infinite="bound"),
+    "hours": Numeric(
+        0, 99, date={"origin": "2020-01-01 06:30", "unit": "hours", "zone": "+01:00"}, missing=1
+    ),
+    "digits": Numeric(0, 9000, date={"origin": "2015-01-01", "format": "%d%m%Y"}),
 }
 
+ZONES = [dt.UTC, dt.timezone(dt.timedelta(hours=-3)), ZoneInfo("Europe/Berlin")]
+dates = st.one_of(
+    st.dates(),
+    st.datetimes(),
+    st.datetimes(timezones=st.sampled_from(ZONES)),
+    st.datetimes(dt.datetime(2015, 1, 1), dt.datetime(2024, 1, 1)).map(pd.Timestamp),
+    st.datetimes(dt.datetime(2015, 1, 1), timezones=st.sampled_from(ZONES)).map(pd.Timestamp),
+    st.builds(
+        np.datetime64, st.integers(-(2**63), 2**63 - 1), st.sampled_from(["Y", "D", "25s", "ns", "as"])
+    ),
+    st.sampled_from([20150131, 31012015, 31012015.0, "2020-01-01", "2016-02-30", "2015-03-31T07:00Z"]),
+    st.dates().map(str),
+    st.datetimes(timezones=st.sampled_from([None, *ZONES])).map(str),
+)
 spellings = st.text(alphabet="0123456789+-.eE \tinfINFtyaruelsTF_xd", max_size=8)
 texts = st.one_of(
     st.sampled_from(
@@ -92,6 +113,7 @@ texts = st.one_of(
 )
 cells = st.one_of(
     texts,
+    dates,
     st.booleans(),
     st.integers(),
     st.integers(-2, 3),
@@ -154,7 +176,8 @@ NUMBERS = st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=1, max_siz
 FLOATS = st.lists(st.one_of(st.none(), st.floats(width=32)), min_size=1, max_size=8)
 WORDS = st.lists(st.one_of(st.none(), texts.filter(str.isprintable)), min_size=1, max_size=8)
 TRUTHS = st.lists(st.one_of(st.none(), st.booleans()), min_size=1, max_size=8)
-DATES = st.lists(st.one_of(st.none(), st.just(pd.Timestamp("2020-01-02"))), min_size=1, max_size=8)
+DAYS = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)).map(pd.Timestamp)
+DATES = st.lists(st.one_of(st.none(), DAYS), min_size=1, max_size=8)
 MIXED = st.lists(
     st.one_of(st.none(), texts.filter(str.isprintable), st.integers(-3, 3), st.booleans()),
     min_size=1,
@@ -206,8 +229,15 @@ def typed_columns(kind, data):
         values = data.draw(DATES)
         yield pd.Series(values, dtype="datetime64[ns]")
         yield pd.Series(values, dtype="datetime64[ns, UTC]")
+        yield pd.Series(values, dtype="datetime64[s, Europe/Berlin]")
         yield pd.Series(values, dtype="period[D]")
         yield pd.Series(values, dtype=pd.ArrowDtype(pa.timestamp("us")))
+        yield pd.Series(values, dtype=pd.ArrowDtype(pa.timestamp("ns", "Asia/Tokyo")))
+        days = [None if value is None else value.date() for value in values]
+        yield pd.Series(days, dtype=object)
+        yield pd.Series(days, dtype=pd.ArrowDtype(pa.date32()))
+        yield pd.Series(days, dtype=pd.ArrowDtype(pa.date64()))
+        yield pd.Series([None if day is None else str(day) for day in days], dtype="str")
         yield pd.Series(values, dtype="category")
     elif kind == "decimals":
         yield pd.Series(data.draw(DECIMALS), dtype=pd.ArrowDtype(pa.decimal128(9, 2)))
@@ -223,6 +253,70 @@ def test_every_column_type_is_read_as_its_cells_are(kind, data):
     for column in typed_columns(kind, data):
         alone = one_by_one(variable, list(column))
         np.testing.assert_array_equal(variable.clean(column), alone, err_msg=str(column.dtype))
+
+
+COUNTS = st.lists(
+    st.one_of(
+        st.integers(-(2**63), 2**63 - 1), st.integers(-(10**6), 10**6), st.sampled_from([-(2**63), 2**63 - 1])
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@law
+@given(counts=COUNTS, unit=st.sampled_from(["s", "ms", "us", "ns"]), zone=st.sampled_from([None, "UTC"]))
+def test_times_of_any_size_are_read_alike_in_every_storage(counts, unit, zone):
+    """Those that no calendar has, too; the least one says that there is none."""
+    array = np.array(counts, dtype=np.int64)
+    series = pd.Series(array.view(f"M8[{unit}]"))
+    arrow = pa.array(array).view(pa.timestamp(unit, zone))
+    chunks = pa.chunked_array([arrow[:1], pa.nulls(0, arrow.type), arrow[1:]])
+    columns = [
+        series if zone is None else series.dt.tz_localize(zone),
+        pd.Series(pd.arrays.ArrowExtensionArray(arrow)),
+        pd.Series(pd.arrays.ArrowExtensionArray(chunks)),
+        pd.Series(pd.arrays.ArrowExtensionArray(arrow.dictionary_encode())),
+    ]
+    if zone is None:
+        columns += [
+            array.astype(">i8").view(f">M8[{unit}]"),
+            [np.datetime64(count, unit) for count in counts],
+        ]
+    for name in ("days", "hours", "plain", "text levels"):
+        variable = VARIABLES[name]
+        alone = [variable.clean(columns[0][place : place + 1])[0] for place in range(len(counts))]
+        for column in columns:
+            np.testing.assert_array_equal(variable.clean(column), alone)
+
+
+@law
+@given(
+    days=st.lists(st.dates(), min_size=1, max_size=5),
+    hours=st.integers(0, 23),
+    zone=st.sampled_from(["", "UTC", "+05:30"]),
+)
+def test_a_date_is_one_number_however_it_is_stored(days, hours, zone):
+    """As the arithmetic of the standard library has it."""
+    variable = Numeric(-1e9, 1e9, date={"origin": "1999-12-31 12:00", "unit": "hours", "zone": zone})
+    times = [dt.datetime.combine(day, dt.time(hours)) for day in days]
+    expected = [(time - dt.datetime(1999, 12, 31, 12)) / dt.timedelta(hours=1) for time in times]
+    stored = [
+        times,
+        [np.datetime64(time) for time in times],
+        [str(time) for time in times],
+        [time.isoformat() for time in times],
+        pa.array(times),
+    ]
+    if all(1900 < day.year < 2200 for day in days):
+        stored += [pd.to_datetime(times), [pd.Timestamp(time) for time in times]]
+    if zone:
+        offset = dt.timezone(dt.timedelta(hours=5.5 if zone == "+05:30" else 0))
+        stored += [[time.replace(tzinfo=offset) for time in times], [f"{time}Z" for time in times]]
+    for column in stored:
+        column = pd.Series(pd.arrays.ArrowExtensionArray(column)) if isinstance(column, pa.Array) else column
+        shift = 5.5 if zone == "+05:30" and isinstance(column[0], str) and column[0].endswith("Z") else 0.0
+        np.testing.assert_array_equal(variable.clean(column), np.array(expected) + shift)
 
 
 def test_one_zero_and_their_spellings_are_the_same_level():

@@ -11,8 +11,9 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.base import Family, families
 from dpglm.glm.penalties.base import Penalty, penalties
-from dpglm.mechanisms.base import CHOSEN, SUMS, Release, Rows, WorstCase, worst_case_rows
+from dpglm.mechanisms.base import CHOSEN, Release, Rows, WorstCase, worst_case_rows
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, add_normal
+from dpglm.mechanisms.whole_sums import WholeNumbers, WholeSum
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods
 from dpglm.methods.iterated import gaussian_total
 from dpglm.privacy.budget import Privacy, Relation
@@ -30,7 +31,7 @@ class SumOfRows(Release):
     scale: float
 
     name: ClassVar[str] = "sum of rows"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, SUMS)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN,)
 
     def sensitivity(self, relation: Relation) -> float:
         """A row has norm at most 1, and a response less one half is at most one half."""
@@ -51,11 +52,12 @@ class SumOfRows(Release):
         )
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        total = np.zeros(rows.size)
+        total = WholeSum((rows.size,), 1.0)
         for chunk in rows.chunks():
             weights = np.ones(len(chunk.y)) if self.what == "rows" else chunk.y - 0.5
-            total += chunk.X.astype(np.float64) @ weights
-        return add_normal(total, scale=self.scale, sensitivity=self.sensitivity("add-remove"), noise=noise)
+            total.add_terms(chunk.X.astype(np.float64) * weights)
+        values = WholeNumbers(total.total(), total.unit)
+        return add_normal(values, scale=self.scale, sensitivity=self.sensitivity("add-remove"), noise=noise)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         first, second = worst_case_rows(families["binomial"](), relation, size)

@@ -19,13 +19,14 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.interval_model import interval_model
-from dpglm.mechanisms.moments import SecondMoments
+from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.methods.base import Estimate, Method, Problem, to_response_scale
 from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate
 from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.gdp import gdp_mu
+from dpglm.typing import SHARES
 from studies.real_tables import quoted, require
 from tests.oracles.reference_adassp import adassp, adassp_exact
 from tests.silence import Silence
@@ -211,7 +212,9 @@ class Bench:
         plan = Moments(scales="declared").plan(pieces.problem, privacy)
         (release,) = plan.releases
         assert isinstance(release, SecondMoments)
-        sums = release._sums(pieces.design)
+        products, count = release._sums(pieces.design)
+        total, size = products.floats(), release.size
+        sums = MomentSums(total[:size, :size], total[:size, size], total[size, size], count / SHARES)
         model = parse(formula, declared)
         ranges = np.ones(model.size)
         for term in model.terms:

@@ -109,9 +109,9 @@ def test_all_is_charged_before_a_row_of_any_site_is_read(
         seen.append("ask")
         return asked(self, *args)
 
-    def charging(self: dpglm.Ledger, *args: Any) -> Any:
+    def charging(self: dpglm.Ledger, *args: Any, **options: Any) -> Any:
         seen.append("charge")
-        return charged(self, *args)
+        return charged(self, *args, **options)
 
     monkeypatch.setattr(Curator, "ask", asking)
     monkeypatch.setattr(dpglm.Ledger, "charge_all", charging)

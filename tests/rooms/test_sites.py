@@ -78,9 +78,9 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append("read")
         yield from read(self, *args, **options)
 
-    def charging(self: dpglm.Ledger, charges: Any) -> Any:
+    def charging(self: dpglm.Ledger, charges: Any, **options: Any) -> Any:
         seen.extend(["charge"] * len(charges))
-        return charge(self, charges)
+        return charge(self, charges, **options)
 
     monkeypatch.setattr(Design, "__init__", opening)
     monkeypatch.setattr(FrameSource, "chunks", reading)

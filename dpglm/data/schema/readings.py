@@ -1,7 +1,7 @@
 """Readings: what a declared variable makes of a cell before bounds and levels are looked at.
 
-Codes of missing values, marks in numbers, blanks, case and other names of levels. All of it is declared, and
-a cell is read from that cell alone.
+Codes of missing values, marks in numbers, dates, blanks, case and other names of levels. All of it is
+declared, and a cell is read from that cell alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpglm.data.schema.dates import DateReading
 from dpglm.data.tables.cells import Blank, Cell, Level, items_of, label_of, numbers_of_cells
 from dpglm.errors import SchemaError, shown
 from dpglm.typing import BoolVector, FloatVector
@@ -42,17 +43,20 @@ class NumberReading:
     thousands: str
     missing_codes: tuple[Level, ...]
     infinite: bool
+    date: DateReading | None = None
 
     @property
     def plain(self) -> bool:
         """Whether texts spell numbers as in program code."""
-        return self.decimal == "." and not self.thousands
+        return self.decimal == "." and not self.thousands and self.date is None
 
     def numbers(self, cells: Sequence[Cell]) -> FloatVector:
         """Numbers that cells hold or spell; NaN where there is none."""
+        if self.date is not None:
+            return self.date.numbers(cells)
         if self.plain:
             return numbers_of_cells(cells)
-        return numbers_of_cells([self._respelled(cell) if isinstance(cell, str) else cell for cell in cells])
+        return numbers_of_cells([self.respelled(cell) if isinstance(cell, str) else cell for cell in cells])
 
     def unusable(self, numbers: FloatVector) -> BoolVector:
         """Which numbers say that there is none; NaN is not among them."""
@@ -68,7 +72,7 @@ class NumberReading:
         numbers = self.numbers(codes)
         return [number for number in numbers.tolist() if number == number]
 
-    def _respelled(self, text: str) -> str:
+    def respelled(self, text: str) -> str:
         """The text in the spelling of program code, or one that spells no number."""
         if self._pattern.fullmatch(text) is None:
             return text if any(letter.isalpha() for letter in text) and not re.search(r"\d", text) else "?"
@@ -85,7 +89,7 @@ class NumberReading:
 
 
 def checked_reading(
-    decimal: object, thousands: object, missing_codes: object, infinite: object
+    decimal: object, thousands: object, missing_codes: object, infinite: object, date: object
 ) -> NumberReading:
     """The reading of a number's cells, or a SchemaError."""
     texts = all(isinstance(given, str) for given in (decimal, thousands, infinite))
@@ -102,7 +106,14 @@ def checked_reading(
             remedy="Leave infinite out, unless infinite numbers stand for very large ones.",
         )
     codes = checked_codes(missing_codes)
-    return NumberReading(str(decimal), str(thousands), codes, infinite == "bound")
+    when = None if date is None else DateReading.of(date)
+    if when is not None and (decimal, thousands) != (".", ""):
+        raise SchemaError(
+            f"decimal: {shown(decimal)}, thousands: {shown(thousands)} beside date",
+            expected="marks of a number, or the form of a date",
+            remedy="Leave decimal and thousands out.",
+        )
+    return NumberReading(str(decimal), str(thousands), codes, infinite == "bound", when)
 
 
 def checked_codes(codes: object) -> tuple[Level, ...]:

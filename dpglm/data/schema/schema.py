@@ -37,9 +37,9 @@ class Schema:
     variables : mapping of str to Numeric or Categorical
         Declaration of each column, by name.
     rows : int, optional
-        Public, approximate number of rows. A fit uses it to decide whether to release the information matrix
-        beside a penalty that selects, and for the default strength. With ``relation="add-remove"`` a strength
-        per row needs it, since the exact number is private then.
+        Public, approximate number of rows; of persons where a ``unit`` tells them, unless rows weigh the
+        same. A fit uses it to decide whether to release the information matrix beside a penalty that selects,
+        and for strengths. With ``relation="add-remove"`` a strength per row needs it.
     unit : str, dpglm.Unit or dict, optional
         What one row is: ``"one woman"``. The guarantee protects one of them. Where a person may have several
         rows, the column that tells whose a row is: ``{"column": "patient_id", "rows": 3}``, see `dpglm.Unit`.
@@ -295,7 +295,8 @@ def text_of_name(name: object) -> Any:
 
 def require_columns(names: Iterable[str], present: Collection[str]) -> None:
     """Check that a table has columns; the error names no others, as a first row may stand for a header."""
-    absent = [name for name in dict.fromkeys(names) if name not in set(present)]
+    known = set(present)
+    absent = [name for name in dict.fromkeys(names) if name not in known]
     if absent:
         raise SchemaError(
             f"no column {', '.join(absent)} in the data",

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from dpglm.errors import SchemaError, shown
+from dpglm.typing import ROWS_OF
 
 Sharing = Literal["unit", "row"]
 # Of a person with more rows than that no more are read.
@@ -30,7 +31,8 @@ class Unit:
     weights : {"unit", "row"}
         ``"unit"``: persons weigh the same, and each row of a person an equal part of that. Then noise is that
         of one row a person, however many rows there are, and the model is that of a person's average row.
-        ``"row"``: rows weigh the same, one part in ``rows``, which multiplies the noise by ``rows``.
+        ``"row"``: rows weigh the same, one part in ``rows``, which multiplies the noise by ``rows``. Declared
+        and expected numbers, ``Schema(rows=...)`` and ``n=``, count what weighs the same.
     name : str
         What it is, in words.
 
@@ -94,12 +96,17 @@ class Unit:
     @property
     def words(self) -> str:
         """Who is protected."""
-        rows = f"all rows with the same {self.column}"
+        rows = f"{ROWS_OF}{self.column}"
         return f"{self.name} ({rows})" if self.name else rows
 
     def to_dict(self) -> dict[str, Any]:
         """What `of` takes, without what is left as it is."""
         return {name: value for name, value in asdict(self).items() if value != _DEFAULTS.get(name)}
+
+
+def weight_of(unit: Unit | None, count: int) -> int:
+    """What so many rows weigh in all, or so many persons where a column tells them."""
+    return count if unit is None or unit.weights == "unit" else max(1, round(count / unit.rows))
 
 
 _DEFAULTS = {field.name: field.default for field in fields(Unit)}

@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpglm.data.schema.dates import DateReading
 from dpglm.data.schema.expected import checked_effect, checked_moments, checked_shares
 from dpglm.data.schema.readings import (
     LevelReading,
@@ -20,13 +22,8 @@ from dpglm.data.schema.readings import (
     checked_levels,
     checked_reading,
 )
-from dpglm.data.tables.cells import (
-    Level,
-    cells_of_column,
-    label_of,
-    number_of,
-    numbers_of_column,
-)
+from dpglm.data.tables.cells import Level, label_of, number_of
+from dpglm.data.tables.columns import cells_of_column, numbers_of_column
 from dpglm.errors import SchemaError, shown
 from dpglm.typing import FloatVector
 
@@ -51,6 +48,9 @@ class Numeric:
         What an infinite number is, or one that is too large for double precision.
     decimal, thousands : str
         Marks in texts that spell numbers: ``"1.234,5"`` has the decimal ``","`` and thousands ``"."``.
+    date : dict, optional
+        The column holds dates or times, and the number is how many units after an origin:
+        ``{"origin": "2015-01-01", "unit": "days"}``, see :class:`dpglm.data.schema.dates.DateReading`.
     source : str
         Where the bounds come from: a code book, a questionnaire.
     looked_at_data : bool
@@ -77,6 +77,8 @@ class Numeric:
     array([30., 50.])
     >>> Numeric(18, 95, missing_codes=[999, -9]).clean([30, 999, "-9", 100])
     array([30., nan, nan, 95.])
+    >>> Numeric(0, 365, date={"origin": "2015-01-01"}).clean(["2015-01-31", "2016-05-01", "31.1.2015"])
+    array([ 30., 365.,  nan])
     """
 
     low: float
@@ -86,6 +88,7 @@ class Numeric:
     infinite: str = field(default="missing", kw_only=True)
     decimal: str = field(default=".", kw_only=True)
     thousands: str = field(default="", kw_only=True)
+    date: DateReading | Mapping[str, str] | None = field(default=None, kw_only=True)
     source: str = field(default="", kw_only=True)
     looked_at_data: bool = field(default=False, kw_only=True)
     effect: float | None = field(default=None, kw_only=True)
@@ -125,7 +128,7 @@ class Numeric:
                     expected='"omit" (the row contributes nothing) or a number within the bounds',
                     remedy=f"Write missing: omit, or a value such as {(low + high) / 2:g}.",
                 )
-        for option in ("missing_codes", "decimal", "thousands"):
+        for option in ("missing_codes", "decimal", "thousands", "date"):
             object.__setattr__(self, option, getattr(self.reading, option))
         object.__setattr__(self, "infinite", "bound" if self.reading.infinite else "missing")
         checked = {"low": low, "high": high, "missing": missing, "effect": effect, "mean": mean, "sd": sd}
@@ -138,7 +141,7 @@ class Numeric:
         NaN marks a row that cannot be used, which happens only with ``missing="omit"``. Nothing is ever
         raised, warned or counted, and a row's value depends on that row alone.
         """
-        numbers = numbers_of_column(column)
+        numbers = numbers_of_column(column) if self.date is None else None
         if numbers is None:
             cells, index = cells_of_column(column)
             numbers = self.reading.numbers(cells)[index]
@@ -153,7 +156,7 @@ class Numeric:
     @cached_property
     def reading(self) -> NumberReading:
         """How cells are read."""
-        return checked_reading(self.decimal, self.thousands, self.missing_codes, self.infinite)
+        return checked_reading(self.decimal, self.thousands, self.missing_codes, self.infinite, self.date)
 
     def to_dict(self) -> dict[str, object]:
         """Plain JSON values; :func:`variable_from_dict` reads them back."""
@@ -229,7 +232,7 @@ class Categorical:
             )
         reading = self.reading
         aliases = {text: self.levels[code] for text, code in reading.aliases}
-        object.__setattr__(self, "aliases", aliases)
+        object.__setattr__(self, "aliases", MappingProxyType(aliases))
         object.__setattr__(self, "missing_codes", reading.missing_codes)
         _check_provenance(self.source, self.looked_at_data)
         if self.effect is not None:
@@ -249,6 +252,9 @@ class Categorical:
                     remedy=f"Write {rule}: omit, or add {shown(value)} to the levels.",
                 )
             object.__setattr__(self, rule, self.levels[code])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return variable_from_dict, (self.to_dict(),)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -315,6 +321,8 @@ def _options(variable: Variable) -> dict[str, object]:
 
 
 def _plainly(value: object) -> object:
+    if isinstance(value, DateReading):
+        return value.to_dict()
     if isinstance(value, Mapping):
         return dict(value)
     return list(value) if isinstance(value, tuple) else value

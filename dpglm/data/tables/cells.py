@@ -1,9 +1,6 @@
-"""Cells of a column: a number, a text, nothing, or something else, as that cell alone says.
+"""Cells: a number, a text, an instant, nothing, or something else, as that cell alone says.
 
-Every reading here keeps the row-wise promise of the room: what is read in row ``i`` depends on the value
-in row ``i``, never on the type that a library chose for the whole column. The vectorised paths by column
-type give, cell by cell, what :func:`cell_of` gives; a law in the tests holds them to it. Declared numbers
-and levels, which are public, are read and written here too.
+Declared numbers and levels, which are public, are read and written here too.
 """
 
 from __future__ import annotations
@@ -17,26 +14,28 @@ from enum import Enum
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpglm.data.tables.instants import Instant, instant_of_object
 from dpglm.typing import FloatVector
 
 
 class Blank(Enum):
-    """A cell that is neither a number nor a text."""
+    """A cell that is neither a number nor a text nor an instant."""
 
     MISSING = "nothing: None, NaN, NA, NaT or the empty text"
-    UNREADABLE = "something else: a date, a list, a complex number"
+    UNREADABLE = "something else: a list, a span of time, a complex number"
 
 
 Level: TypeAlias = str | int | float | bool
-Cell: TypeAlias = str | float | Blank
-Cells: TypeAlias = tuple[list[Cell], NDArray[np.intp]]
+Cell: TypeAlias = str | int | float | Instant | Blank
 
 # Possessive throughout: no cell may take time that grows faster than its length.
 _PLAIN: Final = re.compile(r"[ \t-\r]*+[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?[ \t-\r]*+", re.ASCII)
+# Integers are kept as they are where they may be no floats, up to a size that can be handled.
+_EXACT, _LARGE = 2**53, 2**1000
 _INFINITE: Final = {s + w: float(s + w) for s in ("", "+", "-") for w in ("inf", "infinity")}
 _WORDS: Final = {**_INFINITE, "true": 1.0, "false": 0.0}
 
@@ -84,16 +83,16 @@ def _parsed(texts: list[str]) -> FloatVector:
 
 
 def cell_of(value: object) -> Cell:
-    """What one cell holds: its number (as a float), its text, or a :class:`Blank`.
+    """What one cell holds: its number, its text, its instant, or a :class:`Blank`.
 
-    ``True`` is 1.0 and ``False`` 0.0; integers too large for a float are infinite; bytes are read as UTF-8.
-    Never raises, whatever the object does when it is looked at.
+    ``True`` is 1.0 and ``False`` 0.0; integers beyond 2**1000 are infinite; bytes are read as UTF-8, or in
+    hexadecimal where they are not. Never raises, whatever the object does when it is looked at.
 
     Examples
     --------
     >>> cell_of(True), cell_of("F"), cell_of(float("nan")), cell_of([1])
     (1.0, 'F', <Blank.MISSING: 'nothing: None, NaN, NA, NaT or the empty text'>, <Blank.UNREADABLE: \
-'something else: a date, a list, a complex number'>)
+'something else: a list, a span of time, a complex number'>)
     """
     if type(value) is str:
         return value or Blank.MISSING
@@ -101,8 +100,10 @@ def cell_of(value: object) -> Cell:
         return value if value == value else Blank.MISSING
     if value is None:
         return Blank.MISSING
-    if type(value) is bool or (type(value) is int and -(2**1000) < value < 2**1000):
+    if type(value) is bool:
         return float(value)
+    if type(value) is int and -_LARGE < value < _LARGE:
+        return value
     try:
         return _unusual_cell(value)
     except Exception:
@@ -119,9 +120,14 @@ def _unusual_cell(value: Any) -> Cell:
     if issubclass(kind, str):
         return str.__str__(value) or Blank.MISSING
     if issubclass(kind, bytes):
-        return bytes.decode(value, "utf-8", "replace") or Blank.MISSING
-    if issubclass(kind, np.datetime64 | np.timedelta64):  # timedelta64 is an np.integer too
-        return Blank.MISSING if np.isnat(value) else Blank.UNREADABLE
+        return _text_of_bytes(value) or Blank.MISSING
+    if kind is UUID:
+        return str(value)
+    if issubclass(kind, np.datetime64 | np.timedelta64) and np.isnat(value):
+        return Blank.MISSING
+    instant = instant_of_object(value)
+    if instant is not None or issubclass(kind, np.timedelta64):  # which is an np.integer, too
+        return instant or Blank.UNREADABLE
     if issubclass(kind, complex | np.complexfloating):
         plane = np.complex128(complex.__complex__(value) if issubclass(kind, complex) else value)
         return cell_of(float(plane.real)) if plane.imag == 0 else Blank.UNREADABLE
@@ -135,8 +141,18 @@ def _unusual_cell(value: Any) -> Cell:
                     number = known.__float__(value)
             except OverflowError:
                 number = np.inf if known.__gt__(value, 0) else -np.inf
+            if _EXACT <= abs(number) < _LARGE and known in (int, Decimal, np.integer):
+                whole: int = known.__int__(value)
+                return whole if known.__eq__(value, whole) else number
             return number if number == number else Blank.MISSING
     return Blank.UNREADABLE
+
+
+def _text_of_bytes(value: bytes) -> str:
+    try:
+        return bytes.decode(value, "utf-8")
+    except UnicodeDecodeError:
+        return f"0x{bytes.hex(value)}"
 
 
 def number_of(value: Any) -> float:
@@ -161,6 +177,12 @@ def label_of(level: object) -> str:
     return str(level)
 
 
+def written(number: float) -> str:
+    """The text of a number's value, exact for integers: 12.0 is "12"."""
+    whole = isinstance(number, int) or number.is_integer()
+    return str(int(number)) if whole else repr(number)
+
+
 def items_of(value: object) -> list[Any] | None:
     """The items of a list, a tuple or an array; None for all else."""
     sized = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
@@ -169,120 +191,7 @@ def items_of(value: object) -> list[Any] | None:
 
 def numbers_of_cells(cells: Sequence[Cell]) -> FloatVector:
     """Numbers that cells hold or spell; NaN where there is none."""
-    numbers = np.array([cell if isinstance(cell, float) else np.nan for cell in cells])
+    numbers = np.array([float(cell) if isinstance(cell, int | float) else np.nan for cell in cells])
     texts = {index: cell for index, cell in enumerate(cells) if isinstance(cell, str)}
     numbers[list(texts)] = numbers_of_texts(list(texts.values()))
     return numbers
-
-
-def numbers_of_column(column: Any) -> FloatVector | None:
-    """All cells as float64, NaN where missing, if the column's type holds nothing but numbers; else None.
-
-    The array may share memory with the column: do not write to it.
-    """
-    import pandas as pd
-
-    dtype = getattr(column, "dtype", None)
-    if isinstance(dtype, pd.ArrowDtype):
-        chunks = [_arrow_numbers(chunk) for chunk in _arrow_chunks(column)]
-        numbers = [chunk for chunk in chunks if chunk is not None]
-        return np.concatenate([np.empty(0), *numbers]) if len(numbers) == len(chunks) else None
-    if dtype is None or isinstance(dtype, pd.CategoricalDtype) or dtype.kind not in "biuf":
-        return None
-    # A user may have asked numpy to raise or warn on overflow and on signalling NaN.
-    with np.errstate(all="ignore"):
-        if isinstance(dtype, np.dtype | pd.SparseDtype):
-            return np.asarray(column).astype(np.float64, copy=False)
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
-
-
-def cells_of_column(column: Any) -> Cells:
-    """Cells of any column: a list of cells, and for each row the place of its cell there."""
-    import pandas as pd
-
-    dtype = getattr(column, "dtype", None)
-    if dtype is None:
-        return _object_cells(np.fromiter(column, dtype=object))  # np.array would unpack nested sequences
-    if isinstance(dtype, pd.CategoricalDtype):
-        category = getattr(column, "array", column)
-        return _coded_cells(cells_of_column(category.categories), np.asarray(category.codes))
-    if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
-        return _joined_cells([_arrow_cells(chunk) for chunk in _arrow_chunks(column)])
-    numbers = numbers_of_column(column)
-    if numbers is not None:
-        return _number_cells(numbers)
-    if dtype.kind == "c" or (
-        dtype.kind in "OUS" and isinstance(dtype, np.dtype | pd.StringDtype | pd.SparseDtype)
-    ):
-        return _object_cells(np.asarray(column).astype(object))
-    never = dtype.kind == "V"
-    return _blank_cells(np.zeros(len(column), dtype=bool) if never else np.asarray(pd.isna(column)))
-
-
-def _coded_cells(listed: Cells, codes: NDArray[Any]) -> Cells:
-    cells, index = listed
-    # Codes can be out of range where a library was told not to check them: missing, as -1 is.
-    known = np.where((codes >= 0) & (codes < len(index)), codes, -1)
-    return [*cells, Blank.MISSING], np.append(index, len(cells))[known]  # -1 takes the last
-
-
-def _number_cells(numbers: FloatVector) -> Cells:
-    distinct, index = np.unique(numbers, return_inverse=True)
-    return [number if number == number else Blank.MISSING for number in distinct.tolist()], index
-
-
-def _blank_cells(missing: NDArray[np.bool_]) -> Cells:
-    return [Blank.UNREADABLE, Blank.MISSING], missing.astype(np.intp)
-
-
-def _object_cells(values: NDArray[np.object_]) -> Cells:
-    places: dict[Cell, int] = {}
-    index = [places.setdefault(cell, len(places)) for cell in map(cell_of, values)]
-    return list(places), np.array(index, dtype=np.intp)
-
-
-def _joined_cells(chunks: list[Cells]) -> Cells:
-    starts = np.cumsum([0, *(len(cells) for cells, _ in chunks)])
-    index = [places + start for (_, places), start in zip(chunks, starts, strict=False)]
-    return [cell for cells, _ in chunks for cell in cells], np.concatenate([np.empty(0, np.intp), *index])
-
-
-def _arrow_chunks(column: Any) -> list[Any]:
-    """The column's chunks, each to be read by itself: to join them can fail, by what their cells hold."""
-    import pyarrow as pa
-
-    array = getattr(column, "array", column).__arrow_array__()
-    return list(array.chunks) if isinstance(array, pa.ChunkedArray) else [array]
-
-
-def _arrow_numbers(array: Any) -> FloatVector | None:
-    import pyarrow as pa
-
-    if pa.types.is_boolean(array.type):
-        array = array.cast(pa.uint8())
-    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
-        return None
-    with np.errstate(all="ignore"):
-        return np.asarray(array.to_numpy(zero_copy_only=False)).astype(np.float64, copy=False)
-
-
-def _arrow_cells(array: Any) -> Cells:
-    import pyarrow as pa
-
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        codes = array.indices.cast(pa.int64(), safe=False).fill_null(-1).to_numpy(zero_copy_only=False)
-        return _coded_cells(_arrow_cells(array.dictionary), codes)
-    texts = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    if any(getattr(pa.types, f"is_{name}", lambda _: False)(kind) for name in texts):  # views are new
-        # As bytes: a column marked as text may hold bytes that are not UTF-8.
-        encoded = array.cast(pa.large_binary()).dictionary_encode()
-        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        cells = [cell_of(value) for value in encoded.dictionary.to_pylist()]
-        return [*cells, Blank.MISSING], np.asarray(codes, dtype=np.intp)
-    numbers = _arrow_numbers(array)
-    if numbers is not None:
-        return _number_cells(numbers)
-    if pa.types.is_decimal(kind):
-        return [cell_of(value) for value in array.to_pylist()], np.arange(len(array))
-    return _blank_cells(np.asarray(array.is_null().to_numpy(zero_copy_only=False)))

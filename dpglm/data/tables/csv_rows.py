@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 import numpy as np
 
+from dpglm.data.schema.readings import NumberReading
 from dpglm.data.tables.cells import numbers_of_texts
 from dpglm.errors import SchemaError, shown
 
@@ -61,11 +62,15 @@ class CsvFile(os.PathLike[str]):
         What stands between fields.
     encoding : str
         UTF-8, or an encoding of one byte a letter: Latin-1, Latin-9, Windows-1252, and others of that kind.
+    decimal : {".", ","}
+        The decimal mark of the file: of all columns that are declared with bounds, but for those that declare
+        marks of their own or dates.
 
     Raises
     ------
     SchemaError
-        Another separator, or an encoding in which a byte may change how another one is read.
+        Another separator or mark, one for both, or an encoding in which a byte may change how another one is
+        read.
 
     Examples
     --------
@@ -76,6 +81,7 @@ class CsvFile(os.PathLike[str]):
     path: str | os.PathLike[str]
     separator: str = ","
     encoding: str = "utf-8"
+    decimal: str = "."
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | os.PathLike):
@@ -89,6 +95,13 @@ class CsvFile(os.PathLike[str]):
                 f"separator={shown(self.separator)}",
                 expected="a comma, a semicolon, a tab or a vertical bar",
                 remedy="Use one of these, or save the file again.",
+            )
+        mark: object = self.decimal
+        if not isinstance(mark, str) or mark not in (".", ",") or mark == self.separator:
+            raise SchemaError(
+                f"decimal={shown(self.decimal)} beside separator={shown(self.separator)}",
+                expected="a point, or a comma where no comma separates fields",
+                remedy='Write CsvFile("visits.csv", separator=";", decimal=",").',
             )
         try:
             name = codecs.lookup(self.encoding).name
@@ -135,7 +148,8 @@ def read_header(file: CsvFile) -> tuple[str, ...]:
     except csv.Error:
         raise _header_error("a first line that is not CSV, or a name longer than 131072 characters") from None
     # Without a header line the first row would be printed as names: refuse, and print nothing of it.
-    if not np.isnan(numbers_of_texts(names)).all():
+    spelled = [*names, *map(with_comma, names)]
+    if not np.isnan(numbers_of_texts(spelled)).all():
         raise _header_error("a number in the first line of the CSV file")
     return names
 
@@ -155,8 +169,19 @@ def line_chunks(file: CsvFile, rows: int) -> Iterator[bytes]:
         raise _damage_error(path) from error
 
 
+def with_comma(text: str) -> str:
+    """A number with a decimal comma in the spelling of program code; of other texts one that spells none."""
+    return NumberReading(",", "", (), infinite=False).respelled(text)
+
+
 def parse_lines(
-    lines: bytes, separator: str, *, width: int, positions: Collection[int], floats: Collection[int]
+    lines: bytes,
+    separator: str,
+    *,
+    width: int,
+    positions: Collection[int],
+    floats: Collection[int],
+    decimal: str = ".",
 ) -> pd.DataFrame:
     """A frame of the columns at ``positions``, named by these, of repaired lines with ``width`` columns.
 
@@ -171,6 +196,7 @@ def parse_lines(
     frame = pd.read_csv(
         io.BytesIO(first + lines),
         sep=separator,
+        decimal=decimal,
         header=None,
         names=range(width),
         index_col=False,

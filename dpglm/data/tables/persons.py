@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpglm.data.schema.unit import Unit
-from dpglm.data.tables.cells import Blank, Cell, cells_of_column, label_of
+from dpglm.data.tables.cells import Blank, Cell, written
+from dpglm.data.tables.columns import cells_of_column
+from dpglm.data.tables.instants import Instant
 from dpglm.data.tables.sources import Source
 from dpglm.typing import SHARES, FloatVector, IntVector
 
@@ -102,7 +104,9 @@ def _text(cell: Cell) -> str | None:
     """Who this is; blanks at the ends of a text say nothing."""
     if isinstance(cell, Blank):
         return None
-    return (cell.strip() if isinstance(cell, str) else label_of(cell)) or None
+    if isinstance(cell, Instant):
+        return cell.text
+    return (cell.strip() if isinstance(cell, str) else written(cell)) or None
 
 
 def _earlier(person: IntVector) -> IntVector:

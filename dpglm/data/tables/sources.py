@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dpglm.data.schema.schema import Declarations, Schema, text_of_name
 from dpglm.data.tables.cells import looks_numeric
-from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_header
+from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_header, with_comma
 from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Source(ABC):
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
         """Frames of 32,000 rows, the last one fewer, that hold at least ``columns``.
 
-        ``numeric`` names the columns declared as numbers: a hint on how to read a text file fast.
+        ``numeric`` names the columns declared as numbers, without marks of their own: a text file is read
+        fast there, and by its own decimal mark.
         """
 
 
@@ -106,19 +107,26 @@ class CsvSource(Source):
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
         """Frames of the columns asked for; a ``numeric`` one is float64 if every field of the chunk is."""
-        width, separator = len(self._header), self._file.separator
+        width, separator, decimal = len(self._header), self._file.separator, self._file.decimal
+        spelled = with_comma if decimal == "," else str
         positions = {self._header.index(name): name for name in columns}
         floats = {position for position, name in positions.items() if name in numeric}
         for lines in line_chunks(self._file, self._chunk_rows):
             try:
-                frame = parse_lines(lines, separator, width=width, positions=positions, floats=floats)
+                frame = parse_lines(
+                    lines, separator, width=width, positions=positions, floats=floats, decimal=decimal
+                )
             except ValueError:
                 # Some field is not a number. Columns that hold one are read as text from here on: slower, and
                 # equal to the last bit.
                 frame = parse_lines(lines, separator, width=width, positions=positions, floats=())
-                texts = {position: frame[position].dropna().unique() for position in floats}
+                texts = {position: map(spelled, frame[position].dropna().unique()) for position in floats}
                 floats = {position for position in floats if all(map(looks_numeric, texts[position]))}
-            yield frame.rename(columns=positions)
+            frame = frame.rename(columns=positions)
+            for name in positions.values() if decimal == "," else ():
+                if name in numeric and frame[name].dtype != "float64":
+                    frame[name] = frame[name].map(with_comma, na_action="ignore")
+            yield frame
 
 
 def open_source(data: object) -> Source:

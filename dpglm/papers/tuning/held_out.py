@@ -11,6 +11,7 @@ import numpy as np
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import CHOSEN, FAR, WHY_SUM, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import SLACK, STEPS, NoiseSource, add_laplace, laplace_price
+from dpglm.mechanisms.whole_sums import WholeNumbers
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, PureEvent, ReleaseDescription
@@ -19,7 +20,6 @@ from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Squared errors are rounded to this grid in [0, 1], so that sums of them are exact.
 GRID = 2**16
-FEWER = "a table has fewer than a thousand million rows"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class HeldOutErrors(Release):
     scale: float
 
     name: ClassVar[str] = "held-out errors"
-    premises: ClassVar[tuple[str, ...]] = (CHOSEN, FEWER)
+    premises: ClassVar[tuple[str, ...]] = (CHOSEN,)
 
     def __post_init__(self) -> None:
         if not (self.families and 0.0 <= self.scale < math.inf):
@@ -94,21 +94,22 @@ class HeldOutErrors(Release):
         assert at is not None, "errors of models"
         models = np.asarray(at, dtype=np.float64).reshape(len(self.families), rows.size)
         sums = self._sums(rows, models)
-        return add_laplace(sums, scale=self.scale, noise=noise) if self.scale else sums
+        return add_laplace(sums, scale=self.scale, noise=noise) if self.scale else np.asarray(sums)
 
     def log_ratio(
         self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
     ) -> FloatVector:
         assert at is not None, "errors of models"
         models = at[0].reshape(len(self.families), first.size)
-        near, far = (np.abs(answers - self._sums(rows, models)).sum(axis=1) for rows in (first, second))
+        sums = (np.asarray(self._sums(rows, models)) for rows in (first, second))
+        near, far = (np.abs(answers - each).sum(axis=1) for each in sums)
         return np.asarray((far - near) / self.scale)
 
-    def _sums(self, rows: Rows, models: FloatMatrix) -> FloatVector:
-        steps = np.zeros(len(models), dtype=np.int64)
+    def _sums(self, rows: Rows, models: FloatMatrix) -> WholeNumbers:
+        steps = np.zeros(len(models), dtype=object)
         for chunk in rows.chunks():
             steps += self._steps(chunk, models).sum(axis=1)  # proof: exact
-        return steps / GRID
+        return WholeNumbers(steps, 1.0 / GRID)
 
     def _steps(self, chunk: RowChunk, models: FloatMatrix) -> IntVector:
         """Squared errors in steps of the grid, shape (m, k)."""

@@ -100,10 +100,21 @@ def test_a_direction_without_noise_and_numbers_that_repeat_are_learned() -> None
 
 
 def test_lowest_bits_and_equal_numbers_of_an_output_are_counted() -> None:
-    statistics = digits(2)
     z = np.array([[0.5, 0.125], [3.0, -3.0], [np.inf, 0.0]])
-    assert statistics["equal numbers"](z).tolist() == [0.0, 1.0, 0.0]
+    statistics = digits(z, np.zeros((3, 2)))
+    assert (-statistics["equal numbers"](z)).tolist() == [0.0, 1.0, 0.0]  # two noughts are equal
     assert statistics["finest bit of all"](z).tolist() == [3.0, 0.0, 0.0]
     assert statistics["finest bit of 0 below 0.25"](z).tolist() == [0.0, 0.0, 0.0]
     assert statistics["finest bit of 1 below 0.25"](z).tolist() == [3.0, 0.0, 0.0]
-    assert "finest bit of 0" not in digits(100)
+    assert digits(np.zeros((3, 2)), z)["finest bit of all"](z).tolist() == [-3.0, 0.0, 0.0]
+    assert "finest bit of 0" not in digits(np.zeros((3, 100)), np.zeros((3, 100)))
+
+
+def test_dates_of_a_schema_are_written_as_dates() -> None:
+    schema = {"y": ["no", "yes"], "since": {"bounds": [0, 365], "date": {"origin": "2015-01-01"}}}
+    plan = dpglm.plan("y ~ since", schema, n=9, privacy=1.0)
+    model = plan.specification.coded_model
+    corners = Corners.of(model.schema, model.coding)
+    for pair in declared_neighbours(model, "replace-one"):
+        X = np.concatenate([chunk.X for chunk in pair.first.chunks()], axis=1)
+        np.testing.assert_array_equal(X[:, 0], corners.X[:, corners.longest])

@@ -17,6 +17,7 @@ from dpglm.privacy.guarantee import Guarantee
 
 BUDGET = (3.0, 1e-5)
 CHARGES = 50
+ANSWER = "an answer " * 1000  # of several pages of the file
 
 
 def guarantee(epsilon: float) -> Guarantee:
@@ -70,6 +71,15 @@ def steadily(path: str, charges: str) -> None:
         say(released=ledger.charge(guarantee(0.001), what="y ~ x").hash)
 
 
+def keyed(path: str, charges: str) -> None:
+    """Charge under a key, keep an answer, and say so, one after the other."""
+    ledger = Ledger(path, BUDGET, dataset="crash")
+    for number in range(int(charges)):
+        ledger.charge(guarantee(0.001), what="y ~ x", key=str(number))
+        ledger.keep(str(number), {"": ANSWER})
+        say(kept=number)
+
+
 def careless(path: str) -> None:
     """The broken twin: releases without waiting for the charge to be on disk."""
     log._commit = lambda connection: None
@@ -89,6 +99,6 @@ def unprivileged(path: str) -> None:
 
 if __name__ == "__main__":
     modes: dict[str, Callable[..., None]] = {
-        work.__name__: work for work in (race, killed, steadily, careless, unprivileged)
+        work.__name__: work for work in (race, killed, steadily, keyed, careless, unprivileged)
     }
     modes[sys.argv[1]](*sys.argv[2:])

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import BudgetExceeded, DpglmError, LedgerError, PrivacyError
-from dpglm.ledger import log, records
+from dpglm.ledger import lines, log
 from dpglm.ledger.ledger import Ledger
 from dpglm.ledger.log import TABLES, TRIGGERS
 from dpglm.ledger.odometer import Balance, PrivacyFilter
@@ -731,13 +731,14 @@ def test_the_frame_holds_every_entry(ledger: Ledger) -> None:
         "relation",
         "unit",
         "plan",
+        "key",
         "hash",
     ]
     assert list(frame["what"]) == [entry.what for entry in ledger.entries]
 
 
 def test_the_frame_of_an_empty_ledger_has_its_columns(path: Path) -> None:
-    assert Ledger(path, 1.0).to_frame().shape == (0, 10)
+    assert Ledger(path, 1.0).to_frame().shape == (0, 11)
 
 
 def test_the_state_is_plain_and_can_be_taken_as_of_an_entry(ledger: Ledger) -> None:
@@ -772,7 +773,7 @@ def test_the_records_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(pa
 
 
 def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_now", lambda: "2024-02-29T12:00:00Z")
+    monkeypatch.setattr(lines, "now", lambda: "2024-02-29T12:00:00Z")
     ledger = Ledger(path, (1.0, 1e-5), dataset="<ward>")
     ledger.charge(approximate(0.5, 1e-6), what="y  ~\n x")
     assert str(ledger) == (
@@ -786,7 +787,7 @@ def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pyte
 
 
 def test_two_ledgers_never_share_a_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_now", lambda: "2024-02-29T12:00:00Z")
+    monkeypatch.setattr(lines, "now", lambda: "2024-02-29T12:00:00Z")
     heads = [Ledger(tmp_path / str(k), 1.0, dataset="same").head for k in range(3)]
     assert all(one != other for one, other in itertools.combinations(heads, 2))
 

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 import dpglm
+from dpglm.errors import LedgerError
 from dpglm.ledger.ledger import Ledger
 from tests.effort import quick
+from tests.rooms.ledger.ledger_child import ANSWER, guarantee
 
 CHILD = Path(__file__).with_name("ledger_child.py")
 ROOT = Path(dpglm.__file__).parents[1]
@@ -172,6 +174,47 @@ def test_a_kill_at_any_system_call_that_writes_never_leaves_a_release_without_it
         assert len(hashes) - len(released) in (0, 1)
     assert number > 2  # at least one in each of the two charges
     assert len(released) == 2
+
+
+def kept_after(path: Path, process: subprocess.Popen[str]) -> int:
+    """How many answers a killed child said were kept, once each is found whole and no key charged twice."""
+    output, _ = process.communicate()
+    said_kept = [json.loads(line)["kept"] for line in output.splitlines()]
+    ledger = Ledger(path)
+    ledger.verify()
+    keys = [entry.key for entry in ledger.entries]
+    assert keys == [str(number) for number in range(len(keys))]
+    charge = (guarantee(0.001), "y ~ x", "")
+    for key in keys[:-1]:
+        assert ledger.kept(key, [charge]) == (ledger.entries[int(key)], {"": ANSWER})
+    if len(said_kept) < len(keys):
+        if ledger._records().keyed[keys[-1]].answers:
+            assert ledger.kept(keys[-1], [charge]) == (ledger.entries[-1], {"": ANSWER})
+        else:
+            with pytest.raises(LedgerError, match="no answer is kept"):
+                ledger.kept(keys[-1], [charge])
+    assert len(keys) - len(said_kept) in (0, 1)
+    assert said_kept == list(range(len(said_kept)))
+    return len(said_kept)
+
+
+@pytest.mark.audit
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "unlink"])
+def test_a_kill_at_any_system_call_that_writes_an_answer_leaves_all_of_it_or_none(
+    tmp_path: Path, call: str
+) -> None:
+    finished, number = False, 0
+    while not finished:
+        number += 1
+        path = tmp_path / f"{number}.ledger"
+        Ledger(path, (3.0, 1e-5), dataset="crash")
+        inject = f"--inject={call}:signal=KILL:when={number}"
+        process = child("keyed", str(path), "2", before=("strace", "-f", "-qqq", "-o", os.devnull, inject))
+        kept = kept_after(path, process)
+        finished = process.returncode == 0
+    assert number > 4  # at least one in each of the two charges and the two answers
+    assert kept == 2
 
 
 def test_a_twin_that_releases_before_the_charge_is_kept_is_caught(tmp_path: Path) -> None:

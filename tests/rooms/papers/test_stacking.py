@@ -31,6 +31,7 @@ from dpglm.methods.base import Method, Problem
 from dpglm.methods.objective import Objective
 from dpglm.papers.stacking.meta_minimiser import MetaMinimiser
 from dpglm.papers.stacking.parts import OnPart, Part
+from dpglm.papers.stacking.plr import PLR
 from dpglm.papers.stacking.pst import PSTF, PSTS
 from dpglm.papers.stacking.submodel_minimisers import SubmodelMinimisers
 from dpglm.papers.stacking.transfer import PPHTL, PSTH
@@ -122,6 +123,9 @@ def test_a_stack_of_one_group_is_the_papers_plr_and_that_is_ridge_logistic_regre
     stack = solved(one, asked, design, privacy)
     assert stack.part is None
     np.testing.assert_allclose(stack.coded, exact, atol=2e-5)
+    named = PLR(ridge=ridge)
+    np.testing.assert_allclose(solved(named, asked, design, privacy).coded, exact, atol=2e-5)
+    assert named.plan(asked, privacy).guarantee.epsilon == one.plan(asked, privacy).guarantee.epsilon
     # With the rows as the objective method reads them: one model and no other.
     plain = replace(release, loadings=np.ones_like(release.loadings))
     noise = Silent(1)

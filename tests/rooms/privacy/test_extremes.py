@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpglm.errors import PrivacyError
-from dpglm.ledger import records
+from dpglm.ledger import lines, records
 from dpglm.ledger.ledger import Ledger
 from dpglm.ledger.odometer import Balance
 from dpglm.privacy.accountant import compose
@@ -102,9 +102,7 @@ def test_a_pure_amount_is_told_without_delta() -> None:
 
 
 def test_what_is_hashed_has_one_spelling() -> None:
-    assert (
-        records._canonical(b="\N{LATIN SMALL LETTER A WITH DIAERESIS}", a=None) == '{"a":null,"b":"\\u00e4"}'
-    )
+    assert lines._canonical(b="\N{LATIN SMALL LETTER A WITH DIAERESIS}", a=None) == '{"a":null,"b":"\\u00e4"}'
 
 
 @pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders are files on POSIX systems only")

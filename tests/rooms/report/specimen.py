@@ -12,7 +12,6 @@ import numpy as np
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.base import DECLARED
-from dpglm.mechanisms.column_sums import FEWER
 from dpglm.postprocessing.profile import ProfiledColumn, ProfileRecord
 from dpglm.postprocessing.quartiles import ClassCounts
 from dpglm.postprocessing.record import Choice, LedgerLine, LedgerState, ResponseFacts, SpendLine
@@ -393,7 +392,7 @@ def profile(**changes: Any) -> Profile:
         "guarantee": replace(
             gaussian(),
             theorem="Gaussian mechanism on sums (column_sums.md)",
-            assumptions=(DECLARED, FEWER),
+            assumptions=(DECLARED,),
         ),
         "spend_lines": (SpendLine("column sums", None, None, 0.268, 1.0),),
         "description": described(6.0, algorithm="counts, and first and second moments of numbers"),

@@ -15,10 +15,9 @@ from dpglm.privacy.events import ReleaseDescription
 from studies import __main__ as command
 from studies import real_tables
 from studies.dpsc import claims, fits, tables
-from studies.dpsc.findings import bars
 from studies.dpsc.grid import FULL, QUICK, strengths
 from studies.dpsc.study import STUDY
-from studies.dpsc.summary import Fits, value
+from studies.dpsc.summary import Fits, mean, value
 from studies.jobs import Job, Result, key_of
 
 SIMULATED = ("simulation by epsilon", "simulation by rows")
@@ -174,11 +173,13 @@ def test_kdd_rows_have_the_paper_s_share_and_are_not_tested_on() -> None:
     assert (fewer.second(fewer.train) == rows.second(rows.train)[:1_000]).all()
 
 
-def test_bars_are_missed_when_accuracy_or_sparsity_is() -> None:
-    good = [_fit(0.05, kept, penalty) for penalty, kept in (("l1", 20), ("l1/2", 9))]
-    assert [row[-1] for row in bars(good)] == ["met", "met"]
-    bad = [_fit(0.07, kept, penalty) for penalty, kept in (("l1", 20), ("l1/2", 20))]
-    assert [row[-1] for row in bars(bad)] == ["MISSED", "MISSED"]
+def test_a_mean_is_over_data_sets_or_over_draws_on_one() -> None:
+    sets = [{"set": one, "draw": draw, "error": one + 0.1 * draw} for one in (0, 1, 2) for draw in (0, 1)]
+    over_sets, over_draws = mean(sets, "error"), mean(sets[:2], "error")
+    assert over_sets is not None
+    assert over_draws is not None
+    assert (over_sets.count, over_sets.deviation) == (3, pytest.approx(1.0))
+    assert (over_draws.count, over_draws.deviation) == (2, pytest.approx(0.1 / 2**0.5))
 
 
 def test_sayings_follow_the_numbers() -> None:

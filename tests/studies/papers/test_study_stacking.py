@@ -16,7 +16,18 @@ from studies import real_tables
 from studies.jobs import Result, key_of
 from studies.paired import Claim
 from studies.stacking import claims
-from studies.stacking.grid import EPSILON, FULL, METHODS, QUICK, K, cell, jobs, method_of, seed_of
+from studies.stacking.grid import (
+    EPSILON,
+    FULL,
+    METHODS,
+    QUICK,
+    VARIANCE,
+    K,
+    cell,
+    jobs,
+    method_of,
+    seed_of,
+)
 from studies.stacking.study import STUDY
 from studies.stacking.summary import Areas
 from studies.stacking.tables import CLIP, COHORT, DESIGNS, missing, projected, sample
@@ -124,17 +135,15 @@ def test_the_simulated_hospital_is_handed_over_in_the_middle_of_its_bounds() -> 
     assert rows.positive.tolist() == (rows.test["diabetes"] == "yes").tolist()
 
 
-def test_weights_follow_their_exponent_and_groups_their_order() -> None:
+def test_weights_are_variances_or_powers_of_alpha_and_groups_follow_their_order() -> None:
     importance = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 0.5}
-    for exponent in (2.0, -1.0):
-        job = {"repeat": 0, **cell("pst-f-w", "pure", 1.0, models=2, exponent=exponent)}
+    expected = {VARIANCE: (6.0, 1.5), 0.5: (0.75, 0.1875), 2.0: (6.0, 24.0)}
+    for weights, (first, second) in expected.items():
+        job = {"repeat": 0, **cell("pst-f-w", "pure", 1.0, models=2, weights=weights)}
         method = method_of(job, importance, "public data: a test")
         assert isinstance(method, dpglm.methods.PSTF)
         assert method.groups == {"C-0": ["a", "b"], "C-1": ["c", "d"]}
-        assert method.importance == {
-            "C-0": 4.0**exponent + 2.0**exponent,
-            "C-1": 1.0 + 0.5**exponent,
-        }
+        assert method.importance == {"C-0": first, "C-1": second}
         assert method.provenance == "public data: a test"
     uniform = method_of({"repeat": 3, **cell("pst-f-u", "pure", 1.0, models=10)}, importance, "")
     assert isinstance(uniform, dpglm.methods.PSTF)
@@ -156,7 +165,7 @@ def test_the_whole_study_is_the_papers_and_its_jobs_are_distinct() -> None:
 def _stand_in(job: Any) -> Result:
     """Areas as a fit gives them: PST-F(W) is best, PST-S worst, the wrong weights are worse than none."""
     base = {"pst-f-w": 0.9, "pst-f-u": 0.8, "plr": 0.7, "pst-s": 0.6, "auto": 0.95}.get(job["method"], 0.85)
-    if job.get("exponent") is not None and job["exponent"] < 0.0:
+    if job["weights"] not in (None, VARIANCE) and job["weights"] > 1.0:
         base = 0.5
     found: Result = {"auc": base + 0.001 * job["repeat"] + 0.001 * (job["epsilon"] or 0.0), "seconds": 1.0}
     if job["method"] == "pst-f-w" and job["combine"] == "model":

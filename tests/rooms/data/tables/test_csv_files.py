@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dpglm
 from dpglm.cli import main
 from dpglm.data.tables.csv_rows import CsvFile
-from dpglm.data.tables.sources import open_source
+from dpglm.data.tables.sources import CsvSource, open_source
 from dpglm.errors import SchemaError
 
 ROWS = [("Zoë", "12.5", "ja"), ("", "3", "nein"), ('a "quoted" one', "-1e3", "ja"), ("naïve", "x", "für")]
@@ -96,3 +96,57 @@ def test_a_fit_takes_such_a_file_and_so_does_the_command_line(tmp_path: Path) ->
     assert "größe" in said.output
     said = CliRunner().invoke(main, ["describe", str(path), *options])
     assert said.exit_code == 0, said.output
+
+
+WRITTEN = ["1,5", "-0,25", " 3 ", "1e-1", "2,5e1", ",5", "7,", "inf", "", "NA", "1.5", "1,5,5", "true", "x1"]
+MEANT = [1.5, -0.25, 3, 0.1, 25, 0.5, 7, np.nan, np.nan, np.nan, np.nan, np.nan, 1, np.nan]
+
+
+@given(st.lists(st.integers(0, len(WRITTEN) - 1), min_size=1, max_size=9), st.integers(1, 4))
+def test_a_decimal_comma_is_read_alike_whatever_stands_in_other_lines(
+    tmp_path_factory: pytest.TempPathFactory, places: list[int], chunk_rows: int
+) -> None:
+    path = tmp_path_factory.mktemp("marks") / "t.csv"
+    lines = ["x;own;g", *(f"{WRITTEN[place]};1.234,5;2,5" for place in places)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    own = dpglm.Numeric(0, 9999, decimal=",", thousands=".")
+    schema = dpglm.Schema.of({"x": (-99, 99), "own": own, "g": ["2,5", "3"]})
+    source = CsvSource(CsvFile(path, ";", decimal=","), chunk_rows=chunk_rows)
+    names = ["x", "own", "g"]
+    parts = [schema.clean(part, names) for part in source.chunks(names, numeric=schema.plain_numbers(names))]
+    x, own_read, g = (np.concatenate([part[name] for part in parts]) for name in names)
+    np.testing.assert_array_equal(x, [MEANT[place] for place in places])
+    assert set(own_read) == {1234.5}
+    assert set(g) == {0}
+
+
+@pytest.mark.parametrize(("separator", "decimal"), [(",", ","), (";", ";"), (";", None), (";", "")])
+def test_a_mark_that_cannot_be_one_is_refused(separator: str, decimal: Any) -> None:
+    with pytest.raises(SchemaError, match="decimal"):
+        CsvFile("a.csv", separator, decimal=decimal)
+
+
+def test_a_first_row_of_numbers_with_commas_is_never_shown(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("1,5;37,25\n2,5;38,5\n", encoding="utf-8")
+    with pytest.raises(SchemaError, match="a number in the first line") as caught:
+        open_source(CsvFile(path, ";"))
+    assert "37" not in str(caught.value)
+
+
+def test_fits_and_the_command_line_take_decimal_commas(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": random.normal(size=300).round(3), "y": random.integers(0, 2, 300)})
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False, sep=";", decimal=",")
+    schema = {"x": (-5, 5), "y": [0, 1]}
+    dpglm.Schema.of(schema).to_yaml(tmp_path / "t.schema.yaml")
+    chosen: Any = {"privacy": (1.0, 1e-6), "seed": 1, "progress": False}
+    found = dpglm.fit("y ~ x", CsvFile(path, ";", decimal=","), **chosen)
+    np.testing.assert_array_equal(found.params, dpglm.fit("y ~ x", frame, schema=schema, **chosen).params)
+    options = ["--separator", "semicolon", "--decimal", "comma", "--privacy", "1,1e-6"]
+    for command in (["fit", "y ~ x"], ["describe"]):
+        said = CliRunner().invoke(main, [*command, str(path), *options])
+        assert said.exit_code == 0, said.output
+    said = CliRunner().invoke(main, ["describe", str(path), "--decimal", "comma", "--privacy", "1"])
+    assert said.exit_code == 1

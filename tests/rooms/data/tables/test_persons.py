@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,8 +73,52 @@ def test_another_persons_rows_change_nothing(people: list[Any], unit: Unit, chun
 def test_a_person_is_one_text_whatever_the_column_is_made_of(tmp_path: Path) -> None:
     ids = [12, 12.0, "12", " 12 ", "012", True, None, float("nan"), "", [1], pd.Timestamp("2020-01-01")]
     found = read(table(ids), Unit("id"))
-    assert found["x"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert found["share"].tolist() == [0.25] * 4 + [1.0, 1.0]
+    assert found["x"].tolist() == [0, 1, 2, 3, 4, 5, 10]
+    assert found["share"].tolist() == [0.25] * 4 + [1.0, 1.0, 1.0]
+
+
+LARGE = [2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**53 + 1]
+UUIDS = [UUID(int=number) for number in (5, 2**127 + 9, 5)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (pd.Series(LARGE), 4),
+        (pd.Series(LARGE, dtype="Int64"), 4),
+        (pd.Series(LARGE, dtype="category"), 4),
+        (pd.Series(LARGE, dtype=object), 4),
+        (pd.Series([Decimal(number) for number in LARGE], dtype=object), 4),
+        (pd.Series(LARGE, dtype=pd.ArrowDtype(pa.int64())), 4),
+        (pd.Series(LARGE, dtype=pd.ArrowDtype(pa.decimal128(38, 0))), 4),
+        (pd.Series([2**64 - 1, 2**64 - 2, 2**64 - 1], dtype="uint64"), 2),
+        (pd.Series(UUIDS, dtype=object), 2),
+        (pd.Series(pd.arrays.ArrowExtensionArray(pa.array([one.bytes for one in UUIDS], pa.uuid()))), 2),
+        (pd.Series(pd.arrays.ArrowExtensionArray(pa.array([one.bytes for one in UUIDS], pa.binary(16)))), 2),
+        (pd.Series([b"\xff", b"\xfe", b"\xff"], dtype=object), 2),
+        (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", None, "2020-01-01"])), 2),
+        (pd.Series([dt.date(2020, 1, 1), "2020-01-01", pd.Timestamp("2020-01-01 10:00")], dtype=object), 2),
+        (pd.Series([dt.date(2020, 1, 1), None, dt.date(1, 1, 1)], dtype=pd.ArrowDtype(pa.date32())), 2),
+        (pd.Series([[1], {}, 1j, pd.Timedelta(1), pd.Period("2020")], dtype=object), 0),
+    ],
+)
+def test_ids_are_told_exactly_in_every_storage(ids: Any, expected: int, tmp_path: Path) -> None:
+    def weight(data: Any) -> float:
+        """The number of persons, since each of them weighs 1."""
+        return sum(
+            float(share.sum()) for _, _, share in PersonRows(open_source(data), Unit("id")).chunks(["id"])
+        )
+
+    frame = pd.DataFrame({"id": ids, "x": 0.5})
+    assert weight(frame) == pytest.approx(expected, abs=1e-3)
+    if expected and ids.dtype != object:
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        # Bytes have no text that is theirs in every library.
+        if "binary" not in str(ids.dtype):
+            assert weight(tmp_path / "t.csv") == pytest.approx(expected, abs=1e-3)
+        if ids.dtype != "category":
+            pq.write_table(pa.table({"id": pa.array(ids)}), tmp_path / "t.parquet")
+            assert weight(tmp_path / "t.parquet") == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])

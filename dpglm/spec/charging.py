@@ -1,0 +1,83 @@
+"""Charged runs: every verb charges its ledger here, before rows are read, or gets what a key stands for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from dpglm.data.coding.design import CodedModel
+from dpglm.errors import AnswerNotKept, LedgerError, StoreError
+from dpglm.ledger.ledger import Charge, Ledger
+from dpglm.methods.base import Estimate
+from dpglm.postprocessing.codec import decode
+from dpglm.postprocessing.record import FitRecord, LedgerState, Record
+from dpglm.postprocessing.store import from_json, to_json
+
+Saved = TypeVar("Saved", bound=Record)
+
+
+def charged(
+    ledger: Ledger | None,
+    key: str | None,
+    charges: Sequence[Charge],
+    run: Callable[[LedgerState | None], dict[str, Saved]],
+    *,
+    sites: Sequence[str] = ("",),
+    kind: type[Saved],
+) -> dict[str, Saved]:
+    """What ``run`` releases once ``charges`` are on disk, a record by site; under a key, once and for all.
+
+    What is kept under ``key`` is given back as it is: nothing is charged, read or drawn. Answers that cannot
+    be kept are given back all the same, with a warning.
+
+    Raises
+    ------
+    BudgetExceeded, PrivacyError, LedgerError
+        As `Ledger.charge_all` and `Ledger.kept`; nothing was read.
+    """
+    if ledger is None:
+        return run(None)
+    stored = None if key is None else ledger.kept(key, charges)
+    if key is not None and stored is not None:
+        entry, texts = stored
+        if list(texts) != list(sites):
+            raise LedgerError(
+                f"key {key!r}, under which other sites were charged",
+                expected="the same sites in the same order, at each try",
+                remedy="Use another key for other sites; they are then charged. Nothing was read.",
+            )
+        state = decode(LedgerState, ledger.state(at=entry))
+        return {site: replace(from_json(text, kind), ledger=state) for site, text in texts.items()}
+    entry = ledger.charge_all(charges, key=key)[-1]
+    records = run(decode(LedgerState, ledger.state(at=entry)))
+    if key is not None:
+        try:
+            ledger.keep(key, {site: _text(record, kind) for site, record in records.items()})
+        except (LedgerError, StoreError) as error:
+            warnings.warn(
+                f"The ledger was charged under key {key!r} and could not keep the answer: {error.found}. "
+                "Save the result now: under this key it is not drawn again.",
+                AnswerNotKept,
+                stacklevel=4,
+            )
+    return records
+
+
+def with_row_map(record: FitRecord, model: CodedModel) -> FitRecord:
+    """A record with the public map from rows to coded columns, which is in no file."""
+    return replace(record, row_map=at_scales(model, record))
+
+
+def at_scales(model: CodedModel, fit: Estimate | FitRecord) -> CodedModel:
+    """The coding of the coefficients of an estimate, or of a record."""
+    scales = fit.scales
+    return model if scales is None else model.standardised(scales.moments, scales.longer)
+
+
+def _text(record: Saved, kind: type[Saved]) -> str:
+    """A record as it is saved, without the ledger's lines, which the ledger has itself."""
+    text = to_json(replace(record, ledger=None), packed=True)
+    from_json(text, kind)  # a StoreError now rather than at the next try
+    return text
