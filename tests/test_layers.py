@@ -55,7 +55,7 @@ DOORS: dict[str, set[str]] = {
     "cryptography": {"ledger/signing.py"},
     "click": {"cli/commands.py", "cli/ledger.py", "cli/options.py"},
     "tqdm": {"spec/arguments.py"},
-    "flint": {"mechanisms/k_norm.py"},
+    "flint": {"mechanisms/k_norm.py", "mechanisms/finishing.py"},
     "pyarrow": {"data/tables/sources.py", "data/tables/columns.py"},
 }
 TOP_LEVEL = {"numpy", "scipy"}

@@ -39,6 +39,8 @@ class LedgerRecords:
 
     def followed_by(self, lines: Sequence[Line], name: str) -> Self:
         """These records and the meaning of the lines after them; errors as in `of`."""
+        if not lines:
+            return self
         with _understood(name):
             return self._with(lines)
 
