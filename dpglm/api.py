@@ -273,9 +273,8 @@ def audit(
 ) -> Audit:
     """A lower bound on what a fit gives away, from draws on neighbouring tables made of its schema.
 
-    Draws are made as a fit makes them, on pairs of raw tables that differ in one row, or one person where a
-    column tells whose a row is; no private table is read. Half of the draws choose a pair, a statistic and
-    events; the other half counts these, with binomial bounds.
+    Draws are as in a fit, on raw tables that differ in one row or person; no private table is read.
+    Half of them choose a pair, a statistic and events; the other half counts these, with binomial bounds.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ def problem(privacy: dpglm.Privacy) -> RankingProblem:
 def test_one_row_changes_all_margins_of_the_printed_algorithm() -> None:
     pair = near_miss_of_all()
     first, second = (
-        neighbour_margins(table._block.X.T.astype(float), table._block.y)
+        neighbour_margins(table._blocks[0].X.T.astype(float), table._blocks[0].y)
         for table in (pair.first, pair.second)
     )
     assert int((first != second).any(axis=1).sum()) == 60
