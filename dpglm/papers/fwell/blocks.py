@@ -105,6 +105,12 @@ class OnBlocks(Release):
     def why(self, relation: Relation) -> tuple[str, ...]:
         return WHY, *self.inner.why(relation)
 
+    def log_ratio(
+        self, answers: FloatMatrix, first: Rows, second: Rows, at: FloatMatrix | None
+    ) -> FloatVector | None:
+        near, far = (BlockRows(rows, self.rows, self.radius) for rows in (first, second))
+        return self.inner.log_ratio(answers, near, far, at)
+
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         """What the inner release answers on the blocks; the table is held in memory, once."""
         return self.inner.run(BlockRows(rows, self.rows, self.radius), at, noise)  # proof: rows
