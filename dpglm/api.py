@@ -273,7 +273,7 @@ def audit(
 ) -> Audit:
     """A lower bound on what a fit gives away, from draws on neighbouring tables made of its schema.
 
-    Draws are made as a fit makes them, on pairs of tables that differ in one row; no private table is read.
+    Draws are as in a fit, on raw tables that differ in one row or person; no private table is read.
     Half of them choose a pair, a statistic and events; the other half counts these, with binomial bounds.
 
     Parameters

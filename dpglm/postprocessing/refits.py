@@ -15,6 +15,7 @@ from dpglm.inference.coefficients import (
     Scaling,
     choose_bic,
     coefficients,
+    deviance_at_own,
     of_scaled,
     on_user_scale,
     quadratic,
@@ -108,7 +109,8 @@ def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     matrix, right = quadratic(contrasts, scaling)
     steps = sparse_path(matrix, right, chosen, scaling.penalised)
     users = np.array([on_user_scale(scaled, scaling, contrasts) for scaled in steps.coefficients])
-    index = weakest(steps, choose_bic(steps, matrix, right, size=_size(record)))
+    judge = deviance_at_own(contrasts, scaling)
+    index = weakest(steps, choose_bic(steps, matrix, right, size=_size(record), deviance=judge))
     return CoefficientPath(chosen.name, record.names, steps.strengths, users, index)
 
 

@@ -138,7 +138,7 @@ class Ranked:
     part: float = 1.0
     releases: Sequence[Any] = ()
 
-    def draw(self, table: Any, noise: Any, count: int, at: Any, step: Any) -> list[Any]:
+    def draw(self, table: Any, noise: Any, count: int, pair: Any, step: Any) -> list[Any]:
         plan = self.method.plan()
         if self.part != 1.0:
             quiet = tuple(broken(release, quieter(release, self.part)) for release in plan.releases)
@@ -171,7 +171,7 @@ def problem(privacy: dpglm.Privacy) -> RankingProblem:
 def test_one_row_changes_all_margins_of_the_printed_algorithm() -> None:
     pair = near_miss_of_all()
     first, second = (
-        neighbour_margins(table._block.X.T.astype(float), table._block.y)
+        neighbour_margins(table._blocks[0].X.T.astype(float), table._blocks[0].y)
         for table in (pair.first, pair.second)
     )
     assert int((first != second).any(axis=1).sum()) == 60
