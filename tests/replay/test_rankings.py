@@ -16,6 +16,7 @@ from dpglm.methods.base import methods
 from dpglm.spec.ranking import rankings
 from tests.replay.recorder import Replayed, differences, watched
 
+pytestmark = pytest.mark.papers
 # What is registered is imported before lines are recorded.
 REGISTERED = [*rankings, *methods, *families, *penalties]
 SCHEMA = {"y": ["no", "yes"], "a": (0, 10), "b": (-1, 1), "g": ["p", "q", "r"]}

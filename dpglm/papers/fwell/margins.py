@@ -127,7 +127,7 @@ class PrototypeMargins(MarginMapping):
 
     def unmapped(self, rows: RowChunk, size: int) -> RowChunk:
         """Rows of the second class at 1 where a margin is positive, at 0 where negative, else between."""
-        X = (0.5 + 0.5 * np.sign(rows.X)).astype(np.float32)
+        X = (0.5 + 0.5 * np.sign(rows.X) * (2.0 * rows.y - 1.0)).astype(np.float32)
         return ArrayChunk(X, np.ones(X.shape[1]), None, rows.weight, rows.share)
 
 
