@@ -74,6 +74,8 @@ class PersonRows:
             kept = np.flatnonzero(person >= 0)
             kept = kept[seen[person[kept]] + _earlier(person[kept]) < unit.rows]
             seen += np.bincount(person[person >= 0], minlength=len(seen))
+            if unit.column in numeric:
+                frame = self._source.respelled(frame, (unit.column,))
             yield frame, kept, shares[person[kept]] if unit.shared else None
 
     def _counted(self, unit: Unit) -> IntVector:

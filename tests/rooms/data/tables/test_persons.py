@@ -210,6 +210,20 @@ def test_a_column_that_is_a_number_too_tells_persons_by_its_text(tmp_path: Path)
     assert 1.8 <= counts[2] <= 2.0
 
 
+def test_a_column_that_is_a_number_too_is_read_with_the_marks_of_its_file(tmp_path: Path) -> None:
+    schema = dpglm.Schema.of({"who": (0, 9), "x": (0, 9)}, unit={"column": "who"})
+    path = tmp_path / "t.csv"
+    path.write_text("who;x\n1,5;2,5\n1.5;3,5\n2;4,5\n1,5;oh\n", encoding="utf-8")
+    rows = PersonRows(open_source(dpglm.CsvFile(path, ";", decimal=",")), Unit("who"))
+    ((frame, kept, share),) = rows.chunks(["who", "x"], numeric=("who", "x"))
+    assert kept is not None
+    assert share is not None
+    assert share.tolist() == [0.5, 1.0, 1.0, 0.5]
+    clean = schema.clean(frame, ["who", "x"])
+    np.testing.assert_array_equal(clean["who"], [1.5, np.nan, 2.0, 1.5])
+    np.testing.assert_array_equal(clean["x"], [2.5, 3.5, 4.5, np.nan])
+
+
 @pytest.mark.parametrize("ids", [[1, 2, 3], [1, 2, 2], [1, None, 2]])
 def test_columns_of_which_rows_cannot_be_taken_out_are_read_whoever_the_rows_are(ids: list[Any]) -> None:
     columns = {
