@@ -125,11 +125,10 @@ def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
             remedy="Fit again with strength='cv', or with method=dpglm.methods.NonPrivate(path=True).",
         )
     path = record.exact_path
-    rows = _size(record) or 1.0
     return CoefficientPath(
         record.penalty,
         record.names,
-        rows * path.strengths,
+        path.whole * path.strengths,
         path.coefficients,
         path.chosen,
         f"one standard error, {path.folds} folds" if path.folds else "given",

@@ -130,7 +130,7 @@ def _unusual_cell(value: Any) -> StoredCell:
     if issubclass(kind, bytes):
         return bytes.__getitem__(value, slice(None)) or Blank.MISSING  # of bytes itself, whatever the kind
     if kind is UUID:
-        return str(value)
+        return _uuid_text(value)
     if issubclass(kind, np.datetime64 | np.timedelta64) and np.isnat(value):
         return Blank.MISSING
     instant = instant_of_object(value)
@@ -141,8 +141,10 @@ def _unusual_cell(value: Any) -> StoredCell:
         return stored_cell(float(plane.real)) if plane.imag == 0 else Blank.UNREADABLE
     if issubclass(kind, Decimal) and Decimal.is_nan(value):
         return Blank.MISSING
+    if issubclass(kind, Fraction):
+        return _fraction(value)
     known: Any
-    for known in (int, float, Decimal, Fraction, np.bool_, np.integer, np.floating):
+    for known in (int, float, Decimal, np.bool_, np.integer, np.floating):
         if issubclass(kind, known):
             try:
                 with np.errstate(all="ignore"):
@@ -154,6 +156,26 @@ def _unusual_cell(value: Any) -> StoredCell:
                 return whole if known.__eq__(value, whole) else number
             return number if number == number else Blank.MISSING
     return Blank.UNREADABLE
+
+
+# What the classes of the standard library keep, read where it stands: their methods ask it for its own.
+_NUMERATOR, _DENOMINATOR = Fraction.__dict__["_numerator"], Fraction.__dict__["_denominator"]
+_UUID_NUMBER: Final = UUID.__dict__["int"]
+
+
+def _fraction(value: Fraction) -> Cell:
+    above, below = _NUMERATOR.__get__(value), _DENOMINATOR.__get__(value)
+    if type(above) is not int or type(below) is not int or below == 0:
+        return Blank.UNREADABLE
+    try:
+        return above / below
+    except OverflowError:
+        return np.inf if (above > 0) is (below > 0) else -np.inf
+
+
+def _uuid_text(value: UUID) -> Cell:
+    number = _UUID_NUMBER.__get__(value)
+    return str(UUID(int=number)) if type(number) is int else Blank.UNREADABLE
 
 
 def as_text(cell: StoredCell) -> Cell:
