@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpglm.data.schema.variables import Categorical as Categorical
     from dpglm.data.schema.variables import Numeric as Numeric
     from dpglm.data.tables.csv_rows import CsvFile as CsvFile
+    from dpglm.data.tables.fingerprint import table_fingerprint as table_fingerprint
     from dpglm.data.tables.sources import declare as declare
     from dpglm.glm import families as families
     from dpglm.glm import penalties as penalties
@@ -39,10 +40,15 @@ if TYPE_CHECKING:
     from dpglm.results.fit_result import FitResult as FitResult
     from dpglm.results.profile import Profile as Profile
     from dpglm.results.profile import SiteProfiles as SiteProfiles
+    from dpglm.results.ranking import FeatureRanking as FeatureRanking
     from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
+<<<<<<< HEAD
     from dpglm.spec.pool import pool as pool
+=======
+    from dpglm.spec.rank import rank_features as rank_features
+>>>>>>> main
     from dpglm.spec.tune import tune as tune
 
 __version__ = "0.1.0"
@@ -53,6 +59,7 @@ _HOMES = {
     "Categorical": "dpglm.data.schema.variables",
     "CsvFile": "dpglm.data.tables.csv_rows",
     "Expectation": "dpglm.planning.expectation",
+    "FeatureRanking": "dpglm.results.ranking",
     "FitResult": "dpglm.results.fit_result",
     "Guarantee": "dpglm.privacy.guarantee",
     "Ledger": "dpglm.ledger.ledger",
@@ -78,7 +85,12 @@ _HOMES = {
     "padded_time": "dpglm.curator.padded_time",
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
+<<<<<<< HEAD
     "pool": "dpglm.spec.pool",
+=======
+    "rank_features": "dpglm.spec.rank",
+    "table_fingerprint": "dpglm.data.tables.fingerprint",
+>>>>>>> main
     "tune": "dpglm.spec.tune",
 }
 

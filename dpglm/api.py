@@ -102,7 +102,8 @@ def fit(
     goal : {"explain", "predict", "select"}
         ``"explain"``: nearly half of the budget is spent on the information matrix, which pays for standard
         errors, intervals, tests, paths and refits, wherever a public rule expects that to be worth it
-        (`releases_information`); see `methods.Objective` for the rest. The others spend all on the estimate.
+        (`releases_information`). The others spend all on the estimate; ``"select"`` is one sparse linear
+        model; `FitResult.select` is free beside intervals; `dpglm.rank_features` sees other shapes, too.
     method : str or Method
         ``"auto"``, a name, or an object of ``dpglm.methods`` with its options.
     profile : Profile, optional
@@ -272,7 +273,7 @@ def audit(
 ) -> Audit:
     """A lower bound on what a fit gives away, from draws on neighbouring tables made of its schema.
 
-    Draws are made as a fit makes them, on pairs of tables that differ in one row; no private table is read.
+    Draws are as in a fit, on raw tables that differ in one row or person; no private table is read.
     Half of them choose a pair, a statistic and events; the other half counts these, with binomial bounds.
 
     Parameters

@@ -6,7 +6,7 @@ python -m studies page dpsc [--quick]                   write the page of what h
 python -m studies run coverage_designs --only slopes_strong,level_99 --epsilon 1 --reps 40
                                                         run a part and print it, a line per cell
 python -m studies index                                 write reports/index.html
-python -m studies speed|accuracy|selection [options]    benchmarks, printed
+python -m studies speed|accuracy|selection|features     benchmarks, printed
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ BENCHMARKS = {
     "speed": "studies.speed.peers",
     "accuracy": "studies.accuracy.adult",
     "selection": "studies.selection.support",
+    "features": "studies.selection.features",
 }
 
 

@@ -205,7 +205,7 @@ class Claim:
     def row(self) -> tuple[str, str, str]:
         """A line of the table of verdicts."""
         signs = [one.sign for _, _, one in self.cells]
-        counts = f"{signs.count(1)} above 0, {signs.count(0)} around 0, {signs.count(-1)} below 0"
+        counts = f"{signs.count(1)} / {signs.count(0)} / {signs.count(-1)}" if signs else "-"
         return self.statement, counts, self.verdict
 
     def table(self) -> Table:
@@ -218,6 +218,7 @@ class Claim:
 
 
 VERDICTS = (
+    "Numbers of 95 % intervals above / around / below 0, where above speaks for the statement. "
     "holds: every 95 % interval is on the statement's side of 0; holds in part: some are, none on the other; "
     "not seen: all contain 0; mixed: intervals on both sides; fails: some on the wrong side, none on it."
 )

@@ -207,6 +207,27 @@ def test_without_privacy_rows_weigh_their_shares(weights: str) -> None:
     np.testing.assert_allclose(found.params, exact.params, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("penalty", "strength"), [("l1", 0.02), ("l2", 0.02), ("scad", 0.02)])
+def test_without_privacy_strengths_are_per_person(penalty: str, strength: float) -> None:
+    once = people(500)
+    thrice = pd.concat([once] * 3)
+    chosen: Any = {"privacy": None, "penalty": penalty, "strength": strength, "seed": None}
+    chosen["method"] = dpglm.methods.NonPrivate(path=True)
+    first, second, parts = (
+        fit(table, unit, **chosen)
+        for table, unit in (
+            (once, None),
+            (thrice, {"column": "who"}),
+            (thrice, {"column": "who", "rows": 4, "weights": "row"}),
+        )
+    )
+    for found in (second, parts):
+        # Three equal shares of 4,096 parts do not add up to all of them.
+        np.testing.assert_allclose(found.params, first.params, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(second.path().strengths, first.path().strengths, rtol=1e-3)
+    np.testing.assert_allclose(parts.path().strengths, 0.75 * first.path().strengths, rtol=1e-3)
+
+
 def test_the_promise_is_about_persons_and_no_number_of_rows_is_told(tmp_path: Path) -> None:
     table = people(500)
     table["who"] = np.arange(500) // 3

@@ -13,7 +13,8 @@ import numpy as np
 
 from dpglm.auditing.bounds import bounded
 from dpglm.auditing.draws import Act
-from dpglm.auditing.neighbours import Neighbours, declared_axes, declared_neighbours, release_neighbours
+from dpglm.auditing.neighbours import Neighbours, release_neighbours
+from dpglm.auditing.raw_tables import declared_axes, declared_neighbours
 from dpglm.auditing.result import Audit, AuditRow
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
@@ -56,7 +57,7 @@ def audited_plan(
     likely = "a probability between 0 and 1"
     sure = number_of("confidence", confidence, expected=likely, remedy="Use confidence=0.9999.")
     failure = 1.0 - sure
-    tasks = _tasks(plan)
+    tasks = tasks_of(plan)
     seconds = _seconds(tasks)
     trials, each = _trials(trials, seconds), failure / len(tasks)
     label = f"audit, about {max(round(seconds * trials), 1)} s"
@@ -87,11 +88,12 @@ def audited_plan(
 
 
 def _seconds(tasks: Sequence[Task]) -> float:
-    """Seconds for a draw of every task on both tables, from a few that are not looked at."""
+    """Seconds for a draw of every task on both tables, at most, from a few that are not looked at."""
     total, noise = 0.0, SeededNoise(0)
     for act, pairs, _ in tasks:
+        pair = max(pairs, key=lambda pair: pair.first.row_count())
         start = time.perf_counter()
-        replace(act, widths=[]).draw(pairs[0].first, noise, _TIMED, pairs[0].at, lambda: None)
+        replace(act, widths=[]).draw(pair.first, noise, _TIMED, pair, lambda: None)
         total += 2.0 * (time.perf_counter() - start) / _TIMED
     return total
 
@@ -107,11 +109,11 @@ def _trials(trials: object, seconds: float) -> int:
     return int(count)
 
 
-def _tasks(plan: Plan) -> list[Task]:
+def tasks_of(plan: Plan) -> list[Task]:
     """What is drawn on which tables for which claim; each release and then all, or the only one."""
     spec, releases, problem = plan.specification, plan.releases, plan.problem
     coding, relation = spec.coded_model.coding, releases.guarantee.relation
-    declared = declared_neighbours(spec.schema, coding, problem.family, relation)
+    declared = declared_neighbours(spec.coded_model, relation)
     axes = declared_axes(spec.schema, coding)
     distinct = unlike(releases.releases)
     hardest = [release_neighbours(release, relation, coding.size, axes) for release in distinct]

@@ -12,7 +12,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from dpglm.auditing.draws import Act
 from dpglm.auditing.neighbours import Neighbours
-from dpglm.auditing.statistics import Statistic, along, flat, learned, log_ratio
+from dpglm.auditing.statistics import Statistic, along, digits, flat, learned, log_ratio
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import FloatMatrix, FloatVector
@@ -55,12 +55,12 @@ def bounded(
     best = None
     for pair in pairs:
         fit = each // 2
-        outputs = [act.draw(table, noise, each, pair.at, step) for table in (pair.first, pair.second)]
+        outputs = [act.draw(table, noise, each, pair, step) for table in (pair.first, pair.second)]
         first, second = (np.concatenate(answers, axis=1) for answers in outputs)
         sizes = [answers.shape[1] for answers in outputs[0]]
         given = {**known, **known_statistics(act, pair, first, sizes)}
         with np.errstate(all="ignore"):
-            trained = learned(first[:fit], second[:fit])
+            trained = learned(first[:fit], second[:fit]) | digits(first[:fit], second[:fit])
         level = failure / (2 * EVENTS)
         choice = better(
             chosen_events(given, first, second, claim, level, fresh),
@@ -73,7 +73,7 @@ def bounded(
     assert best is not None, "at least one pair of tables"
     _, pair, statistics, events = best
     first, second = (
-        np.concatenate(act.draw(table, noise, fresh, pair.at, step), axis=1)
+        np.concatenate(act.draw(table, noise, fresh, pair, step), axis=1)
         for table in (pair.first, pair.second)
     )
     bound = counted(events, statistics, first, second, claim, failure)
@@ -87,8 +87,11 @@ def known_statistics(
     statistics: dict[str, Statistic] = {}
     if pair.direction is not None:
         statistics["direction"] = along(pair.direction)
-        if len(sizes) > 1 and set(sizes) == {len(pair.direction)}:
-            statistics["direction, summed"] = along(np.tile(pair.direction, len(sizes)))
+        if len(sizes) > 1 and set(sizes[: len(act.releases)]) == {len(pair.direction)}:
+            statistics["direction, summed"] = along(np.tile(pair.direction, len(act.releases)))
+    if len(sizes) > len(act.releases) > 1:  # the draws of a whole plan end in it
+        statistics["likelihood ratio"] = lambda z: flat(z[:, -1])
+        return statistics
     edges = np.cumsum(sizes)[:-1]
 
     def ratio(z: FloatMatrix) -> FloatVector:

@@ -1,52 +1,36 @@
-"""Worst-case neighbouring tables of coded rows, made from what is declared; no private table is touched."""
+"""Neighbouring tables of coded rows, and those on which a release has its worst case."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpglm.data.coding.coding import Coding
-from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.variables import Categorical
-from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Release
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
-from dpglm.typing import FloatBlock, FloatMatrix, FloatVector
-
-# Rows that hold a fit where the row that differs has its largest slope.
-REST = 200
-# Rows at ends of declared ranges that are looked at; drawn where there are more.
-_CORNERS = 512
-_SEED = 20_240_229
-# Two rows less opposite than this (a cosine) can both have slopes near 1.
-_OPPOSITE = -0.75
+from dpglm.typing import FloatMatrix, FloatVector
 
 
 class Table:
-    """Given coded rows as a release reads them."""
+    """Given coded rows as a release reads them, in one block or several."""
 
-    def __init__(self, block: RowChunk) -> None:
-        self._block = block
+    def __init__(self, *blocks: RowChunk) -> None:
+        self._blocks = blocks
 
     @property
     def size(self) -> int:
         """Number of coded columns."""
-        return int(self._block.X.shape[0])
+        return int(self._blocks[0].X.shape[0])
 
     def chunks(self) -> Iterator[RowChunk]:
-        """The rows in one block."""
-        yield self._block
+        """The rows, block by block."""
+        yield from self._blocks
 
     def row_count(self) -> int:
         """Number of rows."""
-        return int(self._block.y.shape[0])
+        return sum(len(block.y) for block in self._blocks)
 
 
 @dataclass(frozen=True)
@@ -84,103 +68,3 @@ def release_neighbours(
         square = direction.reshape(size, size)[:count, :count]
         direction = (axes @ square @ axes.T).ravel()
     return Neighbours("longest declared rows with offsets", first, second, direction, case.at)
-
-
-def declared_axes(schema: Schema, coding: Coding) -> FloatMatrix:
-    """The longest declared row and, in models of more than one column, one at a wide angle; shape (p, k)."""
-    X = corners(schema, coding)[0].astype(np.float64)
-    places = [_longest(X)]
-    if len(X) > 1:
-        places.append(_widest(X, places[0]))
-    return np.ascontiguousarray(X[:, places])
-
-
-def declared_neighbours(
-    schema: Schema, coding: Coding, family: Family, relation: Relation
-) -> list[Neighbours]:
-    """Pairs of tables of rows that the schema allows.
-
-    The longest declared row against none or against the opposite response, alone and beside a rest that
-    holds the fit where its slope is largest; under replace-one also against the row that is most unlike it.
-    """
-    X, offsets = corners(schema, coding)
-    longest = _longest(X)
-    low, high = family.worst_case_responses
-
-    def table(rows: Sequence[tuple[int, float]], rest: Sequence[tuple[int, float]] = ()) -> Table:
-        count = REST // len(rest) if rest else 0
-        listed = [*rows, *(row for row in rest for _ in range(count))]
-        places = np.array([place for place, _ in listed], dtype=np.intp)
-        y = np.array([answer for _, answer in listed], dtype=np.float64)
-        X_ = np.ascontiguousarray(X[:, places])
-        return Table(ArrayChunk(X_, y, None if offsets is None else offsets[places]))
-
-    row, flipped = (longest, high), (longest, low)
-    pairs: list[tuple[str, list[tuple[int, float]], list[tuple[int, float]], Sequence[tuple[int, float]]]]
-    if relation == "add-remove":
-        pairs = [
-            ("longest declared row or none, empty rest", [row], [], ()),
-            ("longest declared row or none, small rest", [row], [], (flipped,)),
-        ]
-    else:
-        other = _most_unlike(X, longest)
-        answer, against = (high, low) if other[1] > 0 else (low, high)
-        rest = (flipped, (other[0], against))
-        wide = _widest(X, longest)
-        pairs = [
-            ("longest declared row, two responses, empty rest", [row], [flipped], ()),
-            ("longest declared row or one at a wide angle, empty rest", [row], [(wide, high)], ()),
-            ("longest declared row or the one most unlike it, empty rest", [row], [(other[0], answer)], ()),
-            ("longest declared row or the one most unlike it, small rest", [row], [(other[0], answer)], rest),
-        ]
-    return [Neighbours(label, table(a, rest), table(b, rest)) for label, a, b, rest in pairs]
-
-
-def corners(schema: Schema, coding: Coding) -> tuple[FloatBlock, FloatVector | None]:
-    """Coded rows at ends and middles of declared ranges and at levels, shape (p, k), and their offsets."""
-    values: dict[str, NDArray[Any]] = {}
-    for name in coding.columns:
-        variable = schema.variables[name]
-        if isinstance(variable, Categorical):
-            values[name] = np.arange(len(variable.levels))
-        else:
-            middle = 0.5 * variable.low + 0.5 * variable.high
-            values[name] = np.array([variable.low, variable.high, middle])
-    generator = np.random.default_rng(_SEED)
-    if math.prod(len(column) for column in values.values()) <= _CORNERS:
-        listed = list(itertools.product(*values.values()))
-        columns = {
-            name: np.array(column) for name, column in zip(values, zip(*listed, strict=True), strict=True)
-        }
-    else:
-        columns = {name: generator.choice(column, _CORNERS) for name, column in values.items()}
-    X, offsets, usable = coding.encode(columns or {"": np.zeros(1)})
-    usable_rows = np.flatnonzero(usable)
-    return np.ascontiguousarray(X[:, usable_rows]), None if offsets is None else offsets[usable_rows]
-
-
-def _longest(X: NDArray[Any]) -> int:
-    return int(np.argmax(np.square(X, dtype=np.float64).sum(axis=0)))
-
-
-def _widest(X: NDArray[Any], longest: int) -> int:
-    """The row whose product x x' is farthest from that of the longest one."""
-    wide = X.astype(np.float64)
-    own = np.square(wide).sum(axis=0)
-    return int(np.argmax(own**2 - 2.0 * (wide.T @ wide[:, longest]) ** 2))
-
-
-def _most_unlike(X: FloatBlock, longest: int) -> tuple[int, int]:
-    """A row and the sign of its response: far from the first one in score, and both slopes can be near 1."""
-    wide = X.astype(np.float64)
-    products = wide.T @ wide[:, longest]
-    square = float(products[longest])
-    own = np.square(wide).sum(axis=0)
-    best = (longest, 1, -math.inf)
-    for sign in (1, -1):
-        apart = square + own - 2.0 * sign * products
-        allowed = sign * products > _OPPOSITE * math.sqrt(square) * np.sqrt(own) - 1e-9
-        index = int(np.argmax(np.where(allowed, apart, -math.inf)))
-        if allowed[index] and apart[index] > best[2]:
-            best = (index, sign, float(apart[index]))
-    return best[0], best[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -17,6 +18,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Strengths of a path, and the least as a share of the largest.
 STRENGTHS, RATIO = 100, 1e-3
+# Most coefficients of which a support is judged at its own estimate, and steps that this takes to settle.
+MOST_AT_OWN, SETTLING = 250, 3
 
 
 class Geometry(Protocol):
@@ -114,11 +117,18 @@ def quadratic(contrasts: Contrasts, scaling: Scaling) -> tuple[FloatMatrix, Floa
     """``A`` and ``c`` of the released loss ``g'Ag/2 - c'g`` in the scaled coefficients g, (p, p) and (p,).
 
     Twice that loss is (z - H theta)' Omega^-1 (z - H theta) up to a constant; without noise it is the
-    deviance around the maximum likelihood estimate.
+    deviance around the maximum likelihood estimate. Omega is that of the posterior mean.
     """
     model = contrasts.model
+    omega = model.omega if model.released.size > MOST_AT_OWN else model.omega_at(model.mean)
+    return _weighted(contrasts, scaling, omega)
+
+
+def _weighted(contrasts: Contrasts, scaling: Scaling, omega: FloatMatrix) -> tuple[FloatMatrix, FloatVector]:
+    """The quadratic loss with a given covariance."""
+    model = contrasts.model
     design = model.design @ scaling.mixing
-    weighted = np.linalg.solve(model.omega, np.column_stack([design, model.response]))
+    weighted = np.linalg.solve(omega, np.column_stack([design, model.response]))
     matrix = design.T @ weighted[:, :-1]
     return 0.5 * (matrix + matrix.T), np.asarray(design.T @ weighted[:, -1])
 
@@ -148,7 +158,8 @@ def coefficients(
     matrix, right = quadratic(contrasts, scaling)
     if strength is None:
         path = sparse_path(matrix, right, penalty, scaling.penalised)
-        index = weakest(path, choose_bic(path, matrix, right, size=size))
+        judge = deviance_at_own(contrasts, scaling)
+        index = weakest(path, choose_bic(path, matrix, right, size=size, deviance=judge))
     else:
         path = sparse_path(matrix, right, penalty, scaling.penalised, strengths=np.array([strength]))
         index = 0
@@ -232,8 +243,31 @@ def _grid(matrix: FloatMatrix, right: FloatVector, penalty: Penalty) -> FloatVec
     return grid
 
 
+def deviance_at_own(contrasts: Contrasts, scaling: Scaling) -> Callable[[BoolVector], float] | None:
+    """Minus twice the log likelihood of a support, at its own estimate; None for many coefficients."""
+    model = contrasts.model
+    if model.released.size > MOST_AT_OWN:
+        return None
+
+    def deviance(support: BoolVector) -> float:
+        coded = model.mean
+        for _ in range(1 + SETTLING):
+            omega = model.omega_at(coded)
+            coded = scaling.coded(refit(*_weighted(contrasts, scaling, omega), support))
+        omega = model.omega_at(coded)
+        left = model.response - model.design @ coded
+        return float(np.linalg.slogdet(omega)[1] + left @ np.linalg.solve(omega, left))
+
+    return deviance
+
+
 def choose_bic(
-    path: QuadraticPath, matrix: FloatMatrix, right: FloatVector, *, size: float | None = None
+    path: QuadraticPath,
+    matrix: FloatMatrix,
+    right: FloatVector,
+    *,
+    size: float | None = None,
+    deviance: Callable[[BoolVector], float] | None = None,
 ) -> int:
     r"""Index on the path of the least Bayesian information criterion.
 
@@ -245,8 +279,10 @@ def choose_bic(
     refit on its support: otherwise shrinkage, the lasso's above all, speaks for larger supports. A penalty
     with a ridge, which is meant to shrink, is judged as it is.
 
-    ``size`` is a public or released number of rows, >= 1; None relies on p alone. Of equal criteria, to a
-    relative 1e-9, the one with the fewest degrees of freedom is taken, then the largest strength.
+    ``size`` is a public or released number of rows, >= 1; None relies on p alone. ``deviance`` is minus twice
+    the log likelihood of a support, see `deviance_at_own`; None takes that of the quadratic. Of equal
+    criteria, to a relative 1e-9, the one with the fewest degrees of freedom is taken, then the largest
+    strength.
 
     Notes
     -----
@@ -274,9 +310,15 @@ def choose_bic(
     cost = max(2.0, 2.0 * math.log(max(count, 1)), math.log(size or 1.0))
     freedom = degrees_of_freedom(path, matrix)
     fits = path.coefficients
-    if not path.penalty.with_strength(1.0).ridge_weight:
-        fits = np.array([refit(matrix, right, (fit != 0.0) | ~path.penalised) for fit in fits])
+    if path.penalty.with_strength(1.0).ridge_weight:
+        deviance = None
+    else:
+        supports = (fits != 0.0) | ~path.penalised
+        fits = np.array([refit(matrix, right, support) for support in supports])
     likelihood = np.sum((fits @ matrix) * fits, axis=1) - 2.0 * (fits @ right)
+    if deviance is not None:
+        known = {support.tobytes(): deviance(support) for support in np.unique(supports, axis=0)}
+        likelihood = np.array([known[support.tobytes()] for support in supports])
     criteria = likelihood + cost * freedom
     least = float(criteria.min())
     equal = np.flatnonzero(criteria <= least + 1e-9 * abs(least))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,13 +21,22 @@ def path_of(path: object) -> Path:
     """An absolute path."""
     if isinstance(path, str | os.PathLike):
         name = os.fspath(path)
-        if isinstance(name, str) and name and "\0" not in name:
+        if isinstance(name, str) and name and "\0" not in name and encodable(name):
             return Path(name).absolute()
     raise LedgerError(
         f"path of type {type(path).__name__}, or empty",
         expected="the path of a file",
         remedy='Use dpglm.Ledger("ward-7.ledger", budget=(3.0, 1e-5)).',
     )
+
+
+def encodable(text: str) -> bool:
+    """Whether a text holds no half characters (lone surrogates), which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def public_words(name: str, text: object, *, exactly: bool = False, most: int = WHAT_MAX) -> str:
@@ -75,7 +85,11 @@ def charges_of(charges: object) -> list[tuple[Any, Any, Any]]:
 
 def guarantee_of(guarantee: object) -> Guarantee:
     """What says of itself what it costs."""
-    if all(hasattr(guarantee, name) for name in _GUARANTEE) and not isinstance(guarantee, type):
+    if (
+        all(hasattr(guarantee, name) for name in _GUARANTEE)
+        and all(isinstance(getattr(guarantee, name), bool) for name in ("private", "persons"))
+        and all(isinstance(getattr(guarantee, name), str) for name in ("relation", "unit"))
+    ):
         return guarantee  # type: ignore[return-value]  # as just checked
     raise LedgerError(
         f"a guarantee of type {type(guarantee).__name__}",
@@ -92,4 +106,20 @@ def hash_of(name: str, value: object) -> str:
         f"{name} of type {type(value).__name__} that is no hash",
         expected="64 hexadecimal digits, as text",
         remedy="Use what ledger.head gave, or leave it out.",
+    )
+
+
+def answers_of(answers: object) -> dict[str, str]:
+    """Texts by the names of their sites; that of one table has the empty name."""
+    if isinstance(answers, Mapping) and answers:
+        texts = {site: text for site, text in answers.items() if isinstance(text, str) and encodable(text)}
+        if len(texts) == len(answers):
+            for site in texts:
+                if site != "":
+                    public_words("site", site, exactly=True)
+            return texts
+    raise LedgerError(
+        f"answers of type {type(answers).__name__}, or none, or other than texts",
+        expected="a text for each site, or one under the empty name",
+        remedy='Use ledger.keep("monday-run", {"": text}).',
     )

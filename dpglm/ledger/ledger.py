@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpglm.errors import BudgetExceeded, LedgerError
 from dpglm.ledger.answers import digest_of
-from dpglm.ledger.arguments import charges_of, guarantee_of, key_of, path_of, plan_of, public_words
+from dpglm.ledger.arguments import (
+    answers_of,
+    charges_of,
+    guarantee_of,
+    hash_of,
+    key_of,
+    path_of,
+    plan_of,
+    public_words,
+)
 from dpglm.ledger.keys import Planned, charged_before, require_same
 from dpglm.ledger.lines import Entry, Status, answer_line, entry, entry_line, opening_line
 from dpglm.ledger.log import Line, Log, behind
 from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.ledger.records import LedgerRecords, worded
+from dpglm.ledger.signing import signed, verified
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee
 
@@ -51,7 +61,11 @@ class Ledger:
     dataset : str, optional
         Name of the data set, shown in messages and reports; the file's name without ending unless given.
     head : str, optional
-        A hash noted earlier, which the file must still hold.
+        A hash noted earlier, or the text of a signed head, which the file must still hold.
+    public_key : path, optional
+        The PEM file of the key under which ``head`` was signed.
+    table : str, optional
+        What `dpglm.table_fingerprint` gave: a new ledger notes it, and another one must note the same.
 
     Raises
     ------
@@ -82,15 +96,18 @@ class Ledger:
         *,
         dataset: str | None = None,
         head: str | None = None,
+        public_key: str | os.PathLike[str] | None = None,
+        table: str | None = None,
     ) -> None:
         self._log = Log(path_of(path))
         self._seen: tuple[Line, LedgerRecords] | None = None
+        noted = None if table is None else hash_of("table", table)
         asked = None if budget is None else Privacy.of(budget)
         name = None if dataset is None else public_words("dataset", dataset)
         if asked is not None:
             public_words("unit", asked.unit, exactly=True)
         if asked is not None and not os.path.lexists(self.path):
-            self._log.create(opening_line(asked, name or public_words("dataset", self.path.stem)))
+            self._log.create(opening_line(asked, name or public_words("dataset", self.path.stem), noted))
         elif not os.path.lexists(self.path):
             raise LedgerError(
                 f"no file {self.path.name!r}, and no budget",
@@ -98,20 +115,9 @@ class Ledger:
                 remedy='Use dpglm.Ledger(path, budget=(3.0, 1e-5), dataset="...") as the data owner allows.',
             )
         # Read back even what was just made: another process may have been first.
-        records = self._records(head=head)
-        self._budget, self._dataset = records.budget, records.dataset
-        if asked is not None and _terms(asked) != _terms(records.budget):
-            raise LedgerError(
-                f"budget {worded(asked)}",
-                expected=f"budget {worded(self.budget)}, which ledger {self.dataset!r} was opened with",
-                remedy="Leave budget out to open the ledger as it is. A budget cannot be changed afterwards.",
-            )
-        if name is not None and name != records.dataset:
-            raise LedgerError(
-                f"dataset {name!r}",
-                expected=f"dataset {records.dataset!r}, which this ledger was opened for",
-                remedy="Leave dataset out, or give the path of the ledger that belongs to these data.",
-            )
+        records = self._records(head=head, public_key=public_key)
+        self._budget, self._dataset, self._table = records.budget, records.dataset, records.table
+        records.require(asked, name, noted)
 
     @property
     def path(self) -> Path:
@@ -127,6 +133,11 @@ class Ledger:
     def dataset(self) -> str:
         """Whose ledger this is."""
         return self._dataset
+
+    @property
+    def table(self) -> str | None:
+        """The keyed fingerprint of its table, where one was noted; no result or report holds it."""
+        return self._table
 
     @property
     def head(self) -> str:
@@ -220,7 +231,7 @@ class Ledger:
         Lines that name the texts by their SHA-256 and the texts themselves are on disk when this returns, or
         none of them. A LedgerError where nothing was charged under ``key``, or answers are kept already.
         """
-        key = key_of(key)
+        key, answers = key_of(key), answers_of(answers)
         assert self._seen is not None, "read when the ledger was opened"
         last, known = self._seen
 
@@ -256,13 +267,22 @@ class Ledger:
             raise charged_before(key, under)
         return under.charges[-1], {site: self._log.answer(hashed) for site, hashed in under.answers.items()}
 
-    def verify(self, *, head: str | None = None) -> None:
-        """Check every line, and that the file still holds the ``head`` noted earlier.
+    def sign_head(self, private_key: str | os.PathLike[str]) -> str:
+        """The head with the name of the data set, the number of lines and the time, signed, as JSON text.
+
+        ``private_key`` is the PEM file of an Ed25519 key, as ``dpglm ledger keys`` makes it. Keep the text:
+        ``Ledger(path, head=text, public_key="owner.pub")`` refuses a file without its lines, whoever wrote
+        it. A LedgerError where the key cannot be used.
+        """
+        return signed(self._records().statement(), private_key)
+
+    def verify(self, *, head: str | None = None, public_key: str | os.PathLike[str] | None = None) -> None:
+        """Check every line, and that the file still holds the ``head`` noted or signed earlier.
 
         A LedgerError where the chain is broken, where ``head`` is not on it (lines are gone), or where a kept
         answer is gone or was changed.
         """
-        for under in self._records(head=head).keyed.values():
+        for under in self._records(head=head, public_key=public_key).keyed.values():
             for hashed in under.answers.values():
                 self._log.answer(hashed)
 
@@ -276,7 +296,15 @@ class Ledger:
     def state(self, *, at: Entry | None = None) -> dict[str, Any]:
         """Plain values for a saved result: the balance and the entries, now or right after entry ``at``."""
         records = self._records()
-        return (records if at is None else records.until(at)).state()
+        if at is None:
+            return records.state()
+        if not isinstance(at, Entry) or at not in records.entries:
+            raise LedgerError(
+                f"an entry of type {type(at).__name__} that is not in the ledger",
+                expected="one of ledger.entries",
+                remedy="Leave at out for the state as it is now.",
+            )
+        return records.until(at).state()
 
     def __repr__(self) -> str:
         return f"Ledger({self.dataset!r}, budget {worded(self.budget)})"
@@ -297,14 +325,20 @@ class Ledger:
             planned.append((cost, guarantee, text, plan))
         return planned
 
-    def _records(self, *, head: str | None = None) -> LedgerRecords:
+    def _records(
+        self, *, head: str | None = None, public_key: str | os.PathLike[str] | None = None
+    ) -> LedgerRecords:
         """The file, read and checked, and not behind what this object saw before."""
         seen = self._seen  # before reading: another thread may move it on meanwhile
         lines = self._log.read()
         if seen is not None and seen[0] not in lines[seen[0].position : seen[0].position + 1]:
             raise behind(self.path.name, "what this object read from it before")
         records = LedgerRecords.of(lines, self.path.name)
-        if head is not None and head not in records.hashes:
+        if public_key is not None:
+            statement = verified(head, public_key)
+            if not records.holds(statement):
+                raise behind(self.path.name, "the lines that were signed")
+        elif head is not None and hash_of("head", head) not in records.hashes:
             raise behind(self.path.name, "the hash that was given")
         self._saw(lines[-1], records)
         return records
@@ -313,9 +347,3 @@ class Ledger:
         """Remember the farthest line: another thread may have come farther meanwhile."""
         if self._seen is None or last.position >= self._seen[0].position:
             self._seen = last, records
-
-
-def _terms(budget: Privacy) -> tuple[object, ...]:
-    """What makes two budgets the same; under Gaussian DP epsilon only follows from mu and delta."""
-    epsilon = budget.epsilon if budget.mu is None else None
-    return budget.definition, epsilon, budget.delta, budget.mu, budget.relation, budget.unit

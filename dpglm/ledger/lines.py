@@ -39,12 +39,14 @@ class Entry:
     hash: str  # SHA-256 of this line and, through the chain, of all before it
 
 
-def opening_line(budget: Privacy, dataset: str) -> str:
-    """The first line of a new ledger."""
+def opening_line(budget: Privacy, dataset: str, table: str | None) -> str:
+    """The first line of a new ledger; one without a table is written as before lines had any."""
+    noted = {} if table is None else {"table": table}
     return _canonical(
+        **noted,
         format=FORMAT,
         ledger=os.urandom(16).hex(),  # two ledgers never share a hash, so a noted head names one file
-        when=_now(),
+        when=now(),
         dataset=dataset,
         definition=budget.definition,
         epsilon=repr(budget.epsilon),
@@ -64,7 +66,7 @@ def entry_line(
     return _canonical(
         **fingerprint,
         **kept,
-        when=_now(),
+        when=now(),
         what=what,
         status=status,
         epsilon=repr(cost.epsilon),
@@ -77,7 +79,7 @@ def entry_line(
 
 def answer_line(key: str, site: str, digest: str) -> str:
     """The line that names an answer by its SHA-256; ``site`` is empty for one table."""
-    return _canonical(status=ANSWERED, when=_now(), key=key, site=site, answer=digest)
+    return _canonical(status=ANSWERED, when=now(), key=key, site=site, answer=digest)
 
 
 def entry(line: Line) -> Entry:
@@ -105,14 +107,15 @@ def entry(line: Line) -> Entry:
     )
 
 
-def opening(line: Line) -> tuple[Privacy, str]:
-    """The budget and the data set of the first line."""
+def opening(line: Line) -> tuple[Privacy, str, str | None]:
+    """The budget, the data set and the fingerprint of its table, of the first line."""
     fields = fields_of(line)
     mu = None if fields["mu"] is None else float(fields["mu"])
     relation, unit, definition = (words_of(fields[name]) for name in ("relation", "unit", "definition"))
     # Privacy checks relation and definition.
     budget = Privacy(float(fields["epsilon"]), float(fields["delta"]), relation, unit, definition, mu)  # type: ignore[arg-type]
-    return budget, words_of(fields["dataset"])
+    table = words_of(fields["table"]) if "table" in fields else None
+    return budget, words_of(fields["dataset"]), table
 
 
 def fields_of(line: Line) -> dict[str, Any]:
@@ -136,5 +139,5 @@ def _canonical(**fields: str | None) -> str:
     return json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
-def _now() -> str:
+def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

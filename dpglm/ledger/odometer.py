@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 
 from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import EXACT, Privacy, exact, exact_square, exact_sum, rounded_down, rounded_up
@@ -88,15 +89,11 @@ class PrivacyFilter:
 
     def after(self, costs: Sequence[Balance]) -> PrivacyFilter:
         """The filter once more ``costs`` were taken, whether or not the budget covers them."""
-        later = PrivacyFilter(self.budget, (*self.costs, *costs))
-        added = PrivacyFilter(self.budget, costs)._sums
-        # Exact sums need not be taken again from the first cost on.
-        later.__dict__["_sums"] = tuple(map(EXACT.add, self._sums, added))
-        return later
+        return self._later((*self.costs, *costs), costs)
 
     def admits(self, *costs: Balance) -> bool:
         """Whether the budget covers all of these as well."""
-        return self.after(costs).covered
+        return self._later((), costs).covered
 
     def cost(self, guarantee: Guarantee, *, owner: str) -> Balance:
         """What a guarantee costs under this budget; ``owner`` names the ledger in messages.
@@ -142,6 +139,14 @@ class PrivacyFilter:
             mu = mu_from_pure(epsilon)
         return Balance(epsilon, delta, mu)
 
+    def _later(self, listed: Sequence[Balance], costs: Sequence[Balance]) -> PrivacyFilter:
+        """The filter of the costs that are ``listed``, with ``costs`` added to the sums of this one."""
+        later = PrivacyFilter(self.budget, listed)
+        added = PrivacyFilter(self.budget, costs)._sums
+        # Exact sums need not be taken again from the first cost on.
+        later.__dict__["_sums"] = tuple(map(EXACT.add, self._sums, added))
+        return later
+
     @cached_property
     def _sums(self) -> tuple[Decimal, Decimal, Decimal]:
         """Exact sums of epsilon, delta and (under a GDP budget) mu squared."""
@@ -158,8 +163,10 @@ class PrivacyFilter:
         return Balance(gdp_epsilon(mu, delta), delta, mu) if mu > 0 else Balance(0.0, 0.0, 0.0)
 
 
-def _double(number: float) -> float:
-    """``number`` as a double; infinite where it is a whole number too large for one."""
+def _double(number: object) -> float:
+    """``number`` as a double; infinite where it is a whole number too large for one, NaN for what is none."""
+    if not isinstance(number, Real):
+        return math.nan
     try:
         return float(number)
     except OverflowError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from dpglm.errors import BudgetExceeded, LedgerError
 from dpglm.ledger.keys import Keyed, keyed_by
-from dpglm.ledger.lines import ANSWERED, Entry, entry, fields_of, opening
+from dpglm.ledger.lines import ANSWERED, Entry, entry, fields_of, now, opening
 from dpglm.ledger.log import FORMAT, RESTORE, Line
 from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.privacy.budget import Privacy
@@ -23,6 +23,7 @@ class LedgerRecords:
 
     budget: Privacy
     dataset: str
+    table: str | None
     entries: tuple[Entry, ...]
     hashes: tuple[str, ...]
     keyed: dict[str, Keyed] = field(default_factory=dict)  # by key
@@ -38,6 +39,8 @@ class LedgerRecords:
 
     def followed_by(self, lines: Sequence[Line], name: str) -> Self:
         """These records and the meaning of the lines after them; errors as in `of`."""
+        if not lines:
+            return self
         with _understood(name):
             return self._with(lines)
 
@@ -98,10 +101,48 @@ class LedgerRecords:
             remedy=f"{advice} or less, or a{ask}" if amount else f"A{ask}",
         )
 
+    def require(self, asked: Privacy | None, name: str | None, table: str | None) -> None:
+        """Refuse another budget, data set or table than the file was opened for; None asks for none."""
+        if asked is not None and _terms(asked) != _terms(self.budget):
+            raise LedgerError(
+                f"budget {worded(asked)}",
+                expected=f"budget {worded(self.budget)}, which ledger {self.dataset!r} was opened with",
+                remedy="Leave budget out to open the ledger as it is. A budget cannot be changed afterwards.",
+            )
+        if name is not None and name != self.dataset:
+            raise LedgerError(
+                f"dataset {name!r}",
+                expected=f"dataset {self.dataset!r}, which this ledger was opened for",
+                remedy="Leave dataset out, or give the path of the ledger that belongs to these data.",
+            )
+
+        if table is not None and table != self.table:
+            raise LedgerError(
+                "the fingerprint of another table, or one under another key"
+                if self.table
+                else "the fingerprint of a table, for a ledger that notes none",
+                expected=f"the table that ledger {self.dataset!r} was opened for, and its key",
+                remedy="Give the path of the ledger that belongs to the table, or leave table out.",
+            )
+
     def until(self, entry: Entry) -> LedgerRecords:
         """The records as they stood right after ``entry``."""
         count = bisect_right(self.entries, entry.index, key=lambda one: one.index)
-        return LedgerRecords(self.budget, self.dataset, self.entries[:count], self.hashes[: entry.index + 1])
+        return LedgerRecords(
+            self.budget, self.dataset, self.table, self.entries[:count], self.hashes[: entry.index + 1]
+        )
+
+    def statement(self) -> dict[str, str]:
+        """What a signed head says: whose ledger this is, its first line, its last, and how many there are."""
+        first, last = self.hashes[0], self.hashes[-1]
+        lines = str(len(self.hashes))
+        return {"dataset": self.dataset, "ledger": first, "lines": lines, "head": last, "when": now()}
+
+    def holds(self, statement: Mapping[str, str]) -> bool:
+        """Whether all lines that a signed head speaks of are still here."""
+        lines = int(statement["lines"])
+        same = statement["ledger"] == self.hashes[0] and statement["dataset"] == self.dataset
+        return same and self.hashes[lines - 1 : lines] == (statement["head"],)
 
     def state(self) -> dict[str, Any]:
         """Plain values for a saved result: the balance and the entries."""
@@ -132,6 +173,10 @@ class LedgerRecords:
         ]
         first = f"Ledger {self.dataset!r}: budget {worded(self.budget)}"
         last = f"spent {amounts(self.filter.spent)}; left {amounts(self.filter.remaining)}"
+        if self.table is not None:
+            last += (
+                "\na keyed fingerprint of the table is noted: whoever holds its key can test guesses with it"
+            )
         return "\n".join([first, *(table if self.entries else ["no charges yet"]), last])
 
 
@@ -158,3 +203,9 @@ def amounts(amount: Privacy | Balance) -> str:
 def worded(budget: Privacy) -> str:
     """A budget with its neighbours and its unit."""
     return f"{amounts(budget)} ({budget.relation}, {budget.unit})"
+
+
+def _terms(budget: Privacy) -> tuple[object, ...]:
+    """What makes two budgets the same; under Gaussian DP epsilon only follows from mu and delta."""
+    epsilon = budget.epsilon if budget.mu is None else None
+    return budget.definition, epsilon, budget.delta, budget.mu, budget.relation, budget.unit

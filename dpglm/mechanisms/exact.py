@@ -46,6 +46,8 @@ class ExactAnswer:
         Coded coefficients, and the scaled ones with their exact zeros.
     strength, residual : float
         Used, per row; and of the conditions for a minimum or a stationary point, sum units.
+    whole : float
+        Sum of the weights of all rows, or their number: a strength per row times it is in sum units.
     strengths, gammas : ndarray, shapes (k,) and (k, p)
         Of the path, falling, per row, and scaled coefficients along it; k is 0 without a path.
     losses, errors : ndarray, shape (k,) or (0,)
@@ -56,6 +58,7 @@ class ExactAnswer:
     gamma: FloatVector
     strength: float
     residual: float
+    whole: float
     strengths: FloatVector = field(default_factory=lambda: np.zeros(0))
     gammas: FloatMatrix = field(default_factory=lambda: np.zeros((0, 0)))
     losses: FloatVector = field(default_factory=lambda: np.zeros(0))
@@ -64,20 +67,22 @@ class ExactAnswer:
     def numbers(self) -> FloatVector:
         """All of it as one vector: coded coefficients and strength first."""
         counts = (self.strengths.size, self.losses.size)
-        parts = (self.theta, self.strength, self.residual, self.gamma, counts, self.strengths, self.losses)
-        return np.concatenate([np.ravel(part) for part in (*parts, self.errors, self.gammas)]).astype(float)
+        parts = (self.theta, self.strength, self.residual, self.whole, self.gamma, counts, self.strengths)
+        more = (self.losses, self.errors, self.gammas)
+        return np.concatenate([np.ravel(part) for part in (*parts, *more)]).astype(float)
 
     @classmethod
     def of(cls, numbers: FloatVector, size: int) -> ExactAnswer:
         """Undo `numbers` for p coefficients."""
-        count, losses = numbers[2 * size + 2 : 2 * size + 4].astype(int)
-        ends = np.cumsum([2 * size + 4, count, losses, losses])
+        count, losses = numbers[2 * size + 3 : 2 * size + 5].astype(int)
+        ends = np.cumsum([2 * size + 5, count, losses, losses])
         strengths, means, errors, gammas = np.split(numbers[ends[0] :], ends[1:] - ends[0])
         return cls(
             theta=numbers[:size],
-            gamma=numbers[size + 2 : 2 * size + 2],
+            gamma=numbers[size + 3 : 2 * size + 3],
             strength=float(numbers[size]),
             residual=float(numbers[size + 1]),
+            whole=float(numbers[size + 2]),
             strengths=strengths,
             gammas=gammas.reshape(count, size),
             losses=means,
@@ -92,7 +97,8 @@ class ExactMinimiser(UnclaimedRelease):
     Parameters
     ----------
     family, penalty, mixing, penalised
-        As of a `PenalisedMinimiser`, but the penalty need not be convex and its strength is per row. One that
+        As of a `PenalisedMinimiser`, but the penalty need not be convex and its strength is per row, or per
+        person whose rows share a weight of 1. One that
         leaves its scale open (SCAD, MCP) gets the second derivative at the fit of the unpenalised
         coefficients alone.
     folds : int or None
@@ -130,16 +136,17 @@ class ExactMinimiser(UnclaimedRelease):
         )
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        table = Table(self, rows, max(rows.row_count(), 1))
+        table = Table(self, rows)
         if self.folds is None and not self.path and self.penalty.convex:
             end = table.solve(self.penalty, self.penalty.weight)
-            return ExactAnswer(end.theta, end.gamma, self.penalty.weight, end.residual).numbers()
+            strength = self.penalty.weight
+            return ExactAnswer(end.theta, end.gamma, strength, end.residual, table.whole).numbers()
         return self._along(table, *self._prepared(table)).numbers()
 
     def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
         """The penalty with its scale; and strengths from the least that selects nothing."""
-        # Slopes and coded rows are at most 1, so an L1 weight of the row count leaves the intercept only.
-        null = table.convex(L1(float(table.whole)), None, TOLERANCE).theta
+        # Slopes and coded rows are at most 1, so an L1 weight of all rows' weight leaves the intercept only.
+        null = table.convex(L1(table.whole), None, TOLERANCE).theta
         if self.penalty.convex:
             penalty = self.penalty
             score = (self.mixing.T @ table.loss.gradient(null) / table.whole)[self.penalised]
@@ -174,8 +181,9 @@ class ExactMinimiser(UnclaimedRelease):
             end = table.solve(penalty, strength)
             gammas[chosen] = end.gamma
         if self.folds is None and not self.path:  # it was only the way there
-            return ExactAnswer(end.theta, end.gamma, strength, end.residual)
-        return ExactAnswer(end.theta, end.gamma, strength, end.residual, strengths, gammas, mean, error)
+            return ExactAnswer(end.theta, end.gamma, strength, end.residual, table.whole)
+        found = end.theta, end.gamma, strength, end.residual, table.whole
+        return ExactAnswer(*found, strengths, gammas, mean, error)
 
     def _cross_validated(
         self, table: Table, penalty: Penalty, strengths: FloatVector
@@ -194,15 +202,20 @@ class ExactMinimiser(UnclaimedRelease):
 class Table:
     """A table, or a part of one, and what is computed once for it.
 
-    The loss of a part is weighted up to the ``whole`` table's number of rows, > 0, so that strengths and
-    scales in sum units mean the same for both.
+    The loss of a part is weighted up to the weight of the ``whole`` table, > 0, so that strengths and scales
+    in sum units mean the same for both; None is that of these rows.
     """
 
-    def __init__(self, release: ExactMinimiser, rows: Rows, whole: int) -> None:
-        self.release, self.rows, self.whole = release, rows, whole
-        count = rows.row_count()
+    def __init__(self, release: ExactMinimiser, rows: Rows, whole: float | None = None) -> None:
+        own = sum(map(_weight, rows.chunks())) or 1.0
+        self.release, self.rows = release, rows
+        self.whole = own if whole is None else whole
         self.loss = ChunkLoss(
-            rows.chunks, release.family, size=rows.size, row_count=count, factor=whole / max(count, 1)
+            rows.chunks,
+            release.family,
+            size=rows.size,
+            row_count=rows.row_count(),
+            factor=self.whole / own,
         )
 
     def solve(self, penalty: Penalty, strength: float, start: FloatVector | None = None) -> Minimum:
@@ -271,8 +284,8 @@ class Table:
     @cached_property
     def _lassos(self) -> list[tuple[Minimum, float]]:
         """Lassos from none to almost all coefficients, and the loss of each."""
-        # Slopes and coded rows are at most 1, so an L1 weight of the row count leaves the intercept only.
-        ends = [self.convex(L1(float(self.whole)), None, STATIONARY)]
+        # Slopes and coded rows are at most 1, so an L1 weight of all rows' weight leaves the intercept only.
+        ends = [self.convex(L1(self.whole), None, STATIONARY)]
         slope = self.release.mixing.T @ self.loss.gradient(ends[0].theta)
         top = float(np.abs(slope[self.release.penalised]).max(initial=0.0))
         for strength in np.geomspace(0.9 * top, 1e-4 * top, _LASSOS) if top > 0.0 else ():
@@ -288,15 +301,20 @@ class Table:
 
 
 def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
-    """Average loss of rows at coded coefficients; weights count."""
-    total, count = 0.0, 0
+    """Average loss of rows at coded coefficients, each by its weight."""
+    total = weight = 0.0
     for block in rows.chunks():
         eta = theta @ block.X.astype(np.float64)
         eta = eta if block.offset is None else eta + block.offset
         loss = family.loss(eta, block.y)
         total += float((loss if block.weight is None else loss * block.weight).sum())
-        count += len(eta)
-    return total / max(count, 1)
+        weight += _weight(block)
+    return total / (weight or 1.0)
+
+
+def _weight(chunk: RowChunk) -> float:
+    """The sum of the weights of rows, each at most 1."""
+    return float(len(chunk.y) if chunk.weight is None else chunk.weight.sum())
 
 
 class Kept(RowView):

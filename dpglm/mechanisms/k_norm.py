@@ -26,7 +26,7 @@ FIRST, MORE = 16, 8
 # Bits beyond those of the numbers with which balls are computed.
 GUARD = 32
 # The working precision of python-flint is one number for all threads.
-_PRECISION = Lock()
+PRECISION = Lock()
 
 
 def floors(source: Bytes, size: int, steps: int) -> list[int]:
@@ -70,7 +70,7 @@ def _settled(source: Bytes, size: int, settle: Callable[[arb], T | None]) -> lis
             more = int.from_bytes(fresh[width * at : width * (at + 1)], "big")
             words[at] = words[at] << 8 * width | more
         bits += 8 * width
-        with _PRECISION, ctx.workprec(bits + GUARD):
+        with PRECISION, ctx.workprec(bits + GUARD):
             found = [settle(ball) for ball in _balls(words, bits, size)]
         settled = [one for one in found if one is not None]
         if len(settled) == size:

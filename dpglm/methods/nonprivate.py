@@ -31,7 +31,8 @@ class NonPrivate(Method):
     ----------
     folds : int
         Folds of the cross-validation behind ``strength="cv"``, which is also the default for a penalty whose
-        strength is not given; the largest strength within one standard error of the best is taken.
+        strength is not given; the largest strength within one standard error of the best is taken. Rows are
+        dealt to folds by place: where a person has several, the strength is rather too small.
     augmentation : float or None
         c of ADMM per row, > 0, for penalties that are not convex; rows have norm at most 1. None takes 2.02
         times the Lipschitz constant of the gradient, as found on the rows: beyond twice that constant ADMM
@@ -98,6 +99,7 @@ class NonPrivate(Method):
                 release.folds or 0,
                 answer.losses,
                 answer.errors,
+                answer.whole,
             )
         return Estimate(
             answer.theta,

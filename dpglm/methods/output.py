@@ -17,6 +17,7 @@ from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_mi
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.iterated import estimate, gaussian_total
+from dpglm.methods.perturbed_objective import require_near_offsets
 from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.gdp import SAFETY
@@ -84,12 +85,14 @@ class Output(Method):
         level = steps * math.sqrt(size + 1.0) / privacy.epsilon if mu is None else steps / mu
         ridge = float(self.ridge) if self.ridge is not None else RIDGE * level
         given = problem.strength is not None
+        tolerance = max(TOLERANCE, 1e-9 * ridge)
+        require_near_offsets(problem, tolerance)
         release = PerturbedOutput(
             family=problem.family,
             ridge=ridge,
             law="gamma" if mu is None else "gaussian",
             scale=1.0,
-            tolerance=max(TOLERANCE, 1e-9 * ridge),
+            tolerance=tolerance,
             penalty=problem.penalty.with_strength(float(problem.strength or 0.0)),
             penalty_rows=problem.rows if given else 1.0,
             mixing=scaling.mixing,

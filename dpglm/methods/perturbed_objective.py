@@ -32,6 +32,8 @@ RESIDUAL_SHARE = 0.01
 TOLERANCE = 1e-7
 TOLERANCE_SHARE = 1e-10
 NOISE_SHARE = 1e-6
+# What double precision takes from a number, as a share; of so many rows that must not exceed the tolerance.
+DIGIT, OFFSET_ROWS = 2.0**-53, 10_000
 # More noise than the Gaussian mechanism's, as a share, that a smaller ridge is worth.
 NOISE_WORTH = 1.03
 # Least ridge, in units of rows moved per epsilon: the intercept's may be small, its share of the norm is.
@@ -75,6 +77,8 @@ def perturbed_objective(
     scaling = Scaling.of(problem.geometry)
     size = len(scaling.lengths)
     deviation = NoiseLaw(scales.law, scales.score_scale, size).deviation
+    tolerance = tolerance_at(deviation, size, float(np.min(ridge)))
+    require_near_offsets(problem, tolerance)
     if problem.strength is None:
         # Sum units: the level that noise alone reaches in p coordinates.
         strength = default_strength(problem, penalty, deviation, row_square)
@@ -86,7 +90,7 @@ def perturbed_objective(
         ridge=ridge,
         law=scales.law,
         scale=scales.score_scale,
-        tolerance=tolerance_at(deviation, size, float(np.min(ridge))),
+        tolerance=tolerance,
         residual_noise_scale=1.0,
         penalty=penalty.with_strength(strength),
         penalty_rows=rows,
@@ -103,6 +107,18 @@ def tolerance_at(deviation: float, size: int, ridge: float) -> float:
     """What a solver may leave over of the score, sum units, at this noise in each of ``size`` coordinates."""
     far = deviation * math.sqrt(size) * max(1.0, 1.0 / ridge)
     return max(TOLERANCE, min(TOLERANCE_SHARE * far, NOISE_SHARE * deviation))
+
+
+def require_near_offsets(problem: Problem, tolerance: float) -> None:
+    """Refuse offsets so large that slopes in double precision leave a small table's minimiser unknown."""
+    largest = max(map(abs, problem.offset or (0.0,)))
+    most = tolerance / (OFFSET_ROWS * DIGIT)
+    if largest > most:
+        raise MethodError(
+            f"offsets up to {largest:g} beside a solver whose score must be {tolerance:.3g} or less",
+            expected=f"offsets of at most {most:.3g}: beyond, double precision does not tell where that is",
+            remedy="Declare narrower bounds of the offset, or use a smaller epsilon.",
+        )
 
 
 def default_strength(

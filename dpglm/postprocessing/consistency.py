@@ -202,5 +202,7 @@ def _exact_path(record: FitRecord) -> None:
         raise store_error("exact_path.losses of another length", "one per strength where there are folds")
     if (np.diff(path.strengths) >= 0.0).any() or path.strengths.min() < 0.0 or (path.errors < 0.0).any():
         raise store_error("exact_path out of order", "falling strengths >= 0 and errors >= 0")
+    if not path.whole > 0.0:
+        raise store_error("exact_path.whole that is not above 0", "the weight of all rows")
     if not np.array_equal(path.coefficients[path.chosen], record.estimates):
         raise store_error("exact_path without the estimates", "the estimates at the chosen strength")

@@ -31,6 +31,7 @@ class ExactPath:
     folds: int  # of the cross-validation; 0 if none was run
     losses: FloatVector  # (k,), or (0,): means over the folds of held-out losses of a row, coded response
     errors: FloatVector  # their standard errors
+    whole: float  # weight of all rows, > 0, by which a strength per row is one in sum units
 
 
 @dataclass(frozen=True, eq=False)

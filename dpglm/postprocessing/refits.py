@@ -14,6 +14,7 @@ from dpglm.inference.coefficients import (
     Coefficients,
     choose_bic,
     coefficients,
+    deviance_at_own,
     of_scaled,
     on_user_scale,
     quadratic,
@@ -101,7 +102,8 @@ def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     matrix, right = quadratic(contrasts, scaling)
     steps = sparse_path(matrix, right, chosen, scaling.penalised)
     users = np.array([on_user_scale(scaled, scaling, contrasts) for scaled in steps.coefficients])
-    index = weakest(steps, choose_bic(steps, matrix, right, size=_size(record)))
+    judge = deviance_at_own(contrasts, scaling)
+    index = weakest(steps, choose_bic(steps, matrix, right, size=_size(record), deviance=judge))
     return CoefficientPath(chosen.name, record.names, steps.strengths, users, index)
 
 
@@ -116,11 +118,10 @@ def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
             remedy="Fit again with strength='cv', or with method=dpglm.methods.NonPrivate(path=True).",
         )
     path = record.exact_path
-    rows = _size(record) or 1.0
     return CoefficientPath(
         record.penalty,
         record.names,
-        rows * path.strengths,
+        path.whole * path.strengths,
         path.coefficients,
         path.chosen,
         f"one standard error, {path.folds} folds" if path.folds else "given",

@@ -23,6 +23,7 @@ from dpglm.postprocessing.codec import MAX_COEFFICIENTS, decode, encode, store_e
 from dpglm.postprocessing.consistency import check_consistency
 from dpglm.postprocessing.declared import check_unit
 from dpglm.postprocessing.profile import ProfileRecord
+from dpglm.postprocessing.ranking import RankingRecord
 from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.site_pool import own_guarantees
 
@@ -31,6 +32,7 @@ Saved = TypeVar("Saved", bound=Record)
 _FORMATS: Final[Mapping[type[Record], tuple[str, int]]] = {
     FitRecord: (FORMAT, FORMAT_VERSION),
     ProfileRecord: ("dpglm-profile", 2),
+    RankingRecord: ("dpglm-ranking", 1),
 }
 MAX_BYTES = 64 * 2**20
 MOST_BRACKETS = 2**20  # names of coefficients hold some too

@@ -19,6 +19,7 @@ from dpglm.postprocessing.intervals import (
     selected,
     surprises,
 )
+from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import (
@@ -239,6 +240,8 @@ def privacy_facts(record: FitRecord) -> tuple[Fact, ...]:
         facts.append((label, text if guarantee.private else ABSENT))
     if record.ledger is not None:
         facts.append(("ledger", ledger_text(record.ledger)))
+        if (line := ranked_before(record.ledger, record.response.name)) is not None:
+            facts.append(("selection", f"paid before (line {line})"))
     return tuple(facts)
 
 

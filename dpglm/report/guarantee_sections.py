@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dpglm.postprocessing.record import LedgerState, Record
+from dpglm.postprocessing.ranked_before import ranked_before
+from dpglm.postprocessing.record import FitRecord, LedgerState, Record
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.figure import Rows
 from dpglm.report.guarantee_figures import icon_array
@@ -97,6 +98,8 @@ def budget_ledger(record: Record, noun: str) -> Section | None:
     }
     if record.ledger is not None:
         content["entries"] = _entries(record.ledger)
+        if isinstance(record, FitRecord):
+            content["ranked"] = ranked_before(record.ledger, record.response.name)
     return Section("ledger", "Budget ledger", content)
 
 

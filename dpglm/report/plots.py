@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.profile import ProfileRecord
+from dpglm.postprocessing.ranking import RankingRecord
 from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
@@ -28,6 +29,7 @@ from dpglm.report.figure import (
     shortened,
 )
 from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_off_figure
+from dpglm.report.ranking import weights_figure
 from dpglm.report.sample import FIGURES
 from dpglm.report.site_figures import site_figure
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile", "sites"]
 SampleKind: TypeAlias = Literal["shares", "means", "quartiles", "tradeoff", "profile"]
+RankingKind: TypeAlias = Literal["weights", "tradeoff", "profile"]
 COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
 
@@ -60,6 +63,13 @@ def plot(
 def plot_sample(record: ProfileRecord, kind: SampleKind | None = None, *, ax: Axes | None = None) -> Axes:
     """The figure of :meth:`dpglm.Profile.plot`."""
     return _marked(record, _sample_figure(record, kind), ax)
+
+
+def plot_ranking(record: RankingRecord, kind: RankingKind = "weights", *, ax: Axes | None = None) -> Axes:
+    """The figure of :meth:`dpglm.FeatureRanking.plot`."""
+    weights = kind == "weights"
+    figure = weights_figure(record) if weights else _guarantee_figure(record, kind, get_args(RankingKind))
+    return _marked(record, figure, ax)
 
 
 def _marked(record: Record, figure: Figure, ax: Axes | None) -> Axes:

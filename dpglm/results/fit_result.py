@@ -232,7 +232,10 @@ class FitResult(Result[FitRecord]):
     def select(
         self, rule: Literal["bic", "fdr"] = "bic", *, q: float = 0.1, penalty: str | Penalty | None = None
     ) -> FitResult:
-        """A list of coefficients.
+        """A list of coefficients of this fit, free of charge; it needs an information matrix.
+
+        ``dpglm.fit(goal="select")`` spends the budget on a sparse model instead. `dpglm.rank_features` ranks
+        columns before a fit, also by effects that are not linear.
 
         Parameters
         ----------

@@ -76,7 +76,7 @@ def pool(
     Examples
     --------
     >>> import dpglm
-    >>> women = dpglm.load_data("fair")
+    >>> women = dpglm.load_data("fair").sample(frac=1.0, random_state=1)
     >>> tables = {"north": women[:3000], "south": women[3000:]}
     >>> sites = {
     ...     site: dpglm.fit("affair ~ age + religious", rows, penalty="none", privacy=(4.0, 1e-6), seed=seed)

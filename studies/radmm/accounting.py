@@ -9,17 +9,29 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
+from scipy.optimize import brentq
+
 from dpglm.privacy.accountant import compose
 from dpglm.privacy.calibration import NoisySums, Target, calibrate
 from dpglm.privacy.events import SampledGaussianEvent
 from dpglm.privacy.gdp import gdp_epsilon, gdp_mu
 from studies.jobs import Result
-from studies.radmm.grid import DELTA, PAPER_NOISE, PAPER_ROWS, PAPER_SAMPLE, PAPER_STEPS, ROUNDS_PRINTED
+from studies.radmm.grid import (
+    DELTA,
+    EPOCHS,
+    PAPER_NOISE,
+    PAPER_ROWS,
+    PAPER_SAMPLE,
+    PAPER_STEPS,
+    ROUNDS_PRINTED,
+)
 
 RATE = PAPER_SAMPLE / PAPER_ROWS
 # One row replaced moves the sum of a sample by 2 C; noise is PAPER_NOISE times C.
 MU = 2.0 / PAPER_NOISE
 ORDERS = range(2, 65)
+# Small epsilons need large ones.
+MORE_ORDERS = (*ORDERS, 80, 96, 128, 192, 256, 384, 512)
 DIGITS = 100
 
 
@@ -33,8 +45,8 @@ def paper() -> Result:
     """
     with decimal.localcontext() as context:
         context.prec = DIGITS
-        printed = [_renyi(order, sharp=False) for order in ORDERS]
-        sharper = [_renyi(order, sharp=True) for order in ORDERS]
+        printed = [_renyi(order, MU, RATE, sharp=False) for order in ORDERS]
+        sharper = [_renyi(order, MU, RATE, sharp=True) for order in ORDERS]
     return {
         "equation 7, Proposition 1": _proposition_1(printed),
         "equation 7, better conversion": _conversion(printed),
@@ -80,6 +92,36 @@ def printed_cost(epsilon: float, eta: float, rho: float, rounds: int = ROUNDS_PR
     return gdp_epsilon(eta * math.sqrt(rounds) / printed_multiple(epsilon, rho, rounds), DELTA)
 
 
+@lru_cache
+def cost_of_printed_samples(epsilon: float, rows: int) -> float | None:
+    """What ssADMM on samples costs with the noise that the printed calibration wants for ``epsilon``.
+
+    Samples of the root of the rows, `EPOCHS` expected epochs. The printed bound, equation (7) with
+    Proposition 1, is true and not tight: the cost is below ``epsilon``, and the noise larger than needed.
+    None where the bound does not come down to ``epsilon`` with any noise: its terms from the third on do not.
+
+    Examples
+    --------
+    >>> cost_of_printed_samples(0.1, 48_842) is None
+    True
+    >>> 0.3 < cost_of_printed_samples(1.0, 48_842) < 0.7
+    True
+    """
+    rate, steps = rows**-0.5, round(EPOCHS * rows**0.5)
+
+    def printed(log_mu: float) -> float:
+        with decimal.localcontext() as context:
+            context.prec = DIGITS
+            costs = [_renyi(order, math.exp(log_mu), rate, sharp=False) for order in MORE_ORDERS]
+        return _proposition_1(costs, steps, MORE_ORDERS) - epsilon
+
+    least, most = math.log(1e-4), math.log(2.0)
+    if printed(least) > 0.0:
+        return None
+    mu = math.exp(float(brentq(printed, least, most, xtol=1e-6)))
+    return compose([SampledGaussianEvent(mu, rate, "fixed", "replace-one")] * steps, delta=DELTA)
+
+
 def all_rows_mu(epsilon: float) -> float:
     """The mu that an epsilon buys."""
     return gdp_mu(epsilon, DELTA)
@@ -90,34 +132,34 @@ def _exact(sampling: Literal["fixed", "poisson"]) -> float:
 
 
 @lru_cache
-def _moment(order: int) -> Decimal:
+def _moment(order: int, mu: float) -> Decimal:
     """E (p / p')^order of one Gaussian release on its sample."""
-    return (Decimal(order * (order - 1)) * Decimal(MU) ** 2 / 2).exp()
+    return (Decimal(order * (order - 1)) * Decimal(mu) ** 2 / 2).exp()
 
 
 @lru_cache
-def _difference(order: int) -> Decimal:
-    terms = ((-1) ** i * Decimal(math.comb(order, i)) * _moment(order - i) for i in range(order + 1))
+def _difference(order: int, mu: float) -> Decimal:
+    terms = ((-1) ** i * Decimal(math.comb(order, i)) * _moment(order - i, mu) for i in range(order + 1))
     return sum(terms, Decimal(0))
 
 
-def _renyi(order: int, *, sharp: bool) -> float:
+def _renyi(order: int, mu: float, rate: float, *, sharp: bool) -> float:
     """One step: equation (7), or Theorem 27 of Wang, Balle and Kasiviswanathan (2019) where ``sharp``."""
-    q = Decimal(PAPER_SAMPLE) / Decimal(PAPER_ROWS)
-    two = min(4 * (_moment(2) - 1), 2 * _moment(2))
+    q = Decimal(rate)
+    two = min(4 * (_moment(2, mu) - 1), 2 * _moment(2, mu))
     total = 1 + q**2 * Decimal(math.comb(order, 2)) * two
     for j in range(3, order + 1):
-        term = 2 * _moment(j)
+        term = 2 * _moment(j, mu)
         if sharp:
-            even = _difference(2 * (j // 2)) * _difference(2 * ((j + 1) // 2))
+            even = _difference(2 * (j // 2), mu) * _difference(2 * ((j + 1) // 2), mu)
             term = min(4 * even.sqrt(), term)
         total += q**j * Decimal(math.comb(order, j)) * term
     return float(total.ln()) / (order - 1)
 
 
-def _proposition_1(costs: Sequence[float]) -> float:
-    pairs = zip(ORDERS, costs, strict=True)
-    return min(PAPER_STEPS * cost - math.log(DELTA) / (order - 1) for order, cost in pairs)
+def _proposition_1(costs: Sequence[float], steps: int = PAPER_STEPS, orders: Sequence[int] = ORDERS) -> float:
+    pairs = zip(orders, costs, strict=True)
+    return min(steps * cost - math.log(DELTA) / (order - 1) for order, cost in pairs)
 
 
 def _conversion(costs: Sequence[float]) -> float:

@@ -26,6 +26,11 @@ def work(job: Job) -> Result:
     if job["study"] == "noise":
         return accounting.noise(job["sampling"], job["epsilon"])
     rows = split(job["table"], job["draw"], job["rows"])
+    epsilon = job["epsilon"]
+    if job.get("method") == "samples-printed":
+        epsilon = accounting.cost_of_printed_samples(epsilon, len(rows.train))
+        if epsilon is None:
+            return {"refused": "the printed bound does not come down to this epsilon with any noise"}
     start = time.perf_counter()
     try:
         fit = dpglm.fit(
@@ -35,7 +40,7 @@ def work(job: Job) -> Result:
             family=job["family"],
             method=method_of(job, len(rows.train)),
             strength=job["strength"],
-            privacy=None if job["epsilon"] is None else dpglm.Privacy(job["epsilon"], DELTA),
+            privacy=None if epsilon is None else dpglm.Privacy(epsilon, DELTA),
             goal=METHODS[job["method"]].goal if "method" in job else "explain",
             seed=seed_of(job),
             progress=False,

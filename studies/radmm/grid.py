@@ -68,8 +68,13 @@ METHODS = {
     "dpsgd-select": Entry("DP-SGD, to select", goal="select", given=(), simulated_only=True),
     "samples": Entry("ssADMM, samples", default=False, given=STRENGTHS[:1], share="few"),
     "long": Entry(f"ssADMM, {LONG} steps", default=False, given=STRENGTHS[:1], share="few"),
-    "printed-1": Entry("mpADMM printed, eta 1", default=False, private=False),
-    "printed-5": Entry("mpADMM printed, eta 5", default=False, private=False),
+    "samples-printed": Entry(
+        "ssADMM, samples, noise as printed", default=False, given=STRENGTHS[:1], share="few", private=False
+    ),
+    "printed-1-20": Entry("mpADMM printed, eta 1, 20 rounds", default=False, private=False),
+    "printed-5-20": Entry("mpADMM printed, eta 5, 20 rounds", default=False, private=False),
+    "printed-1-200": Entry("mpADMM printed, eta 1, 200 rounds", default=False, private=False),
+    "printed-5-200": Entry("mpADMM printed, eta 5, 200 rounds", default=False, private=False),
     "nonprivate": Entry("no privacy", default=False, private=False),
 }
 SELECTING = ("ssadmm", "mpadmm", "dpsgd")
@@ -101,7 +106,7 @@ class Grid:
     steps: tuple[int, ...]
 
 
-FULL = Grid(EPSILONS, real=(3, 1, 1), simulated=(10, 2, 1), rows=None, accounted=EPSILONS, steps=STEPS)
+FULL = Grid(EPSILONS, real=(10, 10, 3), simulated=(10, 10, 3), rows=None, accounted=EPSILONS, steps=STEPS)
 QUICK = Grid((1.0,), real=(1, 1, 0), simulated=(1, 1, 0), rows=1500, accounted=(), steps=())
 
 
@@ -167,14 +172,14 @@ def method_of(job: Job, rows: int) -> str | Method:
     if job["study"] == "steps":
         return SSADMM(steps=job["steps"])
     name: str = job["method"]
-    if name == "samples":
+    if name in ("samples", "samples-printed"):
         steps = round(EPOCHS * rows**0.5)
         return SSADMM(sampling="fixed", rate=rows**-0.5, steps=steps, rho=RHO_SAMPLES)
     if name == "long":
         return SSADMM(steps=LONG)
     if name.startswith("printed-"):
-        eta = float(name.removeprefix("printed-"))
-        return MPADMM(paper_exact=True, steps=ROUNDS_PRINTED, eta=eta, rho=RHO_PRINTED)
+        _, eta, rounds = name.split("-")
+        return MPADMM(paper_exact=True, steps=int(rounds), eta=float(eta), rho=RHO_PRINTED)
     return "auto" if name == "select" else name.removesuffix(SELECT)
 
 

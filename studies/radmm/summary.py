@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from studies.jobs import Result
-from studies.paired import Mean, mean_of
+from studies.paired import Difference, Mean, difference, mean_of
 from studies.radmm.grid import FAMILIES, STRENGTHS
 from studies.radmm.tables import REAL
 
@@ -26,9 +26,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Share:
-    """Cells in which something holds, of those in which it can be asked."""
+    """Cells in which something holds, and in which its contrary does, of those in which it can be asked.
+
+    In the others it is not told apart: a 95 % interval of paired differences contains 0.
+    """
 
     held: int
+    against: int
     of: int
 
     @property
@@ -36,8 +40,13 @@ class Share:
         """Whether it holds in more than half of the cells."""
         return 2 * self.held > self.of
 
+    @property
+    def least(self) -> bool:
+        """Whether its contrary holds in at least half of the cells."""
+        return 2 * self.against >= self.of
+
     def __str__(self) -> str:
-        return f"{self.held} of {self.of} cells"
+        return f"{self.held} of {self.of} cells ({self.against} the other way round)"
 
 
 class Fits:
@@ -86,17 +95,34 @@ class Fits:
         found = {cell: None for _, cell in self._by if (cell.table, cell.family, cell.strength) in wanted}
         return [cell for cell in found if cell.epsilon is not None and cell.epsilon <= most]
 
+    def gap(self, method: str, other: str, cell: Cell, measure: str) -> Difference | None:
+        """Of a measure in a cell, ``method`` less ``other``, paired by fold or draw; None without any."""
+        first, second = (
+            {int(one["draw"]): one for one in self._by.get((name, cell), ()) if "refused" not in one}
+            for name in (method, other)
+        )
+        both = sorted(first.keys() & second.keys())
+        if not both:
+            return None
+        return difference(
+            [_value(first[draw], measure) for draw in both], [_value(second[draw], measure) for draw in both]
+        )
+
     def above(self, method: str, others: Sequence[str], cells: Iterable[Cell], measure: str) -> Share:
-        """Cells in which the mean of ``method`` is above that of every other one."""
-        held = of = 0
+        """Cells in which ``method`` is above every other one; against: in which it is below one of them.
+
+        A single fold or draw has no interval, and its sign counts.
+        """
+        held = against = of = 0
         for cell in cells:
-            one = self.mean(method, cell, measure)
-            rest = [self.mean(other, cell, measure) for other in others]
-            if one is None or any(other is None for other in rest):
+            gaps = [self.gap(method, other, cell, measure) for other in others]
+            signs = [_sign(gap) for gap in gaps if gap is not None]
+            if len(signs) < len(others):
                 continue
             of += 1
-            held += all(one.value > other.value for other in rest if other is not None)
-        return Share(held, of)
+            held += min(signs) > 0
+            against += min(signs) < 0
+        return Share(held, against, of)
 
     def best(self, methods: Sequence[str], cell: Cell, measure: str) -> tuple[str, Mean] | None:
         """The method with the largest mean."""
@@ -121,6 +147,12 @@ class Fits:
             ),
             default=0,
         )
+
+
+def _sign(gap: Difference) -> int:
+    if gap.count > 1:
+        return gap.sign
+    return int(gap.mean > 0.0) - int(gap.mean < 0.0)
 
 
 def _value(one: Result, measure: str) -> float:

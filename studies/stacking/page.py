@@ -108,13 +108,14 @@ def _claims(
         for claim in claims_of:
             other = as_printed[claim.statement]
             if claim.cells or other.cells:
-                rows.append((f"Figure {number}", claim.statement, *other.row()[1:], *claim.row()[1:]))
+                said = f"Figure {number}: {claim.statement}"
+                rows.append((said, *other.row()[1:], *claim.row()[1:]))
     caption = (
         f"What the paper says, {repeats} repeats. {VERDICTS} Cells are tables, kinds of budget and, "
         "for figure 1, epsilons; intervals are of one cell each. As printed: the paper's algorithms with all "
         "that they read off the rows, NOT PRIVATE, at the epsilon that they claim."
     )
-    columns = ("", "claim", "as printed", "verdict", "corrected", "verdict")
+    columns = ("claim", "as printed", "verdict", "corrected", "verdict")
     texts = [
         "The STACK paper splits rows (PST-S) or columns (PST-F) among private logistic models and stacks "
         "them under a private high-level model; with public weights of columns (PST-F(W)), or without "

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -190,6 +192,36 @@ def hostile_cells() -> Iterator[Any]:
         yield type(f"Hostile{kind.__name__}", (kind,), methods)(value)
     for kind in (list, tuple, dict):
         yield type(f"Hostile{kind.__name__}", (kind,), shown)()
+
+
+class HeardFraction(Fraction):
+    """Asked for its parts it shouts, which no `except Exception` would hear."""
+
+    @property
+    def numerator(self) -> Any:
+        RUN.append("numerator")
+        raise KeyboardInterrupt("secret cell")
+
+
+class HeardInt(int):
+    def __int__(self) -> Any:
+        RUN.append("__int__")
+        raise KeyboardInterrupt("secret cell")
+
+    __index__ = __float__ = __truediv__ = __int__
+
+
+def test_parts_planted_in_objects_of_the_standard_library_are_not_asked() -> None:
+    planted, zero, uuid = Fraction(1, 2), Fraction(1, 2), UUID(int=5)
+    object.__setattr__(planted, "_numerator", HeardInt(1))
+    object.__setattr__(zero, "_denominator", 0)
+    object.__setattr__(uuid, "int", HeardInt(5))
+    RUN.clear()
+    read = [cell_of(cell) for cell in (HeardFraction(1, 2), planted, zero, uuid, UUID(int=5))]
+    assert RUN == []
+    assert read == [0.5, *[Blank.UNREADABLE] * 3, str(UUID(int=5))]
+    large = [cell_of(Fraction(sign * 10**400, 3)) for sign in (1, -1)]
+    assert large == [float("inf"), float("-inf")]
 
 
 @pytest.mark.parametrize("column", ["y", "x", "job"])

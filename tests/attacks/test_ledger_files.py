@@ -231,7 +231,7 @@ def test_a_clock_that_goes_backwards_changes_no_order_and_no_sum(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for year in (2031, 1970, 9999, 1):
-        monkeypatch.setattr(lines, "_now", lambda: datetime(year, 1, 1, tzinfo=UTC).isoformat())  # noqa: B023
+        monkeypatch.setattr(lines, "now", lambda: datetime(year, 1, 1, tzinfo=UTC).isoformat())  # noqa: B023
         ledger.charge(pure(0.25), what=f"in {year}")
     assert [entry.index for entry in ledger.entries] == [1, 2, 3, 4, 5]
     assert Ledger(ledger.path, head=ledger.entries[0].hash).spent.epsilon == 2.0

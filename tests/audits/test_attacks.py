@@ -44,19 +44,19 @@ def stands(
 class SameNoise(Acts):
     """Every release of a fit is handed the same noise again."""
 
-    def draw(self, table: Any, noise: Any, count: int, at: Any, step: Any) -> list[Any]:
+    def draw(self, table: Any, noise: Any, count: int, pair: Any, step: Any) -> list[Any]:
         drawn = []
         for _ in range(count):
             seed = int.from_bytes(noise.bytes(8), "little")
-            drawn.append([one.run(table, at, SeededNoise(seed)) for one in self.releases])
+            drawn.append([one.run(table, pair.at, SeededNoise(seed)) for one in self.releases])
         return [np.array(answers) for answers in zip(*drawn, strict=True)]
 
 
 class FreshNoise(Acts):
     """Every release at the same point, with noise of its own."""
 
-    def draw(self, table: Any, noise: Any, count: int, at: Any, step: Any) -> list[Any]:
-        drawn = [[one.run(table, at, noise) for one in self.releases] for _ in range(count)]
+    def draw(self, table: Any, noise: Any, count: int, pair: Any, step: Any) -> list[Any]:
+        drawn = [[one.run(table, pair.at, noise) for one in self.releases] for _ in range(count)]
         return [np.array(answers) for answers in zip(*drawn, strict=True)]
 
 
@@ -128,8 +128,8 @@ class Drawless(Acts):
         object.__setattr__(self, "_run", releases)
         object.__setattr__(self, "releases", ())
 
-    def draw(self, table: Any, noise: Any, count: int, at: Any, step: Any) -> list[Any]:
-        return Acts(self._run).draw(table, noise, count, at, step)  # type: ignore[attr-defined]
+    def draw(self, table: Any, noise: Any, count: int, pair: Any, step: Any) -> list[Any]:
+        return Acts(self._run).draw(table, noise, count, pair, step)  # type: ignore[attr-defined]
 
 
 @pytest.mark.audit

@@ -16,6 +16,7 @@ import pytest
 import dpglm
 from dpglm.auditing.bounds import bounded
 from dpglm.auditing.neighbours import Neighbours, Table
+from dpglm.auditing.statistics import finest
 from dpglm.glm.families import families
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms import column_sums
@@ -83,19 +84,6 @@ ATTACKED = {
 }
 
 
-def lowest(z: np.ndarray) -> np.ndarray:
-    """How far below 1 the lowest bit of each number is: the power of two, with its sign turned."""
-    fractions, exponents = np.frexp(z)
-    whole = (np.abs(fractions) * 2.0**53).astype(np.int64)
-    lowest_bit = np.frexp((whole & -whole).astype(np.float64))[1]
-    return np.asarray(53 - exponents - lowest_bit, dtype=np.float64)
-
-
-def lowest_below(z: np.ndarray, at: int, top: float) -> np.ndarray:
-    """The lowest bit of one number where the number is small, else 0."""
-    return np.where(np.abs(z[:, at]) < top, lowest(z[:, at]), 0.0)
-
-
 def bits(attacked: Attacked, budget: str, seed: int) -> Any:
     """The bound that low-order bits give, on an empty table and a table of one row."""
     size = 2 if isinstance(attacked.release, ColumnSums) else 1
@@ -108,8 +96,8 @@ def bits(attacked: Attacked, budget: str, seed: int) -> Any:
     count = len(attacked.release.run(pair.first, attacked.at, SeededNoise(0)))
     # Of any number, and of those that double precision tells more finely than the value.
     known = {
-        f"lowest bit of {at} below {top}": lambda z, at=at, top=top: lowest_below(
-            z * attacked.weights, at, top
+        f"lowest bit of {at} below {top}": lambda z, at=at, top=top: finest(
+            (z * attacked.weights)[:, at], top
         )
         for at in range(count)
         for top in (np.inf, 0.25, 0.03125)

@@ -35,7 +35,7 @@ def cases() -> list[Case]:
             of_plan("pure", study(BINARY, pure, "binomial", "predict"), trials=8000),
             of_plan("approximate", study(BINARY, large, "binomial", "predict"), trials=8000),
             of_plan("with a curvature", study(BINARY, large, "binomial", "explain"), trials=6000),
-            of_plan("approximate", study(NUMBER, large, "gaussian", "explain"), trials=12_000),
+            of_plan("approximate", study(NUMBER, large, "gaussian", "explain"), trials=6000),
             of_method("Gaussian", Output(), mu, trials=8000),
         ]
         if relation == "add-remove":

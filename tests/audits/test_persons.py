@@ -112,7 +112,7 @@ def test_the_claim_stands_and_that_of_a_twin_falls(
 @pytest.mark.audit
 @pytest.mark.parametrize("case", cases(1.0), ids=str)
 def test_rows_that_count_in_full_are_caught(case: Case) -> None:
-    assert case.run(1.0, 3).refuted
+    assert case.caught(1.0, 3).refuted
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Fits:
 
     releases = ()
 
-    def draw(self, table: Any, noise: Any, count: int, at: Any, step: Any) -> list[Any]:
+    def draw(self, table: Any, noise: Any, count: int, pair: Any, step: Any) -> list[Any]:
         found = []
         for _ in range(count):
             seed = int.from_bytes(noise.bytes(4), "little")

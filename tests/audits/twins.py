@@ -26,7 +26,7 @@ class Drawn:
 
     releases = ()
 
-    def draw(self, table: Any, noise: SeededNoise, count: int, at: Any, step: Any) -> list[Vector]:
+    def draw(self, table: Any, noise: SeededNoise, count: int, pair: Any, step: Any) -> list[Vector]:
         generator = np.random.default_rng(int.from_bytes(noise.bytes(8), "little"))
         found = self.mechanism(table, generator, count)
         return [found if found.ndim == 2 else found[:, None]]

@@ -156,6 +156,13 @@ KEYS = st.sampled_from(
         "mean",
         "sd",
         "shares",
+        "missing_codes",
+        "aliases",
+        "decimal",
+        "strip",
+        "date",
+        "origin",
+        "unit",
         "$float",
         "x",
     ]
@@ -168,7 +175,16 @@ ENTRIES = st.one_of(
     ),
     st.fixed_dictionaries(
         {"bounds": st.sampled_from([(-1.0, 1.0), (0, 10), (-1e300, 1e300), (0, 5e-324), (1, 1 + 2**-50)])},
-        optional={"missing": SCALARS, "effect": SCALARS, "mean": SCALARS, "sd": SCALARS, "source": SCALARS},
+        optional={
+            **dict.fromkeys(["missing", "effect", "mean", "sd", "source", "decimal"], SCALARS),
+            "missing_codes": st.lists(SCALARS, max_size=3),
+            "date": st.dictionaries(
+                st.sampled_from(["origin", "unit", "format", "zone"]),
+                st.one_of(
+                    SCALARS, st.sampled_from(["2015-01-01", "days", "%d.%m.%Y", "%Y", "%", "UTC", "+99:99"])
+                ),
+            ),
+        },
     ),
     st.fixed_dictionaries(
         {"levels": st.lists(SCALARS, min_size=2, max_size=5)},

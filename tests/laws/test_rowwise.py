@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
+import dateutil.tz
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -71,7 +72,9 @@ VARIABLES = {
     "digits": Numeric(0, 9000, date={"origin": "2015-01-01", "format": "%d%m%Y"}),
 }
 
-ZONES = [dt.UTC, dt.timezone(dt.timedelta(hours=-3)), ZoneInfo("Europe/Berlin")]
+KNOWN_ZONES = [dt.UTC, dt.timezone(dt.timedelta(hours=-3)), ZoneInfo("Europe/Berlin"), dateutil.tz.UTC]
+# The last one of dateutil would have to be asked what it is.
+ZONES = [*KNOWN_ZONES, dateutil.tz.tzoffset(None, 5400), dateutil.tz.gettz("Europe/Berlin")]
 dates = st.one_of(
     st.dates(),
     st.datetimes(),
@@ -253,6 +256,49 @@ def test_every_column_type_is_read_as_its_cells_are(kind, data):
     for column in typed_columns(kind, data):
         alone = one_by_one(variable, list(column))
         np.testing.assert_array_equal(variable.clean(column), alone, err_msg=str(column.dtype))
+
+
+@law
+@given(
+    times=st.lists(st.datetimes(timezones=st.sampled_from(ZONES)), min_size=1, max_size=3),
+    zone=st.sampled_from([None, *ZONES]),
+    stamps=st.booleans(),
+    garbage=cells,
+)
+def test_times_are_read_alike_whatever_type_the_other_cells_make_of_their_column(
+    times, zone, stamps, garbage
+):
+    """pandas asks the zone of a column what it is; in a column of objects nobody does."""
+    if zone is not None:
+        times = [time.replace(tzinfo=zone) for time in times]
+    if stamps:
+        times = [pd.Timestamp(time) for time in times]
+    for name in ("days", "hours", "text levels"):
+        variable = VARIABLES[name]
+        alone = one_by_one(variable, times)
+        try:
+            inferred = pd.Series(times)
+        except (OverflowError, ValueError):  # pandas has no such times in one column
+            continue
+        np.testing.assert_array_equal(variable.clean(inferred), alone)
+        np.testing.assert_array_equal(variable.clean(column_of([*times, garbage]))[:-1], alone)
+
+
+@pytest.mark.parametrize("zone", KNOWN_ZONES[1:])
+def test_times_of_known_zones_are_read(zone):
+    noon = dt.datetime(2020, 7, 1, 12, tzinfo=zone)
+    variable = Numeric(-1e6, 1e6, date={"origin": "2020-07-01", "unit": "hours", "zone": "UTC"})
+    hours = 12 - zone.utcoffset(noon) / dt.timedelta(hours=1)
+    for column in (pd.Series([noon]), column_of([noon, "x"]), column_of([pd.Timestamp(noon)])):
+        assert variable.clean(column)[0] == hours
+
+
+def test_times_of_pytz_are_read_alike_in_every_storage():
+    zone = pytest.importorskip("pytz").timezone("Europe/Berlin")
+    times = [zone.localize(dt.datetime(2020, month, 1, 12)) for month in (1, 7)]
+    variable = Numeric(-1e6, 1e6, date={"origin": "2020-01-01", "unit": "hours", "zone": "UTC"})
+    for column in (pd.Series(times), column_of([*times, "x"]), column_of([pd.Timestamp(t) for t in times])):
+        assert variable.clean(column)[:2].tolist() == [11.0, 4378.0]
 
 
 COUNTS = st.lists(

@@ -143,7 +143,7 @@ def watched(
         stack.enter_context(
             mock.patch("dpglm.spec.plan.noise_of", side_effect=lambda seed: Replayed(seen.drawn))
         )
-        stack.enter_context(mock.patch("dpglm.ledger.lines._now", return_value=NOW))
+        stack.enter_context(mock.patch("dpglm.ledger.lines.now", return_value=NOW))
         stack.enter_context(mock.patch.object(tqdm.auto, "tqdm", _bar(seen.steps)))
         _patch_readers(stack, seen, swapped)
         try:

@@ -31,6 +31,7 @@ _ISO: Final = (
 )
 # What may stand in a declared form, the coarser first: none is read without those before it.
 _PARTS: Final = {"Y": "[0-9]{4}"} | dict.fromkeys("mdHMS", "[0-9]{2}") | {"f": "[0-9]{1,18}"}
+_BLANKS: Final = " \t\n\r\f\v"
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 
 
@@ -89,7 +90,8 @@ class DateReading:
         if not isinstance(self.format, str) or (self.format != "iso" and _pattern_of(self.format) is None):
             raise SchemaError(
                 f"format: {shown(self.format)}",
-                expected='"iso", or %Y with any of %m %d %H %M %S %f %z once, none without the coarser ones',
+                expected='"iso", or %Y with any of %m %d %H %M %S %f %z once, none without the coarser ones, '
+                "and no blank at its ends",
                 remedy='Write format: "%d.%m.%Y", or leave it out.',
             )
         if not isinstance(self.zone, str) or not (self.zone == "UTC" or _offset(self.zone) is not None):
@@ -156,7 +158,8 @@ def _pattern_of(form: str) -> re.Pattern[str] | None:
     names = [piece[1:] for piece in pieces[1::2] if piece != "%%"]
     ordered = "".join(sorted((name for name in names if name != "z"), key="YmdHMSf".find))
     sound = len(set(names)) == len(names) and ordered and "YmdHMSf".startswith(ordered)
-    if not sound or len(form) > 64:
+    # Blanks at the ends of a cell are passed over, and the empty name is in any list.
+    if not sound or "" in names or form != form.strip(_BLANKS) or len(form) > 64:
         return None
     for place in range(1, len(pieces), 2):
         name = pieces[place][1:]
@@ -168,7 +171,7 @@ def _pattern_of(form: str) -> re.Pattern[str] | None:
 
 def _read(pattern: re.Pattern[str], text: str) -> Instant | None:
     """The instant that a text spells, blanks at its ends aside."""
-    found = pattern.fullmatch(text.strip(" \t\n\r\f\v"))
+    found = pattern.fullmatch(text.strip(_BLANKS))
     if found is None:
         return None
     part = found.groupdict()

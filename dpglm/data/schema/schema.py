@@ -295,7 +295,8 @@ def text_of_name(name: object) -> Any:
 
 def require_columns(names: Iterable[str], present: Collection[str]) -> None:
     """Check that a table has columns; the error names no others, as a first row may stand for a header."""
-    absent = [name for name in dict.fromkeys(names) if name not in set(present)]
+    known = set(present)
+    absent = [name for name in dict.fromkeys(names) if name not in known]
     if absent:
         raise SchemaError(
             f"no column {', '.join(absent)} in the data",

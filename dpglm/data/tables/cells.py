@@ -31,6 +31,8 @@ class Blank(Enum):
 
 Level: TypeAlias = str | int | float | bool
 Cell: TypeAlias = str | int | float | Instant | Blank
+# As it was stored: bytes are not read as a text yet.
+StoredCell: TypeAlias = Cell | bytes
 
 # Possessive throughout: no cell may take time that grows faster than its length.
 _PLAIN: Final = re.compile(r"[ \t-\r]*+[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?[ \t-\r]*+", re.ASCII)
@@ -85,8 +87,9 @@ def _parsed(texts: list[str]) -> FloatVector:
 def cell_of(value: object) -> Cell:
     """What one cell holds: its number, its text, its instant, or a :class:`Blank`.
 
-    ``True`` is 1.0 and ``False`` 0.0; integers beyond 2**1000 are infinite; bytes are read as UTF-8, or in
-    hexadecimal where they are not. Never raises, whatever the object does when it is looked at.
+    ``True`` is 1.0 and ``False`` 0.0. Integers from 2**1000 on are doubles, and from 2**1024 on infinite.
+    Bytes are read as UTF-8, or in hexadecimal where they are not. Never raises, whatever the object does when
+    it is looked at.
 
     Examples
     --------
@@ -94,6 +97,11 @@ def cell_of(value: object) -> Cell:
     (1.0, 'F', <Blank.MISSING: 'nothing: None, NaN, NA, NaT or the empty text'>, <Blank.UNREADABLE: \
 'something else: a list, a span of time, a complex number'>)
     """
+    return as_text(stored_cell(value))
+
+
+def stored_cell(value: object) -> StoredCell:
+    """What one cell holds, bytes as they are; otherwise as `cell_of`."""
     if type(value) is str:
         return value or Blank.MISSING
     if type(value) is float:
@@ -110,7 +118,7 @@ def cell_of(value: object) -> Cell:
         return Blank.UNREADABLE
 
 
-def _unusual_cell(value: Any) -> Cell:
+def _unusual_cell(value: Any) -> StoredCell:
     """Told by its type and read by the methods of the known type below: no code of the object's own runs."""
     import pandas as pd
 
@@ -120,9 +128,9 @@ def _unusual_cell(value: Any) -> Cell:
     if issubclass(kind, str):
         return str.__str__(value) or Blank.MISSING
     if issubclass(kind, bytes):
-        return _text_of_bytes(value) or Blank.MISSING
+        return bytes.__getitem__(value, slice(None)) or Blank.MISSING  # of bytes itself, whatever the kind
     if kind is UUID:
-        return str(value)
+        return _uuid_text(value)
     if issubclass(kind, np.datetime64 | np.timedelta64) and np.isnat(value):
         return Blank.MISSING
     instant = instant_of_object(value)
@@ -130,11 +138,13 @@ def _unusual_cell(value: Any) -> Cell:
         return instant or Blank.UNREADABLE
     if issubclass(kind, complex | np.complexfloating):
         plane = np.complex128(complex.__complex__(value) if issubclass(kind, complex) else value)
-        return cell_of(float(plane.real)) if plane.imag == 0 else Blank.UNREADABLE
+        return stored_cell(float(plane.real)) if plane.imag == 0 else Blank.UNREADABLE
     if issubclass(kind, Decimal) and Decimal.is_nan(value):
         return Blank.MISSING
+    if issubclass(kind, Fraction):
+        return _fraction(value)
     known: Any
-    for known in (int, float, Decimal, Fraction, np.bool_, np.integer, np.floating):
+    for known in (int, float, Decimal, np.bool_, np.integer, np.floating):
         if issubclass(kind, known):
             try:
                 with np.errstate(all="ignore"):
@@ -148,11 +158,38 @@ def _unusual_cell(value: Any) -> Cell:
     return Blank.UNREADABLE
 
 
-def _text_of_bytes(value: bytes) -> str:
+# What the classes of the standard library keep, read where it stands: their methods ask it for its own.
+_NUMERATOR, _DENOMINATOR = Fraction.__dict__["_numerator"], Fraction.__dict__["_denominator"]
+_UUID_NUMBER: Final = UUID.__dict__["int"]
+
+
+def _fraction(value: Fraction) -> Cell:
+    above, below = _NUMERATOR.__get__(value), _DENOMINATOR.__get__(value)
+    if type(above) is not int or type(below) is not int or below == 0:
+        return Blank.UNREADABLE
     try:
-        return bytes.decode(value, "utf-8")
+        return above / below
+    except OverflowError:
+        return np.inf if (above > 0) is (below > 0) else -np.inf
+
+
+def _uuid_text(value: UUID) -> Cell:
+    number = _UUID_NUMBER.__get__(value)
+    return str(UUID(int=number)) if type(number) is int else Blank.UNREADABLE
+
+
+def as_text(cell: StoredCell) -> Cell:
+    """The cell, of bytes their text: UTF-8, or hexadecimal where they are not."""
+    text = decoded(cell)
+    return f"0x{text.hex()}" if isinstance(text, bytes) else text
+
+
+def decoded(cell: StoredCell) -> StoredCell:
+    """The cell, of bytes their text; they stay bytes where they are not UTF-8."""
+    try:
+        return cell.decode("utf-8") if isinstance(cell, bytes) else cell
     except UnicodeDecodeError:
-        return f"0x{bytes.hex(value)}"
+        return cell
 
 
 def number_of(value: Any) -> float:

@@ -2,7 +2,8 @@
 
 The C parser of pandas reads whole chunks; what a single line could do to its neighbours is repaired before:
 
-* a row is what stands between two line feeds; an empty line is not a row;
+* a row is what stands between two line feeds; an empty line is not a row, unless the file has one column,
+  of which it is an empty field: the number of rows does not depend on what a cell holds;
 * a field may stand in double quotes, doubled inside; in a line whose quotes do not pair (a field that
   spans two lines, an inch sign) the quote characters are dropped;
 * a carriage return before the line feed belongs to the line end; NUL becomes the replacement character,
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 import numpy as np
 
+from dpglm.data.schema.dates import DateReading
 from dpglm.data.schema.readings import NumberReading
 from dpglm.data.tables.cells import numbers_of_texts
 from dpglm.errors import SchemaError, shown
@@ -41,6 +43,9 @@ _HEADER_BYTES: Final = 2**20
 _SEPARATORS: Final = (",", ";", "\t", "|")
 # One byte is one letter there, and those of ASCII are what they are: no byte can change how another is read.
 _ENCODINGS: Final = ("utf-8", "iso8859-1", "iso8859-15", "cp1252", "cp850", "mac-roman", "koi8-r", "cp1251")
+# What no column is called, and cells are: 1'000, 31.03.2015, 12:30, 5%; and times as ISO 8601 writes them.
+_DIGITS_ALONE: Final = re.compile(r"[\W_]*\d[\W\d_]*")
+_ANY_TIME: Final = DateReading("1970-01-01", zone="UTC")
 # Lines whose fields are without quotes or in a pair of them: such a line leaves the parser outside of quotes.
 _PAIRED: Final = {
     separator: re.compile(
@@ -122,7 +127,8 @@ class CsvFile(os.PathLike[str]):
 def read_header(file: CsvFile) -> tuple[str, ...]:
     """Column names in the first line, in order; empty where a column has none.
 
-    A line that holds a number, as the first row of a file without names does, is refused and not shown.
+    A line that holds a number, a date or digits without a letter, as the first row of a file without names
+    does, is refused and not shown.
     """
     path = Path(file)
     try:
@@ -149,18 +155,22 @@ def read_header(file: CsvFile) -> tuple[str, ...]:
         raise _header_error("a first line that is not CSV, or a name longer than 131072 characters") from None
     # Without a header line the first row would be printed as names: refuse, and print nothing of it.
     spelled = [*names, *map(with_comma, names)]
-    if not np.isnan(numbers_of_texts(spelled)).all():
-        raise _header_error("a number in the first line of the CSV file")
+    numbers = [*numbers_of_texts(spelled), *_ANY_TIME.numbers(names)]
+    if not np.isnan(numbers).all() or any(_DIGITS_ALONE.fullmatch(name) for name in names):
+        raise _header_error("a number or a date in the first line of the CSV file")
     return names
 
 
-def line_chunks(file: CsvFile, rows: int) -> Iterator[bytes]:
-    """Repaired lines after the header in UTF-8, ``rows`` at a time, the last chunk fewer."""
+def line_chunks(file: CsvFile, rows: int, *, width: int) -> Iterator[bytes]:
+    """Repaired lines after the header in UTF-8, ``rows`` at a time, the last chunk fewer.
+
+    ``width`` is the number of columns.
+    """
     path = Path(file)
     try:
         with _opened(path) as stream:
             stream.readline(_HEADER_BYTES)
-            lines = (line for line in stream if line not in _EMPTY_LINES)
+            lines = (line for line in stream if width == 1 or line not in _EMPTY_LINES)
             while chunk := b"".join(itertools.islice(lines, rows)):
                 if file.encoding != "utf-8":
                     chunk = chunk.decode(file.encoding, "replace").encode()
@@ -228,7 +238,7 @@ def _damage_error(path: Path) -> SchemaError:
 def _header_error(found: str) -> SchemaError:
     return SchemaError(
         found,
-        expected="a line of column names, none of them a number",
+        expected="a line of column names, none of them a number, a date or digits without a letter",
         remedy="Let the file begin with a line of column names; use CsvFile(path, separator=';') for others.",
     )
 

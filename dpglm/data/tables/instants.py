@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
+import sys
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -52,8 +54,7 @@ class Instant(NamedTuple):
 def instant_of_object(value: Any) -> Instant | None:
     """The instant that an object of Python, pandas or numpy is, or None; no code of the object's own runs.
 
-    Zones other than those of :mod:`datetime` and :mod:`zoneinfo` would have to be asked what they are: the
-    cell is not read. pandas knows the instant itself, whatever the zone.
+    A time in a zone that would have to be asked what it is (`is_known_zone`) is not read.
     """
     import pandas as pd
 
@@ -66,16 +67,36 @@ def instant_of_object(value: Any) -> Instant | None:
     if not issubclass(kind, dt.datetime):
         return Instant((dt.date.toordinal(value) - _EPOCH) * DAY, False)
     zone = dt.datetime.tzinfo.__get__(value)
+    if zone is not None and not is_known_zone(zone):
+        return None
     if issubclass(kind, pd.Timestamp):
         found = instant_of_object(pd.Timestamp.to_datetime64(value))
         return None if found is None else Instant(found.ticks, zone is not None)
     local = dt.datetime.combine(dt.date.fromordinal(dt.date.toordinal(value)), dt.datetime.time(value))
     since = local.replace(fold=0) - dt.datetime(1970, 1, 1)
     if zone is not None:
-        if type(zone) not in (dt.timezone, ZoneInfo):
-            return None
-        since -= zone.utcoffset(local)
+        kept = _kept_offset(zone)
+        since -= zone.utcoffset(local) if kept is None else kept
     return Instant(since // dt.timedelta(microseconds=1) * 10**12, zone is not None)
+
+
+def is_known_zone(zone: object) -> bool:
+    """Whether times in this zone are read: one of datetime, zoneinfo or pytz, or an offset of dateutil.
+
+    The other zones of dateutil run code of theirs to say how far they are ahead. pandas may have run it where
+    a column is of one zone, but whether it has follows from the other cells: such times are read nowhere.
+    """
+    return type(zone) in (dt.timezone, ZoneInfo) or _kept_offset(zone) is not None
+
+
+def _kept_offset(zone: object) -> dt.timedelta | None:
+    """The offset that a zone of pytz or dateutil keeps, looked up without running code of theirs."""
+    known = sys.modules.get("dateutil.tz")
+    if known is not None and type(zone) is known.tzutc:
+        return dt.timedelta(0)
+    name = "_offset" if known is not None and type(zone) is known.tzoffset else "_utcoffset"
+    offset = inspect.getattr_static(zone, name, None)
+    return offset if type(offset) is dt.timedelta else None
 
 
 def instant_of_count(count: int, unit: str, *, zoned: bool) -> Instant | None:

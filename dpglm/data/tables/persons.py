@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpglm.data.schema.unit import Unit
-from dpglm.data.tables.cells import Blank, Cell, written
-from dpglm.data.tables.columns import cells_of_column
+from dpglm.data.tables.cells import Blank, StoredCell, written
+from dpglm.data.tables.columns import stored_cells_of_column
 from dpglm.data.tables.instants import Instant
 from dpglm.data.tables.sources import Source
 from dpglm.typing import SHARES, FloatVector, IntVector
@@ -74,6 +74,8 @@ class PersonRows:
             kept = np.flatnonzero(person >= 0)
             kept = kept[seen[person[kept]] + _earlier(person[kept]) < unit.rows]
             seen += np.bincount(person[person >= 0], minlength=len(seen))
+            if unit.column in numeric:
+                frame = self._source.respelled(frame, (unit.column,))
             yield frame, kept, shares[person[kept]] if unit.shared else None
 
     def _counted(self, unit: Unit) -> IntVector:
@@ -88,7 +90,7 @@ class PersonRows:
 
     def _persons(self, column: pd.Series) -> IntVector:
         """The place of each row's person, -1 for nobody's; new persons are added until they are counted."""
-        cells, index = cells_of_column(column)
+        cells, index = stored_cells_of_column(column)
         used = np.zeros(len(cells), dtype=bool)
         used[index] = True
         texts = [_text(cell) if there else None for cell, there in zip(cells, used.tolist(), strict=True)]
@@ -100,10 +102,12 @@ class PersonRows:
         return np.array([*found, -1], dtype=np.intp)[index]
 
 
-def _text(cell: Cell) -> str | None:
-    """Who this is; blanks at the ends of a text say nothing."""
+def _text(cell: StoredCell) -> str | None:
+    """Who this is; blanks at the ends of a text say nothing, bytes all count."""
     if isinstance(cell, Blank):
         return None
+    if isinstance(cell, bytes):
+        return f" {cell.hex()}"  # the blank is a mark that no other text begins with
     if isinstance(cell, Instant):
         return cell.text
     return (cell.strip() if isinstance(cell, str) else written(cell)) or None

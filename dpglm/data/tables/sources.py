@@ -42,6 +42,10 @@ class Source(ABC):
         fast there, and by its own decimal mark.
         """
 
+    def respelled(self, frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
+        """The frame with the numbers of these columns in the spelling of program code."""
+        return frame
+
 
 class FrameSource(Source):
     """A frame in memory, with columns of pandas or Arrow; its chunks are views."""
@@ -111,7 +115,7 @@ class CsvSource(Source):
         spelled = with_comma if decimal == "," else str
         positions = {self._header.index(name): name for name in columns}
         floats = {position for position, name in positions.items() if name in numeric}
-        for lines in line_chunks(self._file, self._chunk_rows):
+        for lines in line_chunks(self._file, self._chunk_rows, width=width):
             try:
                 frame = parse_lines(
                     lines, separator, width=width, positions=positions, floats=floats, decimal=decimal
@@ -122,11 +126,15 @@ class CsvSource(Source):
                 frame = parse_lines(lines, separator, width=width, positions=positions, floats=())
                 texts = {position: map(spelled, frame[position].dropna().unique()) for position in floats}
                 floats = {position for position in floats if all(map(looks_numeric, texts[position]))}
-            frame = frame.rename(columns=positions)
-            for name in positions.values() if decimal == "," else ():
-                if name in numeric and frame[name].dtype != "float64":
+            yield self.respelled(frame.rename(columns=positions), numeric)
+
+    def respelled(self, frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
+        """The frame with a point in place of the comma in these columns, where they are read as text."""
+        if self._file.decimal == ",":
+            for name in frame.columns.intersection(list(numeric)):
+                if frame[name].dtype != "float64":
                     frame[name] = frame[name].map(with_comma, na_action="ignore")
-            yield frame
+        return frame
 
 
 def open_source(data: object) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -95,6 +95,13 @@ class Family(ABC):
     @abstractmethod
     def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         """Second derivative of the loss in ``eta``, >= 0."""
+
+    def ball_slope(self, eta: Any, y: float) -> Any:
+        """The slope of one row whose eta is a ball (python-flint's arb): a ball that holds it.
+
+        For the last steps to a minimiser (``mechanisms/finishing.py``). None where a family has none.
+        """
+        return None
 
     @abstractmethod
     def mean(self, eta: FloatVector) -> FloatVector:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -59,6 +59,9 @@ class Binomial(Family):
         tail = np.exp(-np.abs(eta))
         return tail / (1.0 + tail) ** 2
 
+    def ball_slope(self, eta: Any, y: float) -> Any:
+        return (1 + (eta / 2).tanh()) / 2 - y
+
     def mean(self, eta: FloatVector) -> FloatVector:
         # tanh is three times faster than scipy's expit and exact to one rounding.
         return 0.5 + 0.5 * np.tanh(0.5 * eta)
@@ -101,6 +104,10 @@ class ShiftedBinomial(Binomial):
 
     def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         return super().curvature((2.0 * y - 1.0) * eta - SHIFT, y)
+
+    def ball_slope(self, eta: Any, y: float) -> Any:
+        sign = 2.0 * y - 1.0
+        return -sign * super().ball_slope(SHIFT - sign * eta, 0.0)
 
     def mean(self, eta: FloatVector) -> FloatVector:
         return shifted_mean(eta)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -65,6 +65,10 @@ class MarginLoss(Family):
         sign = _sign(y)
         return -sign * self._share(1.0 - sign * eta)
 
+    def ball_slope(self, eta: Any, y: float) -> Any:
+        sign = 1.0 if y > 0.5 else -1.0
+        return -sign * self._ball_share(1.0 - sign * eta)
+
     def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         return self._curvature(1.0 - _sign(y) * eta)
 
@@ -86,6 +90,10 @@ class MarginLoss(Family):
     @abstractmethod
     def _share(self, short: FloatVector) -> FloatVector:
         """a in [0, 1], minus the slope in the margin."""
+
+    @abstractmethod
+    def _ball_share(self, short: Any) -> Any:
+        """The same of a ball."""
 
     @abstractmethod
     def _curvature(self, short: FloatVector) -> FloatVector:
@@ -137,6 +145,9 @@ class HuberSvm(MarginLoss):
     def _share(self, short: FloatVector) -> FloatVector:
         return np.minimum(np.maximum((short + self.width) / (2.0 * self.width), 0.0), 1.0)
 
+    def _ball_share(self, short: Any) -> Any:
+        return ((short + self.width) / (2.0 * self.width)).max(0).min(1)
+
     def _curvature(self, short: FloatVector) -> FloatVector:
         return np.where(np.abs(short) <= self.width, self.curvature_max, 0.0)
 
@@ -186,6 +197,9 @@ class SoftplusHinge(MarginLoss):
 
     def _share(self, short: FloatVector) -> FloatVector:
         return 0.5 + 0.5 * np.tanh(short * (0.5 / self.width))
+
+    def _ball_share(self, short: Any) -> Any:
+        return (1 + (short * (0.5 / self.width)).tanh()) / 2
 
     def _curvature(self, short: FloatVector) -> FloatVector:
         # a (1 - a) loses all digits far out; exp(-|.|) keeps them.

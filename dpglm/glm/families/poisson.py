@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -99,6 +99,10 @@ class Poisson(Family):
 
     def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         return np.where(eta <= math.log(self.bound), self._share(eta), 0.0)
+
+    def ball_slope(self, eta: Any, y: float) -> Any:
+        below = (eta - math.log(self.bound)).min(0)
+        return below.exp() - min(max(y, 0.0), self.bound) / self.bound
 
     def mean(self, eta: FloatVector) -> FloatVector:
         return self.bound * self._share(eta)

@@ -16,7 +16,7 @@ from dpglm.mechanisms.noise import NoiseLaw
 from dpglm.mechanisms.objective_perturbation import CENTRE, PerturbedMinimiser
 from dpglm.methods.base import Method, Problem
 from dpglm.methods.iterated import gaussian_total
-from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, tolerance_at
+from dpglm.methods.perturbed_objective import RESIDUAL_SHARE, gdp_ridge, require_near_offsets, tolerance_at
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.gdp import SAFETY
@@ -112,6 +112,7 @@ def _minimiser(
     size = len(penalised)
     deviation = NoiseLaw(scales.law, scales.score_scale, size).deviation
     tolerance = tolerance_at(deviation, size, ridge)
+    require_near_offsets(problem, tolerance)
     penalty: Penalty = NoPenalty()
     if problem.strength is not None:
         penalty = problem.penalty.with_strength(float(problem.strength))

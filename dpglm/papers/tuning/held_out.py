@@ -11,6 +11,7 @@ import numpy as np
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import CHOSEN, FAR, WHY_SUM, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import SLACK, STEPS, NoiseSource, add_laplace, laplace_price
+from dpglm.mechanisms.rows import predictor
 from dpglm.mechanisms.whole_sums import WholeNumbers
 from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
@@ -113,10 +114,10 @@ class HeldOutErrors(Release):
 
     def _steps(self, chunk: RowChunk, models: FloatMatrix) -> IntVector:
         """Squared errors in steps of the grid, shape (m, k)."""
-        usable = chunk.X.any(axis=0)
+        usable, wide = chunk.X.any(axis=0), chunk.X.astype(np.float64)
         errors = []
         for family, model in zip(self.families, models, strict=True):
-            eta = model @ chunk.X + (0.0 if chunk.offset is None else chunk.offset)
+            eta = predictor(model, wide) + (0.0 if chunk.offset is None else chunk.offset)
             low, high = family.response_bounds
             predicted = np.clip(family.prediction(eta), low, high)
             error = np.square((predicted - chunk.y) / (high - low))

@@ -37,7 +37,7 @@ class Whole:
     privacy: dpglm.Privacy
     releases: Sequence[Any] = ()
 
-    def draw(self, table: Any, noise: Any, count: int, at: Any, step: Any) -> list[Any]:
+    def draw(self, table: Any, noise: Any, count: int, pair: Any, step: Any) -> list[Any]:
         drawn = []
         for _ in range(count):
             plan = self.method.plan(self.problem, self.privacy)

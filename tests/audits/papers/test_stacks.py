@@ -119,7 +119,7 @@ def of_stack(title: str, make: Callable[[dpglm.Privacy], Method], privacy: dpglm
     kind = type(make(privacy))
     part, trials = (0.3, 3000) if privacy.delta == 0.0 else (LESS, 12_000)
 
-    def run(share: float, seed: int) -> Outcome:
+    def run(share: float, seed: int, trials: int) -> Outcome:
         with contextlib.chdir(source(privacy).parent):  # a result keeps the name of its source, not the path
             plan = plan_of(fitted(make(privacy), privacy))
         releases = plan.releases.releases
@@ -189,6 +189,6 @@ def test_the_printed_source_of_pst_h_breaks_its_claim() -> None:
 class _Each(Acts):
     """Releases that do not start from each other."""
 
-    def draw(self, table, noise, count, at, step):  # type: ignore[no-untyped-def]
+    def draw(self, table, noise, count, pair, step):  # type: ignore[no-untyped-def]
         drawn = [np.concatenate([one.run(table, None, noise) for one in self.releases]) for _ in range(count)]
         return [np.array(drawn)]

@@ -47,7 +47,7 @@ class Scripted:
 
     def run(self, training: Any, held_out: Any, noise: Any) -> tuple[float, list[Any]]:
         # The table that the training rows are cut from; to cut them at each of a million attempts takes long.
-        best, middle = self.chances[float(training._rows._block.y[0])]
+        best, middle = self.chances[float(training._rows._blocks[0].y[0])]
         place = int.from_bytes(noise.bytes(6), "little") / 2**48
         return 0.0 if place < best else 1.0 if place < best + middle else 2.0, []
 

@@ -11,7 +11,7 @@ import pytest
 
 import dpglm
 from dpglm.auditing import audit
-from dpglm.auditing.neighbours import corners, declared_neighbours
+from dpglm.auditing.raw_tables import Corners, declared_neighbours
 from dpglm.errors import MethodError
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.postprocessing.record import Choice
@@ -204,16 +204,11 @@ def test_tables_are_neighbours_of_rows_within_the_bounds(relation, family: str) 
     schema = SCHEMA if family == "binomial" else SCHEMA | {"y": (0, 1)}
     subject = dpglm.plan("y ~ x * z", schema, n=99, privacy=1.0, family=family)
     model = subject.specification.coded_model
-    X, _ = corners(model.schema, model.coding)
+    X = Corners.of(model.schema, model.coding).X
     assert X.shape == (6, 9)
     lengths = np.square(X, dtype=np.float64).sum(axis=0)
     assert lengths.max() <= 1.0
-    for pair in declared_neighbours(
-        subject.specification.schema,
-        subject.specification.coded_model.coding,
-        subject.problem.family,
-        relation,
-    ):
+    for pair in declared_neighbours(model, relation):
         first, second = (next(iter(table.chunks())) for table in (pair.first, pair.second))
         rows = [sorted(map(tuple, np.vstack([block.X, block.y]).T.tolist())) for block in (first, second)]
         extra = [row for row in rows[0] if rows[0].count(row) > rows[1].count(row)]
@@ -226,10 +221,7 @@ def test_many_columns_are_drawn_from_and_a_formula_of_the_constant_alone_works()
     formula = "y ~ " + " + ".join(list(schema)[1:])
     subject = dpglm.plan(formula, schema, n=99, privacy=1.0, goal="predict")
     model = subject.specification.coded_model
-    assert corners(model.schema, model.coding)[0].shape == (
-        10,
-        512,
-    )
+    assert Corners.of(model.schema, model.coding).X.shape == (10, 512)
     constant = dpglm.plan("y ~ 1", schema, n=99, privacy=1.0, goal="predict", penalty="none")
     assert dpglm.audit(constant, trials=200, seed=1, progress=False).passed
 

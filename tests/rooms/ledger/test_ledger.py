@@ -773,7 +773,7 @@ def test_the_records_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(pa
 
 
 def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "_now", lambda: "2024-02-29T12:00:00Z")
+    monkeypatch.setattr(lines, "now", lambda: "2024-02-29T12:00:00Z")
     ledger = Ledger(path, (1.0, 1e-5), dataset="<ward>")
     ledger.charge(approximate(0.5, 1e-6), what="y  ~\n x")
     assert str(ledger) == (
@@ -787,7 +787,7 @@ def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pyte
 
 
 def test_two_ledgers_never_share_a_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "_now", lambda: "2024-02-29T12:00:00Z")
+    monkeypatch.setattr(lines, "now", lambda: "2024-02-29T12:00:00Z")
     heads = [Ledger(tmp_path / str(k), 1.0, dataset="same").head for k in range(3)]
     assert all(one != other for one, other in itertools.combinations(heads, 2))
 

@@ -126,12 +126,59 @@ def test_a_mark_that_cannot_be_one_is_refused(separator: str, decimal: Any) -> N
         CsvFile("a.csv", separator, decimal=decimal)
 
 
-def test_a_first_row_of_numbers_with_commas_is_never_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "1,5",
+        "1.234,5",
+        "1 234",
+        "1'000",
+        "12:30",
+        "5%",
+        "2015-03-31",
+        "31.03.2015",
+        "3/31/2015",
+        "2015-03-31T07:00Z",
+        "+49 (0) 171",
+        "078-05-1120",
+        "-9",
+        " 7 ",
+        "1_000",
+        "\u0663\u0664",
+        "inf",
+    ],
+)
+def test_a_first_row_of_cells_is_never_shown(tmp_path: Path, cell: str) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("1,5;37,25\n2,5;38,5\n", encoding="utf-8")
-    with pytest.raises(SchemaError, match="a number in the first line") as caught:
+    path.write_text(f"Zelda;{cell}\nLink;7\n", encoding="utf-8")
+    with pytest.raises(SchemaError, match="a number or a date in the first line") as caught:
         open_source(CsvFile(path, ";"))
-    assert "37" not in str(caught.value)
+    assert cell not in str(caught.value)
+    assert "Zelda" not in str(caught.value)
+
+
+def test_names_with_digits_and_letters_or_without_digits_are_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    names = ("x1", "1st", "%", "\u4e2d2", "2015-03-31 in days", "a-1.5", "")
+    path.write_text(";".join(names) + "\n", encoding="utf-8")
+    assert open_source(CsvFile(path, ";")).column_names == names[:-1]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_empty_cell_of_one_column_is_a_row(tmp_path: Path, end: str) -> None:
+    """The number of rows is public where rows are exchanged."""
+    schema = dpglm.Schema.of({"y": ["no", "yes"]})
+    privacy = dpglm.Privacy(1.0, 1e-6, relation="replace-one")
+    sizes = []
+    for cell in ("yes", "", '""'):
+        path = tmp_path / "t.csv"
+        path.write_text(end.join(["y", *["no", "yes"] * 20, cell, "no"]), encoding="utf-8", newline="")
+        frame = pd.concat(list(CsvSource(CsvFile(path), chunk_rows=9).chunks(["y"])))
+        assert frame["y"].isna().tolist() == [False] * 40 + [cell != "yes", False]
+        found = dpglm.fit("y ~ 1", path, schema=schema, privacy=privacy, progress=False)
+        assert isinstance(found, dpglm.FitResult)
+        sizes.append(found.n_rows)
+    assert sizes == [42, 42, 42]
 
 
 def test_fits_and_the_command_line_take_decimal_commas(tmp_path: Path) -> None:

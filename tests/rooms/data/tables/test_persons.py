@@ -78,6 +78,8 @@ def test_a_person_is_one_text_whatever_the_column_is_made_of(tmp_path: Path) -> 
 
 
 LARGE = [2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**53 + 1]
+# Blanks, and texts of the same characters, by chance.
+SHORT = [number.to_bytes(4, "big") for number in (9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 9, 0x30786666)]
 UUIDS = [UUID(int=number) for number in (5, 2**127 + 9, 5)]
 
 
@@ -96,6 +98,12 @@ UUIDS = [UUID(int=number) for number in (5, 2**127 + 9, 5)]
         (pd.Series(pd.arrays.ArrowExtensionArray(pa.array([one.bytes for one in UUIDS], pa.uuid()))), 2),
         (pd.Series(pd.arrays.ArrowExtensionArray(pa.array([one.bytes for one in UUIDS], pa.binary(16)))), 2),
         (pd.Series([b"\xff", b"\xfe", b"\xff"], dtype=object), 2),
+        (pd.Series(SHORT, dtype=object), 11),
+        (pd.Series(SHORT, dtype="category"), 11),
+        (pd.Series(SHORT, dtype=pd.ArrowDtype(pa.binary())), 11),
+        (pd.Series(SHORT, dtype=pd.ArrowDtype(pa.binary(4))), 11),
+        (pd.Series(pd.arrays.ArrowExtensionArray(pa.array(SHORT).dictionary_encode())), 11),
+        (pd.Series([b"a", b" a", " a", "a ", b"0xff", b"\xff", "0xff", b"", None], dtype=object), 6),
         (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02", None, "2020-01-01"])), 2),
         (pd.Series([dt.date(2020, 1, 1), "2020-01-01", pd.Timestamp("2020-01-01 10:00")], dtype=object), 2),
         (pd.Series([dt.date(2020, 1, 1), None, dt.date(1, 1, 1)], dtype=pd.ArrowDtype(pa.date32())), 2),
@@ -119,6 +127,20 @@ def test_ids_are_told_exactly_in_every_storage(ids: Any, expected: int, tmp_path
         if ids.dtype != "category":
             pq.write_table(pa.table({"id": pa.array(ids)}), tmp_path / "t.parquet")
             assert weight(tmp_path / "t.parquet") == pytest.approx(expected, abs=1e-3)
+
+
+def test_addresses_of_objects_are_nobodys_ids(tmp_path: Path) -> None:
+    """polars gives UUIDs the type Object, and hands out where each of them lies in memory."""
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"id": [UUID(int=5), UUID(int=5), UUID(int=6), None], "x": [0, 1, 2, 3]})
+    assert frame.schema["id"] == pl.Object
+    pq.write_table(frame.to_arrow(), tmp_path / "t.parquet")
+    for data in (frame, frame.to_arrow(), tmp_path / "t.parquet"):
+        ((_, kept, _),) = PersonRows(open_source(data), Unit("id")).chunks(["x"])
+        assert kept is not None
+        assert kept.tolist() == []
+        levels = dpglm.Categorical(["a", "b"], missing="a", other="b")
+        assert levels.clean(next(open_source(data).chunks(["id"]))["id"]).tolist() == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
@@ -186,6 +208,20 @@ def test_a_column_that_is_a_number_too_tells_persons_by_its_text(tmp_path: Path)
         counts.append(sum(float(chunk.share.sum()) for chunk in table.chunks() if chunk.share is not None))
     assert counts[:2] == [4.0, 5.0]
     assert 1.8 <= counts[2] <= 2.0
+
+
+def test_a_column_that_is_a_number_too_is_read_with_the_marks_of_its_file(tmp_path: Path) -> None:
+    schema = dpglm.Schema.of({"who": (0, 9), "x": (0, 9)}, unit={"column": "who"})
+    path = tmp_path / "t.csv"
+    path.write_text("who;x\n1,5;2,5\n1.5;3,5\n2;4,5\n1,5;oh\n", encoding="utf-8")
+    rows = PersonRows(open_source(dpglm.CsvFile(path, ";", decimal=",")), Unit("who"))
+    ((frame, kept, share),) = rows.chunks(["who", "x"], numeric=("who", "x"))
+    assert kept is not None
+    assert share is not None
+    assert share.tolist() == [0.5, 1.0, 1.0, 0.5]
+    clean = schema.clean(frame, ["who", "x"])
+    np.testing.assert_array_equal(clean["who"], [1.5, np.nan, 2.0, 1.5])
+    np.testing.assert_array_equal(clean["x"], [2.5, 3.5, 4.5, np.nan])
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], [1, 2, 2], [1, None, 2]])

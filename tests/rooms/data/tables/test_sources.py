@@ -206,7 +206,10 @@ class Quoting:
         (lambda p: write(p / "t.xlsx", b"x"), "t.xlsx"),
         (lambda p: write(p / "t.csv", b""), "first line is empty"),
         (lambda p: write(p / "t.csv", b"a,b,a\n1,2,3\n"), "of the same name, among columns 1, 3"),
-        (lambda p: write(p / "t.csv", b"39,Private,77516\n50,Gov,83311\n"), "a number in the first line"),
+        (
+            lambda p: write(p / "t.csv", b"39,Private,77516\n50,Gov,83311\n"),
+            "a number or a date in the first line",
+        ),
         (lambda p: write(p / "t.csv", b"x" * 2**21), "longer than 1 MiB"),
         (lambda p: write(p / "t.csv", b"name,town\rAda,77516\rBob,7\r"), "a carriage return within"),
         (lambda p: write(p / "t.csv", b"a," + b"x" * 140_000 + b"\n1,2\n"), "longer than 131072"),

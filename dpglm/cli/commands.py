@@ -1,4 +1,4 @@
-"""The command line: the same words as the Python verbs."""
+"""The verbs on the command line: fit, describe, plan and audit."""
 
 from __future__ import annotations
 
@@ -14,22 +14,18 @@ import click
 
 from dpglm.api import fit as fit_model
 from dpglm.api import plan as plan_fit
+from dpglm.cli.ledger import ledger as ledger_commands
+from dpglm.cli.options import PATH, RELATION, UNIT, budget_of
 from dpglm.curator.padded_time import padded_time
 from dpglm.data.tables.csv_rows import CsvFile
-from dpglm.errors import DpglmError, PrivacyError, SchemaError, StoreError
+from dpglm.errors import DpglmError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.store import writable
-from dpglm.privacy.budget import Privacy
 from dpglm.results.result import Result
 from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.describe import describe as describe_table
 
-PATH = click.Path(path_type=Path)
-RELATION = click.option(
-    "--relation", type=click.Choice(["replace-one", "add-remove"]), default="replace-one", show_default=True
-)
-UNIT = click.option("--unit", help="Who is protected, in words: 'one patient'.")
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 DECIMALS = {"point": ".", "comma": ","}
@@ -135,7 +131,7 @@ def fit(
 ) -> None:
     """Fit FORMULA to DATA, a CSV or Parquet file, and print the summary."""
     _check_files(data, schema, ledger, report, save)
-    budget = _budget(privacy, relation, unit)
+    budget = budget_of(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
     table = _file(data, separator, encoding, decimal)
     with nullcontext() if pad_time is None else padded_time(pad_time):
@@ -180,7 +176,7 @@ def describe(
 ) -> None:
     """Describe DATA, a CSV or Parquet file, and print the table of sample characteristics."""
     _check_files(data, schema, ledger, report, save)
-    budget = _budget(privacy, relation, unit)
+    budget = budget_of(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
     table = _file(data, separator, encoding, decimal)
     with nullcontext() if pad_time is None else padded_time(pad_time):
@@ -218,7 +214,7 @@ def plan(
     **model: Any,  # family, penalty, goal, method: click checks them
 ) -> None:
     """Print what a fit of FORMULA can be expected to give; reads no data."""
-    budget = _budget(privacy if delta is None else f"{privacy},{delta}", relation, unit)
+    budget = budget_of(privacy if delta is None else f"{privacy},{delta}", relation, unit)
     planned = plan_fit(formula, schema, n=n, privacy=budget, **model)
     click.echo(str(planned.expected(rate=rate, level=level).summary()))
 
@@ -245,7 +241,7 @@ def audit(
 
     The exit status is 1 where the draws refute the promise.
     """
-    planned = plan_fit(formula, schema, n=n, privacy=_budget(privacy, relation, unit), **model)
+    planned = plan_fit(formula, schema, n=n, privacy=budget_of(privacy, relation, unit), **model)
     draws: Any = int(trials) if trials.isascii() and trials.isdigit() else trials
     found = planned.audit(trials=draws, confidence=confidence)
     click.echo(str(found.summary()))
@@ -253,29 +249,7 @@ def audit(
         raise click.exceptions.Exit(1)
 
 
-@main.group()
-def ledger() -> None:
-    """Look at a privacy ledger."""
-
-
-@ledger.command()
-@click.argument("path", type=PATH)
-def show(path: Path) -> None:
-    """Print the budget, the balance and every charge of the ledger at PATH, after checking its hash chain."""
-    opened = Ledger(path, budget=None)
-    opened.verify()
-    click.echo(str(opened))
-
-
-@ledger.command()
-@click.argument("path", type=PATH)
-@click.option("--budget", required=True, help="epsilon, or epsilon,delta: 3 or 3,1e-5.")
-@click.option("--dataset", required=True, help="Name of the data set the budget belongs to.")
-@RELATION
-@UNIT
-def create(path: Path, budget: str, dataset: str, relation: str, unit: str | None) -> None:
-    """Make a new ledger at PATH."""
-    click.echo(str(Ledger(path, budget=_budget(budget, relation, unit, "--budget"), dataset=dataset)))
+main.add_command(ledger_commands)
 
 
 def _give(result: Result[Any], report: Path | None, save: Path | None) -> None:
@@ -315,19 +289,3 @@ def _check_files(
 def _file(path: Path, separator: str, encoding: str, decimal: str) -> CsvFile | Path:
     plain = (separator, encoding, decimal) == ("comma", "utf-8", "point")
     return path if plain else CsvFile(path, SEPARATORS[separator], encoding, DECIMALS[decimal])
-
-
-def _budget(text: str, relation: str, unit: str | None, option: str = "--privacy") -> Privacy:
-    remedy = f"Use {option} 1 (pure epsilon) or {option} 1,1e-6."
-    try:
-        numbers = [float(part) for part in text.split(",")]
-        epsilon, delta = numbers if len(numbers) == 2 else (*numbers, 0.0)
-    except ValueError:
-        raise PrivacyError(
-            f"{option} {text!r}", expected="epsilon, or epsilon,delta", remedy=remedy
-        ) from None
-    try:
-        Privacy(epsilon, delta)
-    except PrivacyError as error:
-        raise PrivacyError(error.found, expected=error.expected, remedy=remedy) from None
-    return Privacy(epsilon, delta, relation, unit)  # type: ignore[arg-type]  # click checked the choice

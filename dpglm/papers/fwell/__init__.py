@@ -1,0 +1,1 @@
+"""Private feature weighting by local margins (FWELL), corrected: prototypes, blocks, and what was printed."""
