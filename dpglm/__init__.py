@@ -44,11 +44,8 @@ if TYPE_CHECKING:
     from dpglm.spec.describe import describe as describe
     from dpglm.spec.model_spec import ModelSpec as ModelSpec
     from dpglm.spec.plan import Plan as Plan
-<<<<<<< HEAD
     from dpglm.spec.pool import pool as pool
-=======
     from dpglm.spec.rank import rank_features as rank_features
->>>>>>> main
     from dpglm.spec.tune import tune as tune
 
 __version__ = "0.1.0"
@@ -85,12 +82,9 @@ _HOMES = {
     "padded_time": "dpglm.curator.padded_time",
     "penalties": "dpglm.glm.penalties",
     "plan": "dpglm.api",
-<<<<<<< HEAD
     "pool": "dpglm.spec.pool",
-=======
     "rank_features": "dpglm.spec.rank",
     "table_fingerprint": "dpglm.data.tables.fingerprint",
->>>>>>> main
     "tune": "dpglm.spec.tune",
 }
 

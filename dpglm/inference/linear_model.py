@@ -140,7 +140,6 @@ class LinearModel:
         """Covariance of the error e, shape (p, p)."""
         return self.sampling + self.released.score_scale**2 * np.eye(self.released.size) + self.noise
 
-<<<<<<< HEAD
     def score_variances(self, weights: FloatMatrix) -> FloatVector:
         """Variance that the noise of the estimate gives each column of weights, shape (p, k) to (k,)."""
         return np.asarray(self.released.score_scale**2 * (weights**2).sum(axis=0))
@@ -177,7 +176,7 @@ class LinearModel:
         changed = replace(self.released, score_scale=self.released.score_scale / factor)
         sampling = self.sampling / (factor if rows else 1.0)
         return self.like(changed, sampling=sampling, noise=self.noise / factor**2)
-=======
+
     def omega_at(self, coded: FloatVector) -> FloatMatrix:
         """The same where theta is known, shape (p, p).
 
@@ -186,7 +185,6 @@ class LinearModel:
         """
         away = self.released.centre - coded
         return self.omega - self.noise + self.information_noise(np.outer(away, away))
->>>>>>> main
 
 
 def linearisation_error(model: LinearModel, units: FloatMatrix, covariance: ArrayLike) -> float:

@@ -56,7 +56,8 @@ class SiteEquation:
 
     model: LinearModel  # with its own design and gap
     link: FloatMatrix  # (p, p), B: its coded coefficients from the pool's
-    response: FloatVector  # (p,), z, less what is known of the pool's coefficients
+    centre: FloatVector  # (p,), t, less what is known of the pool's coefficients
+    response: FloatVector  # (p,), z, likewise
     spread: FloatMatrix  # (p, p), covariance that its own coefficients add to its error
     weight: FloatMatrix  # (p, p), how its error enters the pooled model
 
@@ -110,6 +111,14 @@ class PooledModel(LinearModel):
     def omega(self) -> FloatMatrix:
         """Covariance of the error, shape (p, p)."""
         return self.sampling + self.score_noise + self.noise
+
+    def omega_at(self, coded: FloatVector) -> FloatMatrix:
+        """The same where the coefficients are known, shape (p, p)."""
+        parts = []
+        for site in self.sites:
+            away = site.centre - site.link @ coded
+            parts.append(site.weight @ site.model.information_noise(np.outer(away, away)) @ site.weight.T)
+        return self.omega - self.noise + _summed(parts)
 
     @cached_property
     def posterior(self) -> tuple[FloatVector, FloatMatrix]:
@@ -279,6 +288,7 @@ def _weighted(
         equation = SiteEquation(
             model=model,
             link=link,
+            centre=released.centre - shift,
             response=released.score - bend + model.design @ (released.centre - shift),
             spread=model.design @ covariance @ model.design,
             weight=link.T @ shrunken @ positive_inverse(omega),
