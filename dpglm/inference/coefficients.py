@@ -97,8 +97,6 @@ def scaling_of(user_from_coded: FloatMatrix, names: tuple[str, ...]) -> Scaling:
 
 @dataclass(frozen=True, eq=False)
 class _Maps:
-    """What `Scaling` needs, as plain values."""
-
     coded_from_user: FloatMatrix
     penalised: BoolVector
 
