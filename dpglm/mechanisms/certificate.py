@@ -62,7 +62,7 @@ class Certified:
     def curvature(self) -> float:
         """A bound on the second derivative of a row's loss."""
         most = self.family.curvature_max
-        return 1.0 if most is None else most
+        return math.inf if most is None else most
 
     @property
     def width(self) -> int:
@@ -153,6 +153,12 @@ class Certified:
 
 
 def is_covered(family: Family, penalty: Penalty, penalised: int) -> bool:
-    """Whether an objective can be written as a `Certified` one, of a family with slopes of balls."""
-    known = type(family).ball_slope is not Family.ball_slope
+    """Whether an objective can be written as a `Certified` one, of a family with slopes of balls.
+
+    Families and penalties of the package alone: a class derived elsewhere may change a slope, not its ball.
+    """
+    ours = (type(family).__module__, type(penalty).__module__)
+    if not all(module.startswith(("dpglm.glm.families.", "dpglm.glm.penalties.")) for module in ours):
+        return False
+    known = type(family).ball_slope is not Family.ball_slope and family.curvature_max is not None
     return known and penalty.ridge_weight is not None and penalty.l1_weights(penalised) is not None

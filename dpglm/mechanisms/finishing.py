@@ -65,12 +65,13 @@ def finished(objective: Certified, start: FloatVector, tolerance: float) -> Whol
 
 def _whole(theta: list[arb], error: float) -> WholeNumbers:
     """Middles of balls in whole steps that are off by at most this in norm."""
-    from flint import arb
-
     bits = max(0, 2 - math.frexp(error / math.sqrt(len(theta)))[1])
-    # A middle is one number: it has an integer part.
-    floors = [(each.mid() * arb(2) ** bits).floor().unique_fmpz() for each in theta]
-    whole = [0 if floor is None else int(floor) for floor in floors]
+    whole = []
+    for each in theta:
+        # By whole numbers alone: the working precision, one for all threads, has no part in it.
+        mantissa, exponent = map(int, each.mid().man_exp())
+        shift = exponent + bits
+        whole.append(mantissa << shift if shift >= 0 else mantissa >> -shift)
     return WholeNumbers(np.array(whole, dtype=object), 2.0**-bits)
 
 

@@ -7,6 +7,7 @@ that real numbers give, with no rounding; the proof is ``noise.md``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -27,6 +28,9 @@ FIRST, MORE = 16, 8
 GUARD = 32
 # The working precision of python-flint is one number for all threads.
 PRECISION = Lock()
+# A process that is forked while another thread holds it would wait for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=PRECISION._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def floors(source: Bytes, size: int, steps: int) -> list[int]:

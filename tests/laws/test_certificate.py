@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,20 @@ from hypothesis import strategies as st
 
 import dpglm
 from dpglm.errors import MethodError
-from dpglm.glm.families import families
+from dpglm.glm.families import Binomial, Family, families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.base import CERTIFICATE
-from dpglm.mechanisms.certificate import SLOPE, Certified
-from dpglm.mechanisms.finishing import finished
+from dpglm.mechanisms.certificate import SLOPE, Certified, is_covered
+from dpglm.mechanisms.finishing import _whole, finished
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim import minimise as solver
 from dpglm.optim.rows import ArrayChunk
 
-COVERED = ("binomial", "poisson", "huber_svm", "softplus_hinge", "shifted")
+COVERED = (
+    *sorted(name for name in families if families[name].ball_slope is not Family.ball_slope),
+    "shifted",
+)
 
 
 def family(name: str) -> Any:
@@ -277,3 +281,30 @@ def test_ordinary_plans_are_never_refused(name: str, rows: int | None) -> None:
         formula = "y ~ " + " + ".join(numbers)
         for epsilon in (0.01, 1.0, 100.0):
             dpglm.plan(formula, schema, family=name, privacy=(epsilon, 1e-6))
+
+
+class Derived(Binomial):
+    """Another loss with the balls of its parent."""
+
+    def slope(self, eta: Any, y: Any) -> Any:
+        return super().slope(eta + 3.0, y)
+
+
+def test_a_family_of_ones_own_keeps_the_premise_whatever_it_inherits() -> None:
+    """Finishing would minimise another loss than the solver does, and no proof would say so."""
+    none = penalties["none"]()
+    assert is_covered(families["binomial"](), none, 2)
+    assert not is_covered(Derived(), none, 2)
+
+
+def test_middles_of_balls_are_whole_numbers_at_any_working_precision() -> None:
+    exact = [arb(3.3e11), arb(-0.1), arb(0)]
+    found = []
+    for bits in (2, 53, 300):
+        with ctx.workprec(bits):
+            whole = _whole(exact, 1e-6)
+        found.append([Fraction(value) * Fraction(whole.unit) for value in whole.whole.tolist()])
+    assert found[0] == found[1] == found[2]
+    assert all(
+        abs(a - Fraction(b)) <= Fraction(1e-6) for a, b in zip(found[0], (3.3e11, -0.1, 0.0), strict=True)
+    )
