@@ -30,13 +30,13 @@ class FeatureRanking(Result[RankingRecord]):
     >>> import dpglm
     >>> women = dpglm.load_data("fair")
     >>> formula = "affair ~ age + yrs_married + religious + rate_marriage"
-    >>> ranking = dpglm.rank_features(formula, women, k=2, privacy=(2.0, 1e-6), seed=1)
+    >>> ranking = dpglm.rank_features(formula, women, k=1, privacy=(2.0, 1e-6), seed=1)
     >>> ranking.selected
-    ('rate_marriage', 'religious')
+    ('rate_marriage',)
     >>> ranking.formula
-    'affair ~ religious + rate_marriage'
-    >>> ranking.ranks["age"] > 2
-    np.True_
+    'affair ~ rate_marriage'
+    >>> int(ranking.ranks["rate_marriage"])
+    1
     """
 
     @property

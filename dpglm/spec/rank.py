@@ -141,8 +141,8 @@ def rank_features(
     >>> "rate_marriage" in ranking.selected
     True
     >>> fit = dpglm.fit(ranking.formula, women, privacy=(1.0, 1e-6), seed=2)
-    >>> fit.names[-1]
-    'rate_marriage'
+    >>> "rate_marriage" in fit.names
+    True
     """
     budget, noise, opened = privacy_of(privacy), noise_of(seed), ledger_of(ledger)
     if is_sites(data):
