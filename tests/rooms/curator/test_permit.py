@@ -59,8 +59,8 @@ def test_another_release_than_the_planned_one_is_refused_before_reading() -> Non
     with pytest.raises(PermitError):
         keeper.ask(release())
     assert rows.reads == 0
-    # A coefficient coded and scaled, strength, residual and two counts.
-    assert keeper.ask(planned).shape == (6,)
+    # A coefficient coded and scaled, strength, residual, two counts and the sum of weights.
+    assert keeper.ask(planned).shape == (7,)
 
 
 def test_a_release_that_fails_half_way_is_not_run_again() -> None:
