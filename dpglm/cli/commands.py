@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, get_args
 
@@ -85,6 +85,11 @@ def _table(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def _padded(seconds: float | None) -> AbstractContextManager[None]:
+    """Padded time, where it was asked for."""
+    return nullcontext() if seconds is None else padded_time(seconds)
+
+
 def _model(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a model and its budget."""
     for option in (
@@ -134,7 +139,7 @@ def fit(
     budget = budget_of(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
     table = _file(data, separator, encoding, decimal)
-    with nullcontext() if pad_time is None else padded_time(pad_time):
+    with _padded(pad_time):
         fitted = fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
     _give(fitted, report, save)
 
@@ -179,7 +184,7 @@ def describe(
     budget = budget_of(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
     table = _file(data, separator, encoding, decimal)
-    with nullcontext() if pad_time is None else padded_time(pad_time):
+    with _padded(pad_time):
         told = describe_table(
             table,
             schema=schema,

@@ -66,6 +66,7 @@ def noise(sampling: Literal["fixed", "poisson"], epsilon: float) -> Result:
     samples = NoisySums(2.0, PAPER_STEPS, RATE, sampling)
     scale = calibrate(samples, target).score_scale
     return {
+        "printed": cost_of_printed_samples(epsilon, PAPER_ROWS),
         "sampled": scale / (RATE * math.sqrt(PAPER_STEPS)),
         "all": calibrate(NoisySums(2.0), target).score_scale,
     }

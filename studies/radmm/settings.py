@@ -60,8 +60,7 @@ def settings(fits: Fits, grid: Grid) -> Section:
         f"steps; mpADMM as printed with {ROUNDS_PRINTED} and with 200 rounds, rho {RHO_PRINTED:g} and eta "
         f"{' and '.join(f'{eta:g}' for eta in ETAS_PRINTED)}, which the paper does not give: NOT PRIVATE; "
         "ssADMM on the same samples with the noise that the paper's equation (7) and Proposition 1 want, "
-        "which is more than needed: it costs .09 at epsilon .5, .42 at 1, .95 at 2, and below .5 no noise "
-        "satisfies the bound (Adult's number of rows). "
+        "which is more than needed (see what samples cost). "
         "The paper's steps for samples, eta over the number of the epoch, are not among dpglm's schedules.",
         "Again: `python -m studies run radmm`; it goes on where it was stopped. Every fit has its own seed.",
     ]
