@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from studies.dpsc.findings import apart, compared, percent, trend
+from studies.dpsc.findings import compared, percent, trend
 from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PREDICT, PRINTED, PURE, label
-from studies.dpsc.summary import Fits, levels, mean, value
+from studies.dpsc.summary import Fits, gap, levels, mean, value
 from studies.jobs import Result
 from studies.page import Table
 
 CAPTION = (
     "What the paper says of DPLL and DPLH, and what was measured: means from the first to the last epsilon "
-    "or number of rows, and whether the statement holds: yes, mostly (from end to end, not at every step), "
-    "same (the ends are within two standard errors over data sets, or over draws of noise on one), or no."
+    "or number of rows, their difference with its 95 % interval over data sets, or over draws of noise on "
+    "one, and whether the statement holds: yes, mostly (from end to end, not at every step), same (the "
+    "interval contains 0), or no. Below and above mean that such an interval does not contain 0."
 )
 VERDICTS = {"goes at every step": "yes", "stays the same": "same"}
 SHOWN = (
@@ -64,20 +65,18 @@ def _row(
 ) -> tuple[str, ...]:
     cells = []
     for kind, penalty in SHOWN:
-        every = [
-            mean(results, metric, **{"kind": kind, "penalty": penalty, against: place})
-            for place in levels(results, against)
-        ]
-        means = [one for one in every if one is not None]
-        if len(means) < 2:
+        places = levels(results, against)
+        wheres = [{"kind": kind, "penalty": penalty, against: place} for place in places]
+        heights = [height for where in wheres if not math.isnan(height := value(results, metric, **where))]
+        change = gap(results, metric, wheres[-1], wheres[0]) if wheres else None
+        if len(heights) < 2 or change is None:
             cells.append("-")
             continue
-        heights = [one.value for one in means]
         how = trend(heights)
         verdict = VERDICTS.get(how.replace(word, "goes"), "mostly" if how.startswith(word) else "no")
-        if not apart(means[0], means[-1]):
+        if change.count > 1 and not change.sign:
             verdict = "same"
-        cells.append(f"{verdict}: {_number(metric, heights[0])} to {_number(metric, heights[-1])}")
+        cells.append(f"{verdict}: {_number(metric, heights[0])} to {_number(metric, heights[-1])}, {change}")
     return (statement, *cells)
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PREDICT, PRINTED, PURE, label
-from studies.dpsc.summary import levels, mean, value
+from studies.dpsc.summary import gap, levels, value
 from studies.jobs import Result
-from studies.paired import Mean
 
 # Epsilons at which errors are told in words.
 TOLD = (0.5, 1.0, 2.0)
-# Two means differ beyond this many standard errors of their difference.
-APART = 2.0
 # Means that differ by less are printed as the same.
 SAME = 5e-4
 
@@ -46,26 +43,15 @@ def trend(heights: Sequence[float]) -> str:
     return f"{word}, but for {against} step{'s' * (against > 1)}" if against else f"{word} at every step"
 
 
-def compared(results: Sequence[Result], metric: str, one: dict[str, object], other: dict[str, object]) -> str:
+def compared(
+    results: Sequence[Result], metric: str, one: Mapping[str, object], other: Mapping[str, object]
+) -> str:
     """Whether one mean is "smaller than", "larger than" or "not told apart from" another."""
-    a, b = mean(results, metric, **one), mean(results, metric, **other)
-    if a is None or b is None:
+    found = gap(results, metric, one, other)
+    if found is None:
         return "not comparable with"
-    if not apart(a, b):
-        return "not told apart from"
-    return "smaller than" if a.value < b.value else "larger than"
-
-
-def apart(one: Mean, other: Mean) -> bool:
-    """Whether two means differ by more than two standard errors; means without one differ if not equal.
-
-    Examples
-    --------
-    >>> apart(Mean(0.5, 0.03, 9), Mean(0.4, 0.03, 9)), apart(Mean(0.5, 0.3, 9), Mean(0.4, 0.3, 9))
-    (True, False)
-    """
-    spread = math.hypot(*(0.0 if math.isnan(each.error) else each.error for each in (one, other)))
-    return abs(one.value - other.value) > APART * spread
+    sign = found.sign if found.count > 1 else (found.mean > 0.0) - (found.mean < 0.0)
+    return {1: "larger than", -1: "smaller than", 0: "not told apart from"}[sign]
 
 
 def guessing(errors: Sequence[float], constant: float) -> str:

@@ -161,10 +161,10 @@ def _turn(job: Job) -> tuple[float, bool, int, int]:
 FULL = Design(
     {
         "simulation by epsilon": Experiment(
-            SIMULATION, 100, (10_000,), (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0), 5, 2, 100, 5, 2.5, 0.5
+            SIMULATION, 100, (10_000,), (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0), 10, 1, 100, 5, 2.5, 0.5
         ),
         "simulation by rows": Experiment(
-            SIMULATION, 100, (5_000, 10_000, 20_000, 30_000), (0.5, 1.5), 2, 2, 150, 5, 2.5, 0.5
+            SIMULATION, 100, (5_000, 10_000, 20_000, 30_000), (0.5, 1.5), 10, 1, 150, 5, 2.5, 0.5
         ),
         "kdd by epsilon": Experiment(
             KDD, 0, (60_000,), (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0), 1, 10, 150, 5, 1.0, 0.2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from studies.page import Section, Table
+from studies.radmm import codings
 from studies.radmm.grid import (
     DELTA,
     EPOCHS,
@@ -40,8 +41,9 @@ def introduction(findings: Findings[Grid]) -> Section:
     return Section("", texts)
 
 
-def settings(fits: Fits, grid: Grid) -> Section:
+def settings(fits: Fits, findings: Findings[Grid]) -> Section:
     """Repetitions, designs, options and times."""
+    grid = findings.grid
     texts = [
         f"Repetitions, at most: on real tables {grid.real[0]} of {FOLDS} folds at default strengths, "
         f"{grid.real[1]} at given ones; on the simulation {grid.simulated[0]} tables drawn at default "
@@ -55,7 +57,8 @@ def settings(fits: Fits, grid: Grid) -> Section:
         "bounds and levels of the code book; the paper's version has 124 columns. IPUMS-BR: 47 columns, one "
         "of each full block of dummies left out; it has no code book, so its bounds are those seen in the "
         "file, which is not private.",
-        f"Methods have dpglm's defaults. Besides: ssADMM on samples of fixed size, a root of the rows each, "
+        f"Methods have dpglm's defaults, each in the coding that is better for it (last table). "
+        "Besides: ssADMM on samples of fixed size, a root of the rows each, "
         f"{EPOCHS} expected epochs, rho {RHO_SAMPLES:g}, constant steps; ssADMM on all rows with {LONG} "
         f"steps; mpADMM as printed with {ROUNDS_PRINTED} and with 200 rounds, rho {RHO_PRINTED:g} and eta "
         f"{' and '.join(f'{eta:g}' for eta in ETAS_PRINTED)}, which the paper does not give: NOT PRIVATE; "
@@ -71,4 +74,7 @@ def settings(fits: Fits, grid: Grid) -> Section:
         for mean in [sum(kept) / len(kept)]
     ]
     caption = "Mean seconds of a fit, and number of fits; other work ran beside."
-    return Section("Settings", texts, tables=[Table(caption, ["method", "seconds", "fits"], seconds)])
+    tables = [Table(caption, ["method", "seconds", "fits"], seconds)]
+    if (compared := codings.table(findings.results)) is not None:
+        tables.append(compared)
+    return Section("Settings", texts, tables=tables)
