@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from studies.dpsc.findings import compared, percent, trend
+from studies.dpsc.findings import compared, trend
 from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PREDICT, PRINTED, PURE, label
 from studies.dpsc.summary import Fits, gap, levels, mean, value
 from studies.jobs import Result
@@ -15,8 +15,11 @@ CAPTION = (
     "What the paper says of DPLL and DPLH, and what was measured: means from the first to the last epsilon "
     "or number of rows, their difference with its 95 % interval over data sets, or over draws of noise on "
     "one, and whether the statement holds: yes, mostly (from end to end, not at every step), same (the "
-    "interval contains 0), or no. Below and above mean that such an interval does not contain 0."
+    "interval contains 0), or no. Below and above: at how many epsilons such an interval does not contain 0; "
+    "partly is at some of them. Similar: the whole interval of the difference to no noise is that small."
 )
+# What "similar" is taken to mean: this much more error at most.
+CLOSE = 0.01
 VERDICTS = {"goes at every step": "yes", "stays the same": "same"}
 SHOWN = (
     (PRINTED, "l1"),
@@ -85,7 +88,8 @@ def _nearer(statement: str, results: Sequence[Result], metric: str, word: str) -
     epsilons = levels(results, "epsilon")
     cells = []
     for kind, penalty in SHOWN:
-        if mean(results, metric, kind=EXACT, penalty=penalty) is None:
+        without = mean(results, metric, kind=EXACT, penalty=penalty)
+        if without is None:
             cells.append("-")
             continue
         count = 0
@@ -94,7 +98,9 @@ def _nearer(statement: str, results: Sequence[Result], metric: str, word: str) -
             own, exact = {"kind": kind, "penalty": penalty}, {"kind": EXACT, "penalty": penalty}
             count += compared(here, metric, own, exact) == word
         verdict = "yes" if count == len(epsilons) else "no" if not count else "partly"
-        cells.append(f"{verdict}: at {count} of {len(epsilons)}")
+        cells.append(
+            f"{verdict}: at {count} of {len(epsilons)} ({_number(metric, without.value)} without noise)"
+        )
     return (statement, *cells)
 
 
@@ -115,14 +121,14 @@ def _similar(statement: str, results: Sequence[Result]) -> tuple[str, ...]:
     last = [one for one in results if one["rows"] == max(levels(results, "rows"))]
     cells = []
     for kind, penalty in SHOWN:
-        own = value(last, "error", kind=kind, penalty=penalty)
-        exact = value(last, "error", kind=EXACT, penalty=penalty)
-        if math.isnan(own) or math.isnan(exact):
+        more = gap(last, "error", {"kind": kind, "penalty": penalty}, {"kind": EXACT, "penalty": penalty})
+        if more is None:
             cells.append("-")
             continue
-        verdict = "yes" if own <= exact + 0.01 else "no"
-        cells.append(f"{verdict}: {percent(own)} against {percent(exact)}")
-    return (f"{statement} (.01 more at most)", *cells)
+        low, high = (more.low, more.high) if more.count > 1 else (more.mean, more.mean)
+        verdict = "yes" if high <= CLOSE else "no" if low > CLOSE else "not told apart"
+        cells.append(f"{verdict}: {more}")
+    return (f"{statement} ({CLOSE:g} more at most)", *cells)
 
 
 def _number(metric: str, number: float) -> str:

@@ -60,12 +60,12 @@ def guessing(errors: Sequence[float], constant: float) -> str:
     Examples
     --------
     >>> guessing([0.48, 0.47], 0.5), guessing([0.1, 0.49], 0.5), guessing([0.1], 0.5)
-    ('no better than guessing', 'from useful to no better than guessing', 'useful')
+    ('no better than guessing', 'no better than guessing at 1 of 2', 'useful')
     """
     bad = [error > 0.9 * constant for error in errors if not math.isnan(error)]
-    if all(bad):
-        return "no better than guessing"
-    return "from useful to no better than guessing" if any(bad) else "useful"
+    if not any(bad):
+        return "useful"
+    return "no better than guessing" + ("" if all(bad) else f" at {sum(bad)} of {len(bad)}")
 
 
 def simulation(results: Sequence[Result]) -> list[str]:
@@ -110,7 +110,7 @@ def kdd(results: Sequence[Result], constant: float) -> str:
     """Figures 7 and 8."""
     epsilons = levels(results, "epsilon")
     parts = []
-    for kind in (PRINTED, PURE, GAUSSIAN, DEFAULT):
+    for kind in (PRINTED, PURE, GAUSSIAN, DEFAULT, PREDICT):
         for penalty in PENALTIES:
             errors = [
                 value(results, "error", kind=kind, penalty=penalty, epsilon=epsilon) for epsilon in epsilons

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from studies.radmm.grid import (
-    EPSILONS,
     ETAS_PRINTED,
     ITERATIVE,
     LONG,
@@ -224,7 +223,7 @@ def _holds(share: Share) -> str:
 def ranked(fits: Fits, table: str, family: str, methods: Sequence[str], measure: str) -> list[list[str]]:
     """One line per epsilon: means and standard errors of methods at default strengths."""
     lines = []
-    for epsilon in EPSILONS:
+    for epsilon in fits.epsilons():
         cell = Cell(table, family, None, epsilon)
         means = [fits.mean(method, cell, measure) for method in methods]
         if any(mean is not None for mean in means):

@@ -47,7 +47,9 @@ def settings(fits: Fits, findings: Findings[Grid]) -> Section:
     texts = [
         f"Repetitions, at most: on real tables {grid.real[0]} of {FOLDS} folds at default strengths, "
         f"{grid.real[1]} at given ones; on the simulation {grid.simulated[0]} tables drawn at default "
-        f"strengths, {grid.simulated[1]} at given ones; of slow methods {grid.real[2]}. One draw of noise "
+        f"strengths, {grid.simulated[1]} at given ones; of samples and long runs {grid.real[2]}, for "
+        f"logistic "
+        "regressions alone. One draw of noise "
         "each. The paper: 10 folds times 10 draws of noise, and 10 simulated tables.",
         f"Simulation: {grid.rows or ROWS:,} training rows and {(grid.rows or 2 * ROWS_TEST) // 2:,} test "
         f"rows, x ~ N(0, .5^|i-j|) in {COLUMNS} dimensions, coefficients .5, 1, ..., 5, then -.5, ..., -5, "
@@ -65,7 +67,9 @@ def settings(fits: Fits, findings: Findings[Grid]) -> Section:
         "ssADMM on the same samples with the noise that the paper's equation (7) and Proposition 1 want, "
         "which is more than needed (see what samples cost). "
         "The paper's steps for samples, eta over the number of the epoch, are not among dpglm's schedules.",
-        "Again: `python -m studies run radmm`; it goes on where it was stopped. Every fit has its own seed.",
+        f"{findings.minutes:.0f} minutes of fits. Again: `python -m studies run radmm`; it goes on where it "
+        f"was "
+        "stopped. Every fit has its own seed.",
     ]
     seconds = [
         [METHODS[method].label, f"{mean:.2f}", str(len(kept))]

@@ -213,11 +213,11 @@ def test_verdicts_follow_from_the_intervals() -> None:
     assert said["DP-ADMM and ADMM-objP are behind the best of ssADMM, mpADMM and DP-SGD"] == "reproduces"
     assert said["mpADMM finds more relevant columns, at low epsilon above all"] == "reproduces"
     assert said["ssADMM, mpADMM and DP-SGD have similar accuracy on the simulation"] == "does not"
-    cell = Cell("simulated", "binomial", 1e-3, 1.0)
+    cell = Cell("simulated", "binomial", 1e-3, FULL.epsilons[-1])
     objective = fits.mean("mpadmm", cell, "objective")
     assert objective is not None
     assert objective.value == pytest.approx(0.1 + 1e-3 * 10.0)
-    accuracy = fits.mean("ssadmm", Cell("simulated", "binomial", None, 1.0), "accuracy")
+    accuracy = fits.mean("ssadmm", Cell("simulated", "binomial", None, FULL.epsilons[-1]), "accuracy")
     assert accuracy is not None
     draws = FULL.simulated[0]
     assert accuracy.count == draws
