@@ -96,16 +96,20 @@ def gap(
 
 
 def _units(results: Sequence[Result], metric: str, where: Mapping[str, object]) -> dict[int, float]:
-    """Means by data set; of a single data set values by draw of noise."""
-    sets: dict[int, dict[int, float]] = {}
+    """Means by data set; of a single data set by draw of noise."""
+    sets: dict[int, dict[int, list[float]]] = {}
     for one in results:
         agrees = all(one.get(name, value) == value for name, value in where.items())
         if agrees and one.get(metric) is not None:
-            sets.setdefault(int(one["set"]), {})[int(one.get("draw", 0))] = float(one[metric])
+            draws = sets.setdefault(int(one["set"]), {})
+            draws.setdefault(int(one.get("draw", 0)), []).append(float(one[metric]))
     if len(sets) == 1:
         (draws,) = sets.values()
-        return draws
-    return {number: mean_of(list(draws.values())).value for number, draws in sets.items()}
+        return {draw: mean_of(values).value for draw, values in draws.items()}
+    return {
+        number: mean_of([one for values in draws.values() for one in values]).value
+        for number, draws in sets.items()
+    }
 
 
 def value(results: Sequence[Result], metric: str, **where: object) -> float:

@@ -180,6 +180,13 @@ def test_a_mean_is_over_data_sets_or_over_draws_on_one() -> None:
     assert over_draws is not None
     assert (over_sets.count, over_sets.deviation) == (3, pytest.approx(1.0))
     assert (over_draws.count, over_draws.deviation) == (2, pytest.approx(0.1 / 2**0.5))
+    # Results that differ in something that was not asked for are averaged, too.
+    epsilons = [
+        {**one, "epsilon": epsilon, "error": epsilon * one["error"]} for one in sets for epsilon in (1, 3)
+    ]
+    twice = mean(epsilons, "error")
+    assert twice is not None
+    assert twice.value == pytest.approx(2.0 * over_sets.value)
 
 
 def test_ends_within_their_interval_are_the_same_and_others_are_not() -> None:
