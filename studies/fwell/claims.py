@@ -76,7 +76,7 @@ def own(runs: Runs) -> list[Claim]:
         ),
         *(
             Claim(
-                f"At epsilon {epsilon:g} {METHODS[method].label} is better than a random tenth",
+                f"{METHODS[method].label}, epsilon {epsilon:g}: better than a random tenth",
                 f"{METHODS[method].label} less random",
                 _cells(runs, (method, epsilon), CHANCE),
             )
@@ -198,7 +198,9 @@ def _recall(runs: Runs, design: str, method: str, epsilon: float | None) -> floa
 
 
 def _printed(recall: float | None) -> tuple[str, str]:
-    return ("-", "-") if recall is None else (f"recall: {share(recall)}, NOT PRIVATE", "-")
+    if recall is None:
+        return "-", "-"
+    return f"recall: {share(recall)}, NOT PRIVATE", "holds" if recall >= BAR else "fails"
 
 
 def _cells(runs: Runs, first: Which, second: Which, *, shift: float = 0.0) -> CELLS:

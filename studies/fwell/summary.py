@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from studies.fwell.fits import CLASSIFIERS, counts_of
-from studies.fwell.grid import BUDGETED, RANDOM, TENTH, TIMED, WITNESS
+from studies.fwell.grid import RANDOM, TENTH, TIMED, WITNESS
 from studies.jobs import Result
 from studies.paired import Difference, Mean, mean_of
 
@@ -41,15 +41,15 @@ class Runs:
         self.witness = next((one for one in results if one["study"] == WITNESS), None)
         self.times = [one for one in results if one["study"] == TIMED and "wall" in one]
 
-    def epsilons(self, table: str) -> list[float]:
-        """Of all budgeted rankings of a table or a design, rising."""
+    def epsilons(self, table: str, method: str = "fwell") -> list[float]:
+        """Of a ranking of a table or a design, rising."""
         cells = (*self._folds, *self._recalls)
-        found = {which[1] for name, which in cells if name == table and which[0] in BUDGETED[1:]}
+        found = {which[1] for name, which in cells if name == table and which[0] == method}
         return sorted(one for one in found if one is not None)
 
     def features(self, table: str) -> int:
         """Number of features."""
-        return max(one["counts"][-1] for one in self.results if one["table"] == table and "counts" in one)
+        return max(one["counts"][-1] for one in self.results if "counts" in one and one["table"] == table)
 
     def counts(self, table: str) -> list[int]:
         """Numbers of features that are selected, rising."""
@@ -101,7 +101,7 @@ class Runs:
         That is: by the 95 % interval of one classifier at least, here and at all larger epsilons.
         """
         found = None
-        for epsilon in reversed(self.epsilons(table)):
+        for epsilon in reversed(self.epsilons(table, method)):
             if not self.better_than_chance(table, (method, epsilon)):
                 break
             found = epsilon

@@ -13,7 +13,7 @@ from scipy.stats import t
 
 from studies import __main__ as command
 from studies import real_tables
-from studies.fwell import claims, fits
+from studies.fwell import claims, fits, tables
 from studies.fwell.grid import (
     BUDGETED,
     DESIGNS,
@@ -84,9 +84,17 @@ def test_tables_that_are_not_here_are_left_out_and_named(
     assert study.run(tmp_path / "out", quick=True) == []
     study.write(tmp_path / "fwell.html", study.findings(tmp_path / "out", quick=True))
     text = (tmp_path / "fwell.html").read_text(encoding="utf-8")
+    # The page is about what margins see, where no table is.
     assert "real table 'sonar' not found" in capsys.readouterr().err
     assert "none: real table &#39;sonar&#39; not found" in text
     assert text.count("<svg") == 1
+
+
+def test_without_scikit_learn_tables_are_left_out_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    reason = missing("wdbc")
+    assert reason is not None
+    assert "scikit-learn is not installed" in reason
 
 
 def test_one_row_breaks_the_printed_promise() -> None:
@@ -206,5 +214,6 @@ def test_intervals_allow_for_rows_that_folds_share() -> None:
     assert found is not None
     differences = np.array(gaps[0::2]) - np.array(gaps[1::2])
     assert found.count == len(differences) == FULL.folds * FULL.repeats
-    half = t.ppf(0.975, 19) * np.sqrt(differences.var(ddof=1) * (1 / 20 + 1 / 9))
+    count = FULL.folds * FULL.repeats
+    half = t.ppf(0.975, count - 1) * np.sqrt(differences.var(ddof=1) * (1 / count + 1 / 9))
     assert (found.low, found.high) == pytest.approx((differences.mean() - half, differences.mean() + half))
