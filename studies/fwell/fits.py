@@ -95,11 +95,15 @@ def judged(job: Job) -> Result:
     """Accuracy on a fold by classifier, for each number of features: ``accuracy`` and ``counts``."""
     rows = sample(job["table"], job["rows"])
     train, test = folds(rows.y, job["repeat"], job["folds"])[job["fold"]]
-    order = ranked(rows.frame.iloc[train], rows.formula, rows.schema_of(len(train)), job)
-    counts = counts_of(len(order))
+    counts = counts_of(len(rows.features))
+    found = []
+    for order in range(job.get("orders", 1)):
+        which = {**job, "order": order} if job["method"] == RANDOM else job
+        names = ranked(rows.frame.iloc[train], rows.formula, rows.schema_of(len(train)), which)
+        found.append(accuracies(rows, names, counts, train, test))
     return {
         "counts": counts,
-        "accuracy": accuracies(rows, order, counts, train, test),
+        "accuracy": {name: np.mean([one[name] for one in found], axis=0).tolist() for name in CLASSIFIERS},
         "size": len(rows.y),
         "majority": rows.majority,
     }

@@ -15,6 +15,7 @@ from studies.fwell.grid import (
     LINEAR,
     METHODS,
     ONE,
+    ORDERS,
     ORIGINAL,
     PASS,
     PRINTED,
@@ -287,10 +288,11 @@ def _settings(findings: Findings[Grid], runs: Runs) -> Section:
         "bounds, levels as columns of 0 and 1, missing values in the middle: scikit-learn's 3-NN and "
         "linear SVM (LinearSVC, C = 1). A classifier that is trained afterwards on the same rows is not "
         "covered by the promise of a ranking.",
-        "Intervals over folds have the variance of Nadeau and Bengio, since training rows of folds "
-        "overlap; there is one per cell and no correction for their number. WDBC's upper bounds were read "
-        "off the file (studies/schemas/wdbc.schema.yaml), and BASEHOCK's vocabulary was chosen on its "
-        "documents: they are not public in the strict sense.",
+        "Intervals are Student's t of paired differences over folds and deals; training rows of folds "
+        "overlap, so that they are about this table and a little too short. There is one per cell and no "
+        f"correction for their number. Random means of {ORDERS} random orders in each fold. WDBC's upper "
+        "bounds were read off the file (studies/schemas/wdbc.schema.yaml), and BASEHOCK's vocabulary was "
+        "chosen on its documents: they are not public in the strict sense.",
         f"Designs: {grid.draws} draws; studies/selection/features.py has them.",
         f"{findings.minutes:.0f} minutes of processor time, all from fixed seeds (seeded noise is itself "
         "NOT PRIVATE). Again: `python -m studies run fwell`; it goes on where it was stopped.",
@@ -325,7 +327,7 @@ def _share(mean: Mean | None, digits: int = 2) -> str:
 
 
 def _plain(mean: Mean | None) -> str:
-    return "-" if mean is None else claims.share(mean.value)
+    return "-" if mean is None else f"{mean.value:.2f}"
 
 
 def lines(findings: Findings[Grid]) -> Sequence[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from studies.fwell.fits import CLASSIFIERS, counts_of
 from studies.fwell.grid import RANDOM, TENTH, TIMED, WITNESS
 from studies.jobs import Result
-from studies.paired import Difference, Mean, mean_of
+from studies.paired import Difference, Mean, difference, mean_of
 
 # A ranking: its method, its epsilon if it has one, and its strength where it is not the default.
 Which = tuple[str, float | None] | tuple[str, float | None, float]
@@ -63,32 +62,20 @@ class Runs:
         """Folds of one repeat that were run, times repeats."""
         return max((len(runs) for (name, _), runs in self._folds.items() if name == table), default=0)
 
-    def _values(
-        self, table: str, which: Which, classifier: str, count: int
-    ) -> dict[tuple[int, int], tuple[float, int]]:
+    def _values(self, table: str, which: Which, classifier: str, count: int) -> dict[tuple[int, int], float]:
         runs = self._folds.get((table, which), {})
-        return {
-            place: (one["accuracy"][classifier][one["counts"].index(count)], int(one["folds"]))
-            for place, one in runs.items()
-        }
+        return {place: one["accuracy"][classifier][one["counts"].index(count)] for place, one in runs.items()}
 
     def accuracy(self, table: str, which: Which, classifier: str, count: int) -> Mean | None:
         """Mean over folds; None without any."""
         values = self._values(table, which, classifier, count)
-        return mean_of([values[place][0] for place in sorted(values)]) if values else None
+        return mean_of([values[place] for place in sorted(values)]) if values else None
 
     def gap(self, table: str, first: Which, second: Which, classifier: str, count: int) -> Difference | None:
-        """``first`` less ``second`` over the folds that both have; None without any.
-
-        Training rows of two folds overlap: the interval has the variance of Nadeau and Bengio (2003).
-        """
+        """``first`` less ``second`` over the folds that both have; None without any."""
         one, other = (self._values(table, which, classifier, count) for which in (first, second))
         both = sorted(one.keys() & other.keys())
-        if not both:
-            return None
-        mean = mean_of([one[place][0] - other[place][0] for place in both])
-        half = mean.half_width * math.sqrt(1.0 + len(both) / (one[both[0]][1] - 1.0))
-        return Difference(mean.value, mean.value - half, mean.value + half, mean.count)
+        return difference([one[place] for place in both], [other[place] for place in both]) if both else None
 
     def recall(self, design: str, which: Which) -> Mean | None:
         """Mean over draws; None without any."""
