@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from studies.fwell.fits import CLASSIFIERS
-from studies.fwell.grid import CORRECTED, LEAST, LINEAR, METHODS, ONE, ORIGINAL, PASS, PRINTED, RANDOM, SECOND
+from studies.fwell.grid import (
+    BUDGETED,
+    CORRECTED,
+    LEAST,
+    LINEAR,
+    METHODS,
+    ONE,
+    ORIGINAL,
+    PASS,
+    PRINTED,
+    RANDOM,
+    SECOND,
+)
 from studies.fwell.summary import Runs, Which
 from studies.fwell.tables import TABLES
 from studies.paired import Claim, Difference
@@ -180,6 +192,24 @@ def open_points(runs: Runs) -> list[str]:
             f"{LARGE_EPSILON:g}: {'; '.join(weak)}."
         )
     return texts
+
+
+def in_short(runs: Runs) -> list[str]:
+    """On how many tables a private ranking is better than chance."""
+    tables = [table for table in runs.tables if runs.better_than_chance(table, EXACT)]
+    if not tables:
+        return []
+    told = []
+    for epsilon in (SECOND, ONE):
+        counts = []
+        for method in BUDGETED:
+            better = sum(runs.better_than_chance(table, (method, epsilon)) for table in tables)
+            counts.append(f"{METHODS[method].label} on {better}")
+        told.append(f"at epsilon {epsilon:g} {', '.join(counts)}")
+    return [
+        f"On {len(tables)} of {len(runs.tables)} tables a tenth of the features by FWELL is better than a "
+        f"random tenth. Of these, private rankings are better than a random tenth: {'; '.join(told)}."
+    ]
 
 
 def _recall(runs: Runs, design: str, method: str, epsilon: float | None) -> float | None:

@@ -88,7 +88,9 @@ def ranked(
             seed=None if privacy is None else seed_of(job),
             **options,
         )
-    return [str(name) for name in ranking.ranks.sort_values().index]
+    # Features of equal weight, such as all those that a penalty sets to 0, come in a random order.
+    names, weights = list(ranking.weights.index), ranking.weights.to_numpy()
+    return [str(names[place]) for place in np.lexsort((random.random(len(names)), -weights))]
 
 
 def judged(job: Job) -> Result:

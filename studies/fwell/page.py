@@ -99,6 +99,7 @@ def sections(findings: Findings[Grid]) -> list[Section]:
 def _claims(findings: Findings[Grid], runs: Runs) -> Section:
     texts = [
         *claims.open_points(runs),
+        *claims.in_short(runs),
         "The FWELL paper weighs features by local margins, how much farther a row is from its nearest row "
         "of the other class than from that of its own, and adds noise to the weights. Here are its "
         "experiments again: without privacy, as printed, and by `dpglm.rank_features`, whose claims are "
@@ -290,9 +291,10 @@ def _settings(findings: Findings[Grid], runs: Runs) -> Section:
         "covered by the promise of a ranking.",
         "Intervals are Student's t of paired differences over folds and deals; training rows of folds "
         "overlap, so that they are about this table and a little too short. There is one per cell and no "
-        f"correction for their number. Random means of {ORDERS} random orders in each fold. WDBC's upper "
-        "bounds were read off the file (studies/schemas/wdbc.schema.yaml), and BASEHOCK's vocabulary was "
-        "chosen on its documents: they are not public in the strict sense.",
+        f"correction for their number. Random is the mean of {ORDERS} random orders in each fold, and "
+        "features of equal weight come in a random order. WDBC's upper bounds were read off the file "
+        "(studies/schemas/wdbc.schema.yaml), and BASEHOCK's vocabulary was chosen on its documents: they "
+        "are not public in the strict sense.",
         f"Designs: {grid.draws} draws; studies/selection/features.py has them.",
         f"{findings.minutes:.0f} minutes of processor time, all from fixed seeds (seeded noise is itself "
         "NOT PRIVATE). Again: `python -m studies run fwell`; it goes on where it was stopped.",
