@@ -5,20 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.optim.rows import ArrayChunk, RowChunk, rows_at
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
-# Of one operation in double precision; and of a slope, from `tanh` and `exp` in double precision.
-UNIT, SLOPE = 2.0**-53, 2.0**-49
+# The numbers that are added: `numpy.float64`, or `numpy.longdouble` where that has more digits.
+Precision: TypeAlias = type[np.floating]
+# What a slope may be off by, from `tanh` and `exp`, in units of rounding.
+SLOPE = 16.0
 # Rows read at once, at most, which are added in pairs, pairs of pairs and so on; and numbers, for the cache.
 _ROWS, _NUMBERS, _LEVELS = 2**11, 2**17, 11
 # What the bound itself may lose to rounding.
 _SAFE = 1.0 + 1e-6
+
+
+def unit(precision: Precision) -> float:
+    """What one operation takes from a number at most, as a share: 2^-53 in double precision."""
+    return float(np.finfo(precision).eps) / 2.0
+
+
+class Bounded(NamedTuple):
+    """A point gamma and its theta, what a subgradient there is at most, and the smooth part's gradient."""
+
+    theta: FloatVector
+    residual: float
+    gradient: FloatVector  # in gamma
 
 
 @dataclass(frozen=True)
@@ -76,44 +93,50 @@ class Certified:
             for first in range(0, len(chunk.y), self.width):
                 yield rows_at(chunk, slice(first, first + self.width))
 
-    def theta(self, gamma: FloatVector) -> tuple[FloatVector, float]:
-        """mixing @ gamma in double precision, and how far it is from the exact product."""
+    def theta(self, gamma: NDArray[Any]) -> tuple[FloatVector, float]:
+        """mixing @ gamma at the precision of gamma, and how far it is from the exact product."""
         if self.mixing is None:
             return gamma, 0.0
-        error = (len(gamma) + 2) * UNIT * float(np.linalg.norm(np.abs(self.mixing) @ np.abs(gamma)))
+        error = (len(gamma) + 2) * unit(gamma.dtype.type) * _norm(np.abs(self.mixing) @ np.abs(gamma))
         return self.mixing @ gamma, error
 
-    def residual(self, gamma: FloatVector) -> float:
-        """A bound on the norm of a subgradient in theta, at the exact mixing @ gamma; infinite if unknown.
+    def residual(self, gamma: NDArray[Any]) -> float:
+        """A bound on the norm of a subgradient in theta, at the exact mixing @ gamma; infinite if unknown."""
+        return self.bounded(gamma).residual
 
-        It counts what rounding theta to double precision moves it, times the largest ridge, too.
+    def bounded(self, gamma: NDArray[Any]) -> Bounded:
+        """All rows at gamma, at the precision of gamma.
+
+        The bound counts what rounding theta moves it, times the largest ridge, too.
         """
+        one = unit(gamma.dtype.type)
         with np.errstate(all="ignore"):
             theta, apart = self.theta(gamma)
             score, error = self._score(theta, apart)
             pulled = self.ridge * theta
             public = self.linear + pulled
-            error += 4.0 * UNIT * float(np.linalg.norm(np.abs(self.linear) + np.abs(pulled)))
+            error += 4.0 * one * _norm(np.abs(self.linear) + np.abs(pulled))
             error += 2.0 * float(self.ridge.max(initial=0.0)) * apart
             slope = score + public
-            error += UNIT * float(np.linalg.norm(slope))
+            error += one * _norm(slope)
+            gradient = slope
             if self.mixing is not None:
+                gradient = self.mixing.T @ slope + self.squares * gamma
                 pull, more = self._pull(gamma, slope, self.mixing)
                 slope, error = slope + pull, error + more
-            norm = float(np.linalg.norm(slope))
-            bound = (norm * (1.0 + (len(slope) + 2) * UNIT) + error) * _SAFE
-        return bound if math.isfinite(bound) else math.inf
+            bound = (_norm(slope) * (1.0 + (len(slope) + 2) * one) + error) * _SAFE
+        return Bounded(theta, bound if math.isfinite(bound) else math.inf, gradient)
 
     def _score(self, theta: FloatVector, apart: float) -> tuple[FloatVector, float]:
         """The sum of slopes times rows, and a bound on its error; the exact theta is ``apart`` from this."""
-        size = len(theta)
-        total, lost = np.zeros(size), np.zeros(size)
+        size, precision = len(theta), theta.dtype.type
+        total, lost = np.zeros((2, size), dtype=precision)
         rows, blocks, offsets = 0, 0, 0.0
         for piece in self.pieces():
-            wide = np.zeros((size, self.width))
+            wide = np.zeros((size, self.width), dtype=precision)
             count = len(piece.y)
             wide[:, :count] = piece.X
-            eta = theta @ wide[:, :count]
+            eta = _product(theta, wide[:, :count])
             if piece.offset is not None:
                 eta = eta + piece.offset
                 offsets += float(np.abs(piece.offset).sum())
@@ -129,27 +152,41 @@ class Certified:
             lost += (total - (sum_ - added)) + (part[:, 0] - added)
             total = sum_
             rows, blocks = rows + count, blocks + 1
-        length = float(np.linalg.norm(theta))
-        each = SLOPE + (_LEVELS + 6) * UNIT + (blocks * UNIT) ** 2
-        moved = self.curvature * (size + 8) * UNIT * (rows * (length + 1.0) + offsets)
+        length, one = _norm(theta), unit(precision)
+        each = (SLOPE + _LEVELS + 6) * one + (blocks * one) ** 2
+        moved = self.curvature * (size + 8) * one * (rows * (length + 1.0) + offsets)
         return total + lost, rows * each + moved + self.curvature * rows * apart
 
     def _pull(self, gamma: FloatVector, slope: FloatVector, mixing: FloatMatrix) -> tuple[FloatVector, float]:
         """A subgradient of the penalty, in theta, that offsets the slope, and a bound on its error."""
-        size = len(gamma)
+        size, one = len(gamma), unit(gamma.dtype.type)
         inverse = np.linalg.inv(mixing)
         quadratic = self.squares * gamma
         wanted = np.clip(-(mixing.T @ slope + quadratic), -self.weights, self.weights)
         pull = quadratic + np.where(gamma == 0.0, wanted, self.weights * np.sign(gamma))
         found = inverse.T @ pull
-        off = float(np.linalg.norm(mixing.T @ found - pull))
-        off += (size + 3) * UNIT * float(np.linalg.norm(np.abs(mixing.T) @ np.abs(found)))
-        off += 3.0 * UNIT * float(np.linalg.norm(np.abs(quadratic) + self.weights))
-        near = float(np.linalg.norm(inverse @ mixing - np.eye(size)))
-        near += (size + 3) * UNIT * float(np.linalg.norm(np.abs(inverse) @ np.abs(mixing)))
+        off = _norm(mixing.T @ found - pull)
+        off += (size + 3) * one * _norm(np.abs(mixing.T) @ np.abs(found))
+        off += 3.0 * one * _norm(np.abs(quadratic) + self.weights)
+        near = _norm(inverse @ mixing - np.eye(size))
+        near += (size + 3) * unit(np.float64) * _norm(np.abs(inverse) @ np.abs(mixing))
         if not near < 0.5:
             return found, math.inf
-        return found, float(np.linalg.norm(inverse)) / (1.0 - near) * off
+        return found, _norm(inverse) / (1.0 - near) * off
+
+
+def _norm(values: NDArray[Any]) -> float:
+    return float(np.sqrt(np.square(values).sum()))
+
+
+def _product(theta: FloatVector, wide: FloatMatrix) -> FloatVector:
+    """theta @ wide; numbers that are not doubles are multiplied column by column, which is faster."""
+    if theta.dtype == np.float64:
+        return theta @ wide
+    eta = np.zeros(wide.shape[1], dtype=theta.dtype)
+    for value, column in zip(theta, wide, strict=True):
+        eta += value * column
+    return eta
 
 
 def is_covered(family: Family, penalty: Penalty, penalised: int) -> bool:

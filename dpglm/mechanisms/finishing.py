@@ -1,8 +1,10 @@
-"""The last steps to a minimiser in ball arithmetic, where double precision does not tell how near it is."""
+"""The last steps to a minimiser, where double precision does not tell how near it is: in numbers with more
+digits, and in ball arithmetic where these are not enough."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -18,6 +20,8 @@ from dpglm.typing import FloatMatrix, FloatVector
 if TYPE_CHECKING:
     from flint import arb, arb_mat
 
+# Steps in numbers with more digits than doubles.
+_EXTENDED_STEPS = 8
 # Bits of the first round; steps by a second derivative, and by the gradient alone, in each.
 _BITS, _FAST, _SURE = 128, 60, 100
 # A start that is farther away in a coordinate is none.
@@ -36,9 +40,36 @@ class _Point(NamedTuple):
 def finished(objective: Certified, start: FloatVector, tolerance: float) -> WholeNumbers:
     """theta, shape (p,), at which a subgradient has at most ``tolerance`` as norm, whatever the rows are.
 
-    Rounds of more and more bits and steps: one of them ends it (``objective_perturbation.md``, Step 6). The
-    answer is off by at most a twentieth of ``tolerance`` over the largest ridge.
+    In whole steps that are off by at most a twentieth of ``tolerance`` over the largest ridge.
     """
+    found = _extended(objective, start, tolerance)
+    return _in_balls(objective, start, tolerance) if found is None else found
+
+
+def _extended(objective: Certified, start: FloatVector, tolerance: float) -> WholeNumbers | None:
+    """In numbers with more digits than doubles; None where a machine has none, or they are not enough."""
+    if not (more_digits() and np.all(np.abs(start) <= _START)):
+        return None
+    gamma, bent, least = start.astype(np.longdouble), None, math.inf
+    for _ in range(_EXTENDED_STEPS):
+        point = objective.bounded(gamma)
+        if point.residual <= 0.9 * tolerance:
+            theta = (_parts(value.as_integer_ratio()) for value in point.theta)
+            return _whole(theta, _rounding(objective, tolerance))
+        if not point.residual < 0.5 * least:
+            return None
+        least, here = point.residual, gamma.astype(np.float64)
+        if bent is None:
+            bent = _second_derivative(objective, point.theta.astype(np.float64))
+        way = _way(objective, bent, point.gradient.astype(np.float64), here)
+        if way is None:
+            return None
+        gamma = np.where(way == -here, 0.0, gamma + way)
+    return None
+
+
+def _in_balls(objective: Certified, start: FloatVector, tolerance: float) -> WholeNumbers:
+    """Rounds of more and more bits and steps: one of them ends it (``objective_perturbation.md``, Step 6)."""
     from flint import arb, ctx
 
     best: _Point | None = None
@@ -53,7 +84,9 @@ def finished(objective: Certified, start: FloatVector, tolerance: float) -> Whol
                 length = 1.0
                 for step in range(_FAST + sure):
                     if best.residual <= 0.9 * tolerance:
-                        return _whole(best.theta, 0.05 * tolerance / float(objective.ridge.max()))
+                        # By whole numbers alone: the working precision, one for all threads, has no part.
+                        theta = (tuple(map(int, each.mid().man_exp())) for each in best.theta)
+                        return _whole(theta, _rounding(objective, tolerance))
                     if step < _FAST:
                         point = walk.fast(best, length)
                         length = min(1.0, 4.0 * length) if point.residual < best.residual else 0.25 * length
@@ -63,16 +96,60 @@ def finished(objective: Certified, start: FloatVector, tolerance: float) -> Whol
         round_ += 1
 
 
-def _whole(theta: list[arb], error: float) -> WholeNumbers:
-    """Middles of balls in whole steps that are off by at most this in norm."""
-    bits = max(0, 2 - math.frexp(error / math.sqrt(len(theta)))[1])
-    whole = []
-    for each in theta:
-        # By whole numbers alone: the working precision, one for all threads, has no part in it.
-        mantissa, exponent = map(int, each.mid().man_exp())
-        shift = exponent + bits
-        whole.append(mantissa << shift if shift >= 0 else mantissa >> -shift)
+def more_digits() -> bool:
+    """Whether `numpy.longdouble` is x87's or IEEE's extended one, rounded as these are, on this machine."""
+    one, known = np.longdouble(1.0), np.finfo(np.longdouble)
+    return known.nmant in (63, 112) and bool((one + known.eps) - one == known.eps)
+
+
+def _rounding(objective: Certified, tolerance: float) -> float:
+    return 0.05 * tolerance / float(objective.ridge.max())
+
+
+def _whole(numbers: Iterable[tuple[int, ...]], error: float) -> WholeNumbers:
+    """Numbers mantissa 2^exponent in whole steps that are off by at most this in norm."""
+    parts = list(numbers)
+    bits = max(0, 2 - math.frexp(error / math.sqrt(len(parts)))[1])
+    shifts = [(mantissa, exponent + bits) for mantissa, exponent in parts]
+    whole = [value << shift if shift >= 0 else value >> -shift for value, shift in shifts]
     return WholeNumbers(np.array(whole, dtype=object), 2.0**-bits)
+
+
+def _parts(ratio: tuple[int, int]) -> tuple[int, int]:
+    """Mantissa and exponent of a fraction whose denominator is a power of 2."""
+    return ratio[0], 1 - ratio[1].bit_length()
+
+
+def _second_derivative(objective: Certified, theta: FloatVector) -> FloatMatrix:
+    """Of the smooth part in gamma, in double precision."""
+    size = len(theta)
+    mixing = np.eye(size) if objective.mixing is None else objective.mixing
+    loss = ChunkLoss(objective.chunks, objective.family, size, row_count=0)
+    with np.errstate(all="ignore"):
+        bent = mixing.T @ (loss.hessian(theta, precise=True) + np.diag(objective.ridge)) @ mixing
+    return np.asarray(bent + np.diag(objective.squares))
+
+
+def _way(
+    objective: Certified, bent: FloatMatrix, gradient: FloatVector, here: FloatVector
+) -> FloatVector | None:
+    """To where a quadratic of this second derivative and the penalty are least together; None if that is far.
+
+    As right as its own length asks: the difference of two points would be as right as these are long.
+    """
+    if not (np.isfinite(bent).all() and np.isfinite(gradient).all()):
+        return None
+    with np.errstate(all="ignore"):
+        there = minimise_with_l1(bent, gradient, here, objective.weights)
+        if not np.all(np.abs(there) <= _START):
+            return None
+        way, used = -here, there != 0.0
+        slope = gradient + objective.weights * np.sign(there) + bent[:, ~used] @ way[~used]
+        try:
+            way[used] = -np.linalg.solve(bent[np.ix_(used, used)], slope[used])
+        except np.linalg.LinAlgError:  # a ridge below the rounding of what the rows add
+            return None
+    return way if np.isfinite(way).all() else None
 
 
 class _Walk:
@@ -94,15 +171,15 @@ class _Walk:
     def __init__(self, objective: Certified, mixing: FloatMatrix, balls: arb_mat, inverse: arb_mat) -> None:
         from flint import arb
 
-        self._of, self._plain, self._mixing, self._inverse = objective, mixing, balls, inverse
+        self._of, self._mixing, self._inverse = objective, balls, inverse
         self._public = [arb(value) for value in objective.linear.tolist()]
         self._ridge, self._squares, self._weights = (
             [arb(value) for value in numbers.tolist()]
             for numbers in (objective.ridge, objective.squares, objective.weights)
         )
-        self._loss = ChunkLoss(objective.chunks, objective.family, len(mixing))
         # The gradient in gamma changes by at most this times the way.
-        top = objective.curvature * self._loss.row_count + float(objective.ridge.max())
+        rows = sum(len(chunk.y) for chunk in objective.chunks())
+        top = objective.curvature * rows + float(objective.ridge.max())
         self._steepest = Fraction(top * float(np.linalg.norm(mixing)) ** 2 * 1.001)
         self._steepest += Fraction(float(objective.squares.max()))
 
@@ -144,22 +221,16 @@ class _Walk:
         """A Newton step, or a part of one, whose second derivative is in double precision."""
         from flint import arb
 
-        mixing = self._plain
         here, gradient, theta = (
             np.array([float(each.mid()) for each in balls])
             for balls in (point.gamma, point.gradient, point.theta)
         )
-        with np.errstate(all="ignore"):
-            hessian = self._loss.hessian(theta, precise=True) + np.diag(self._of.ridge)
-            bent = mixing.T @ hessian @ mixing + np.diag(self._of.squares)
-            if not (np.isfinite(bent).all() and np.isfinite(gradient).all()):
-                return point
-            there = minimise_with_l1(bent, gradient, here, self._of.weights)
-        if not np.all(np.abs(there) <= _START):
+        way = _way(self._of, _second_derivative(self._of, theta), gradient, here)
+        if way is None:
             return point
         gamma = [
-            arb(0) if z == 0.0 and length == 1.0 else (x + arb(length) * (arb(z) - arb(h))).mid()
-            for x, z, h in zip(point.gamma, there.tolist(), here.tolist(), strict=True)
+            arb(0) if w == -h and length == 1.0 else (x + arb(length) * arb(w)).mid()
+            for x, w, h in zip(point.gamma, way.tolist(), here.tolist(), strict=True)
         ]
         return self.point(gamma)
 

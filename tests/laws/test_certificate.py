@@ -16,8 +16,8 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Binomial, Family, families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.base import CERTIFICATE
-from dpglm.mechanisms.certificate import SLOPE, Certified, is_covered
-from dpglm.mechanisms.finishing import _whole, finished
+from dpglm.mechanisms.certificate import SLOPE, Certified, is_covered, unit
+from dpglm.mechanisms.finishing import _extended, _in_balls, _way, _whole, finished, more_digits
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim import minimise as solver
@@ -118,6 +118,7 @@ def test_the_bound_is_one_whatever_the_rows(made: tuple[Certified, Any]) -> None
         # The least subgradient in theta is no larger than the one that the bound is about, and near it.
         found = exact(objective, gamma)
         assert float(found.lower()) <= objective.residual(gamma)
+        assert float(found.lower()) <= objective.residual(gamma.astype(np.longdouble))
 
 
 def test_the_bound_is_felt_by_a_loose_twin() -> None:
@@ -150,18 +151,61 @@ def test_the_bound_is_felt_by_a_loose_twin() -> None:
     assert worst > 2.0, "the twin is never wrong"
 
 
+def test_a_ridge_below_rounding_is_no_error() -> None:
+    """Two columns alike, a curvature of 10^20 and a ridge of 1: in doubles the matrix is singular."""
+    made = Certified(lambda: [], family("binomial"), np.ones(2), np.ones(2), None, np.zeros(2), np.zeros(2))
+    assert _way(made, np.full((2, 2), 1e20), np.ones(2), np.zeros(2)) is None
+
+
+@pytest.mark.parametrize("precision", [np.float64, np.longdouble])
 @pytest.mark.parametrize("name", COVERED)
-def test_slopes_are_right_to_what_the_bound_takes(name: str) -> None:
-    of = family(name)
+def test_slopes_are_right_to_what_the_bound_takes(name: str, precision: Any) -> None:
+    of, one = family(name), unit(precision)
     eta = np.concatenate(
-        [np.linspace(-45.0, 45.0, 4001), np.geomspace(1e-8, 800.0, 500), -np.geomspace(1e-8, 800.0, 500)]
-    )
+        [np.linspace(-45.0, 45.0, 4001), np.geomspace(1e-8, 800.0, 500), -np.geomspace(1e-8, 800.0, 500)],
+        dtype=precision,
+    ) * precision(1.1)
     for y in (0.0, 1.0):
         found = of.slope(eta, np.full(len(eta), y))
+        assert found.dtype == precision
         with ctx.workprec(200):
-            for value, slope in zip(eta.tolist(), found.tolist(), strict=True):
-                room = SLOPE + 2.0**-52 * (1.0 + abs(value)) * min(1.0, (of.curvature_max or 1.0))
-                assert abs(of.ball_slope(arb(value), y) - arb(slope)) < room
+            for value, slope in zip(eta, found, strict=True):
+                room = SLOPE * one + 2.0 * one * (1.0 + abs(float(value))) * min(1.0, of.curvature_max or 1.0)
+                assert abs(of.ball_slope(ball(value), y) - ball(slope)) < room
+
+
+def ball(value: Any) -> arb:
+    """A number of any precision, exactly."""
+    top, bottom = value.as_integer_ratio()
+    return arb(top) / arb(bottom)
+
+
+@pytest.mark.skipif(not more_digits(), reason="this machine has no numbers with more digits than doubles")
+@pytest.mark.parametrize("name", ["binomial", "poisson", "huber_svm"])
+@pytest.mark.parametrize("penalty", ["none", "l1", "elastic_net"])
+def test_more_digits_than_doubles_end_where_doubles_do_not(name: str, penalty: str) -> None:
+    """The bound in doubles is ten times what is asked; what extended numbers and balls find is alike."""
+    rng = np.random.default_rng(6)
+    X = rng.uniform(-0.5, 0.5, (3, 200)).astype(np.float32)
+    chunk = ArrayChunk(X, (rng.random(200) < 0.4).astype(float), rng.normal(size=200))
+    made = Certified.of(
+        lambda: [chunk],
+        family(name),
+        np.array([3.0, -1.0, 0.5]),
+        np.array([0.5, 1.0, 1.0]),
+        np.eye(3) + 0.1,
+        penalties[penalty]().with_strength(0.5),
+        np.array([False, True, True]),
+    )
+    asked_for = 3e-14
+    start = np.asarray(_in_balls(made, np.zeros(3), 1e-4))
+    start = start if made.mixing is None else np.linalg.solve(made.mixing, start)
+    start[np.abs(start) < 1e-12] = 0.0
+    assert made.residual(start) > 10.0 * asked_for
+    found, sure = _extended(made, start, asked_for), _in_balls(made, start, 1e-20)
+    assert found is not None
+    assert np.linalg.norm(np.asarray(found) - np.asarray(sure)) <= 1.1 * asked_for / 0.5
+    assert _extended(made, start, 1e-25) is None, "beyond their digits"
 
 
 @pytest.mark.parametrize("name", ["binomial", "poisson", "huber_svm"])
@@ -302,7 +346,7 @@ def test_middles_of_balls_are_whole_numbers_at_any_working_precision() -> None:
     found = []
     for bits in (2, 53, 300):
         with ctx.workprec(bits):
-            whole = _whole(exact, 1e-6)
+            whole = _whole((tuple(map(int, each.man_exp())) for each in exact), 1e-6)
         found.append([Fraction(value) * Fraction(whole.unit) for value in whole.whole.tolist()])
     assert found[0] == found[1] == found[2]
     assert all(
