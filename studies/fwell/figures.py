@@ -129,8 +129,10 @@ def _level(ax: Axes, method: str, mean: Mean | None) -> None:
 
 
 def _label(axes: dict[str, Axes], label: str) -> None:
-    for ax in list(axes.values())[::3]:
-        ax.set_ylabel(label, fontsize=8)
+    for place, ax in enumerate(axes.values()):
+        ax.set_ylim(top=min(ax.get_ylim()[1], 1.03))  # no share is larger than 1
+        if place % 3 == 0:
+            ax.set_ylabel(label, fontsize=8)
 
 
 def _panels(titles: Sequence[tuple[str, str]]) -> tuple[Figure, dict[str, Axes]]:
