@@ -60,7 +60,9 @@ def real_tables(fits: Fits, family: str, number: int, title: str) -> list[Pictur
     given = picture(
         drawing,
         f"Figure {number}, {title}: accuracy and objective on test rows against epsilon at the paper's two "
-        "strengths. Grey dashes: the fit without privacy. Objectives are on a logarithmic axis.",
+        "strengths. Grey dashes: accuracy of the fit without privacy. Objectives are on a logarithmic axis, "
+        "in units of the reference coding: they compare methods of one coding (the last table has each "
+        "method's).",
     )
     drawing, axes = _grid(1, len(tables))
     for place, name in enumerate(tables):
@@ -128,13 +130,15 @@ def _lines(ax: Axes, fits: Fits, where: Cell, measure: str) -> None:
     cells = fits.cells(tables=[where.table], strengths=[where.strength])
     epsilons = sorted({cell.epsilon for cell in cells if cell.epsilon is not None})
     for method, style in STYLES.items():
+        if measure == "objective" and method == "auto":  # its strength has other units
+            continue
         cells = [Cell(where.table, where.family, where.strength, epsilon) for epsilon in epsilons]
         means = [(cell.epsilon, fits.mean(method, cell, measure)) for cell in cells]
         points = [(epsilon, mean.value, mean.error) for epsilon, mean in means if mean is not None]
         if points:
             error_bars(ax, style, METHODS[method].label, points)
     ceiling = fits.ceiling(where, measure)
-    if ceiling is not None:
+    if ceiling is not None and measure != "objective":
         ax.axhline(ceiling.value, color="grey", linestyle="--", linewidth=0.9)
     majority = fits.ceiling(where, "majority")
     if measure == "accuracy" and majority is not None and where.table in REAL:

@@ -10,7 +10,7 @@ from itertools import product
 
 from studies.jobs import Result
 from studies.paired import Difference, Mean, difference, mean_of
-from studies.radmm.grid import FAMILIES, STRENGTHS
+from studies.radmm.grid import CODINGS, FAMILIES, STRENGTHS
 from studies.radmm.tables import REAL
 
 
@@ -112,15 +112,47 @@ class Fits:
             [_value(first[draw], measure) for draw in both], [_value(second[draw], measure) for draw in both]
         )
 
+    def alike(self, methods: Sequence[str], cells: Iterable[Cell]) -> list[Cell]:
+        """Cells in which all of these methods have the same coding: a strength then means the same to them.
+
+        What is printed has the reference coding, in which lengths are measured.
+        """
+        return [
+            cell
+            for cell in cells
+            if len({one.get("coding", CODINGS[0]) for name in methods for one in self._by[name, cell]}) == 1
+        ]
+
+    def by_draw(self, method: str, cells: Iterable[Cell]) -> dict[int, float]:
+        """Mean accuracy over cells by fold or draw, less that of fits without privacy at their strengths."""
+        lost: dict[int, list[float]] = defaultdict(list)
+        for cell in cells:
+            without = Cell(cell.table, cell.family, cell.strength, None)
+            most = {int(one["draw"]): one for one in self._by["nonprivate", without]}
+            for one in self._by[method, cell]:
+                draw = int(one["draw"])
+                if "refused" not in one and draw in most:
+                    lost[draw].append(float(one["accuracy"]) - float(most[draw]["accuracy"]))
+        return {draw: mean_of(values).value for draw, values in lost.items()}
+
     def above(self, method: str, others: Sequence[str], cells: Iterable[Cell], measure: str) -> Share:
         """Cells in which ``method`` is above every other one; against: in which it is below one of them.
 
         A single fold or draw has no interval, and its sign counts.
         """
+        return self._beside(method, others, cells, measure, 1)
+
+    def below(self, method: str, others: Sequence[str], cells: Iterable[Cell], measure: str) -> Share:
+        """Cells in which ``method`` is below every other one; against: in which it is above one of them."""
+        return self._beside(method, others, cells, measure, -1)
+
+    def _beside(
+        self, method: str, others: Sequence[str], cells: Iterable[Cell], measure: str, side: int
+    ) -> Share:
         held = against = of = 0
         for cell in cells:
             gaps = [self.gap(method, other, cell, measure) for other in others]
-            signs = [_sign(gap) for gap in gaps if gap is not None]
+            signs = [side * _sign(gap) for gap in gaps if gap is not None]
             if len(signs) < len(others):
                 continue
             of += 1
