@@ -5,7 +5,7 @@ python -m studies run dpsc [--quick] [--jobs 2]         run what is missing, the
 python -m studies page dpsc [--quick]                   write the page of what has been run
 python -m studies run coverage_designs --only slopes_strong,level_99 --epsilon 1 --reps 40
                                                         run a part and print it, a line per cell
-python -m studies index                                 write reports/index.html
+python -m studies index                                 write reports/papers.html and reports/index.html
 python -m studies speed|accuracy|selection|features     benchmarks, printed
 """
 
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return benchmark(words[1:])
     options = _parser().parse_args(words)
     if options.command == "index":
+        papers = importlib.import_module("studies.papers.page")  # known by its name alone, as studies are
+        print(f"wrote {papers.write_page(PAGES)}")
         print(f"wrote {index.write(PAGES)}")
     elif options.command is None:
         for name in index.STUDIES:
@@ -81,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m studies", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command")
-    commands.add_parser("index", help="write reports/index.html")
+    commands.add_parser("index", help="write the pages of the papers and of all pages")
     for name, about in (("run", "run what is missing, then write the page"), ("page", "write the page")):
         command = commands.add_parser(name, help=about)
         command.add_argument("study", choices=index.STUDIES)

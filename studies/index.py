@@ -22,8 +22,13 @@ STUDIES = {
     "fwell": "studies.fwell.study",
 }
 NAME = "index.html"
+# The page of the papers, which `studies.papers` makes of the pages of their studies.
+PAPERS = "papers.html"
 EXAMPLES = (
     "Privacy reports as `fit.report()` writes them, of fits to a public survey and to simulated tables."
+)
+ABOUT_PAPERS = (
+    "All claims in one place: as printed, corrected, the verdict, and the proof or audit that settles it."
 )
 
 
@@ -38,7 +43,8 @@ def write(folder: Path) -> Path:
     Parameters
     ----------
     folder : Path
-        Pages of studies are those named after one; every other page is an example report.
+        Pages of studies are those named after one; every other page but that of the papers is an example
+        report.
 
     Returns
     -------
@@ -48,7 +54,7 @@ def write(folder: Path) -> Path:
     pages = sorted(path for path in folder.glob("*.html") if path.name != NAME)
     titles = {path.name: _title(path) for path in pages}
     studies = [(name, study(name).about) for name in STUDIES if f"{name}.html" in titles]
-    shown = {f"{name}.html" for name, _ in studies}
+    shown = {PAPERS, *(f"{name}.html" for name, _ in studies)}
     reports = [path for path in pages if path.name not in shown]
     sections = [
         page.Section(
@@ -59,7 +65,10 @@ def write(folder: Path) -> Path:
         page.Section(
             "Studies",
             ["`python -m studies` lists them; `python -m studies run NAME` runs one again."],
-            links=[page.Link(f"{name}.html", titles[f"{name}.html"], about) for name, about in studies],
+            links=[
+                *(page.Link(PAPERS, titles[PAPERS], ABOUT_PAPERS) for _ in range(PAPERS in titles)),
+                *(page.Link(f"{name}.html", titles[f"{name}.html"], about) for name, about in studies),
+            ],
         ),
     ]
     target = folder / NAME

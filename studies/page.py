@@ -12,23 +12,34 @@ from markupsafe import Markup, escape
 
 
 def _code(text: str) -> Markup:
-    """Escaped text in which `words` between backquotes are code."""
+    """Text, escaped if it is no markup, in which `words` between backquotes are code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def _anchor(heading: str) -> str:
+def anchor(heading: str) -> str:
     """A heading as the name of a place on the page.
 
     Examples
     --------
-    >>> _anchor("Figure 1: privacy, at last")
+    >>> anchor("Figure 1: privacy, at last")
     'figure-1-privacy-at-last'
     """
     return "-".join(re.findall(r"[a-z0-9]+", heading.lower()))
 
 
+def link(file: str, text: str) -> Markup:
+    """A link, as a cell of a table.
+
+    Examples
+    --------
+    >>> link("dpsc.html", "n < p")
+    Markup('<a href="dpsc.html">n &lt; p</a>')
+    """
+    return Markup('<a href="{}">{}</a>').format(file, text)
+
+
 _TEMPLATES = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_TEMPLATES.filters |= {"code": _code, "anchor": _anchor}
+_TEMPLATES.filters |= {"code": _code, "anchor": anchor}
 PAGE = _TEMPLATES.from_string(
     """\
 <!doctype html>

@@ -9,6 +9,12 @@ from studies.fwell.tables import missing
 from studies.page import Paper
 from studies.study import Study
 
+PAPER = Paper(
+    "Jun Yang, Yun Li",
+    "Differentially Private Feature Selection",
+    "International Joint Conference on Neural Networks (IJCNN)",
+    2014,
+)
 STUDY = Study(
     name="fwell",
     title="FWELL: private feature selection, figures 1 to 24 again",
@@ -20,10 +26,5 @@ STUDY = Study(
     stages=(lambda grid, tables, _: jobs(grid, tables),),
     work=work,
     sections=sections,
-    paper=Paper(
-        "Jun Yang, Yun Li",
-        "Differentially Private Feature Selection",
-        "International Joint Conference on Neural Networks (IJCNN)",
-        2014,
-    ),
+    paper=PAPER,
 )

@@ -119,7 +119,7 @@ class Grid:
 
 
 FULL = Grid(
-    EPSILONS, real=(10, 10, 3), simulated=(10, 10, 3), rows=None, accounted=ACCOUNTED, steps=STEPS, coded=2
+    EPSILONS, real=(5, 10, 3), simulated=(5, 10, 3), rows=None, accounted=ACCOUNTED, steps=STEPS, coded=2
 )
 QUICK = Grid((1.0,), real=(1, 1, 0), simulated=(1, 1, 0), rows=1500, accounted=(), steps=())
 

@@ -1,0 +1,52 @@
+"""The FWELL paper: privacy claims and figures."""
+
+from __future__ import annotations
+
+from studies.fwell.study import PAPER, STUDY
+from studies.papers.summary import FALSE, UNCOUNTED, Place, PrivacyClaim, Summary
+
+AUDITS = "tests/audits/papers/test_fwell.py::"
+PRIVACY = (
+    PrivacyClaim(
+        "Corollary 1: one row moves the weights by at most 2 / (lambda n), for a margin depends on its own "
+        "row only",
+        FALSE,
+        "One row may be the near miss of every row of the other class. The weights then move by a constant "
+        "over lambda, whatever n is.",
+        (
+            AUDITS + "test_one_row_changes_all_margins_of_the_printed_algorithm",
+            "dpglm/papers/fwell/printed.md",
+        ),
+    ),
+    PrivacyClaim(
+        "Theorem 1: Private FWELL is epsilon-private",
+        FALSE,
+        "It rests on Corollary 1. Here margins are to released prototypes, to public rows, or inside of "
+        "blocks by place: one row changes one margin row of norm at most 1.",
+        (
+            AUDITS + "test_the_printed_private_fwell_exceeds_its_claim",
+            AUDITS + "test_corrected_rankings_keep_the_claim_that_the_printed_one_breaks",
+            "dpglm/papers/fwell/margins.md",
+            "dpglm/papers/fwell/blocks.md",
+        ),
+    ),
+    PrivacyClaim(
+        "The strength lambda by cross-validation on the rows",
+        UNCOUNTED,
+        "Here it follows from public numbers.",
+        ("dpglm/mechanisms/objective_perturbation.md",),
+    ),
+)
+SUMMARY = Summary(
+    "FWELL",
+    PAPER,
+    (STUDY.name,),
+    (
+        'Built as `dpglm.rank_features`, with `method="fwell"` (prototypes, or a public reference table) and '
+        '`"fwell-block"`; `privacy=None` is the original FWELL and `paper_exact=True` Private FWELL as '
+        "printed, both NOT PRIVATE.",
+    ),
+    PRIVACY,
+    (),
+    listed=Place(STUDY.name, "Figures and tables of the paper"),
+)
