@@ -24,8 +24,8 @@ from dpglm.data.schema.dates import UNITS, DateReading
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.data.tables.instants import SECOND
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatBlock, FloatMatrix
 
 # Rows that hold a fit where the row that differs has its largest slope.

@@ -6,6 +6,7 @@ They are what a table of sample characteristics ("Table 1") is made of, and the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
@@ -33,10 +34,10 @@ from dpglm.mechanisms.noise import (
 )
 from dpglm.mechanisms.rows import shares_alone
 from dpglm.mechanisms.whole_sums import Whole, WholeNumbers
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, PureEvent, ReleaseDescription
 from dpglm.privacy.gdp import SAFETY
+from dpglm.rows import ArrayChunk, RowChunk, total
 from dpglm.typing import SHARES, BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Numbers are rounded to this grid in [-1, 1], so that sums of them and of their squares are exact.
@@ -217,12 +218,16 @@ class ColumnSums(Release):
         return np.asarray((far - near).sum(axis=1) / self.scale)
 
     def _weighted_sums(self, rows: Rows) -> WholeNumbers:
-        # Python's whole numbers: sums of shares of squares outgrow those of 64 bits.
-        whole = np.zeros((self.groups, len(self._kept)), dtype=object)
-        for chunk in rows.chunks():
-            share = shares_alone(chunk)
-            parts = None if share is None else np.rint(share * SHARES).astype(np.int64)
-            whole += self._whole_sums(chunk.X, parts) * (SHARES if parts is None else 1)
+        def part(chunks: Iterable[RowChunk]) -> Whole:
+            # Python's whole numbers: sums of shares of squares outgrow those of 64 bits.
+            whole: Whole = np.zeros((self.groups, len(self._kept)), dtype=object)
+            for chunk in chunks:
+                share = shares_alone(chunk)
+                parts = None if share is None else np.rint(share * SHARES).astype(np.int64)
+                whole += self._whole_sums(chunk.X, parts) * (SHARES if parts is None else 1)
+            return whole
+
+        whole = total(rows.chunks(), part)
         units = self._units * self._weights / SHARES
         return WholeNumbers(self._sums(whole).ravel(), np.tile(units, self.groups))
 

@@ -17,9 +17,9 @@ from dpglm.mechanisms.number_classes import NumberClasses
 from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
 from dpglm.mechanisms.span import Span
 from dpglm.methods.normal_equations import part_weights
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.gdp import gdp_mu
+from dpglm.rows import ArrayChunk
 from tests.audits.harness import RELATIONS, Case, check, of_plan, of_releases, under_both
 from tests.audits.test_minimiser import calibrated
 from tests.audits.test_moments import Columns

@@ -21,9 +21,9 @@ from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.accountant import basic_composition
 from dpglm.privacy.budget import Relation
+from dpglm.rows import ArrayChunk, RowChunk
 from tests.audits.harness import LESS, Case, check, hidden, of_releases
 from tests.calibrated import calibrate_pair
 

@@ -26,7 +26,8 @@ from dpglm.mechanisms.rows import (
     unweighted,
 )
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk, ChunkLoss, RowChunk
+from dpglm.optim.loss import ChunkLoss
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 FAMILY = families["binomial"]()

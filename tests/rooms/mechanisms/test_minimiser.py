@@ -15,9 +15,9 @@ from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import WithinLeverage
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.events import BoundedSlopeEvent, GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.privacy.theorems import gamma_epsilon
+from dpglm.rows import ArrayChunk, RowChunk
 
 RIDGE = np.array([0.5, 2.0, 2.0])
 

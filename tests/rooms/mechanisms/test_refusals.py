@@ -17,7 +17,7 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import ShortenedRows, WithinLeverage
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk
+from dpglm.rows import ArrayChunk
 
 Binomial = families["binomial"]
 
