@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
@@ -93,18 +94,18 @@ class Certified:
             for first in range(0, chunk.count, self.width):
                 yield rows_at(chunk, slice(first, first + self.width))
 
-    def theta(self, gamma: FloatVector) -> tuple[FloatVector, float]:
+    def theta(self, gamma: NDArray[Any]) -> tuple[FloatVector, float]:
         """mixing @ gamma at the precision of gamma, and how far it is from the exact product."""
         if self.mixing is None:
             return gamma, 0.0
         error = (len(gamma) + 2) * unit(gamma.dtype.type) * _norm(np.abs(self.mixing) @ np.abs(gamma))
         return self.mixing @ gamma, error
 
-    def residual(self, gamma: FloatVector) -> float:
+    def residual(self, gamma: NDArray[Any]) -> float:
         """A bound on the norm of a subgradient in theta, at the exact mixing @ gamma; infinite if unknown."""
         return self.bounded(gamma).residual
 
-    def bounded(self, gamma: FloatVector) -> Bounded:
+    def bounded(self, gamma: NDArray[Any]) -> Bounded:
         """All rows at gamma, at the precision of gamma.
 
         The bound counts what rounding theta moves it, times the largest ridge, too.
@@ -174,7 +175,7 @@ class Certified:
         return found, _norm(inverse) / (1.0 - near) * off
 
 
-def _norm(values: FloatVector | FloatMatrix) -> float:
+def _norm(values: NDArray[Any]) -> float:
     return float(np.sqrt(np.square(values).sum()))
 
 

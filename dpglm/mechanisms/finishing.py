@@ -61,10 +61,10 @@ def _extended(objective: Certified, start: FloatVector, tolerance: float) -> Who
         least, here = point.residual, gamma.astype(np.float64)
         if bent is None:
             bent = _second_derivative(objective, point.theta.astype(np.float64))
-        there = _target(objective, bent, point.gradient.astype(np.float64), here)
-        if there is None:
+        way = _way(objective, bent, point.gradient.astype(np.float64), here)
+        if way is None:
             return None
-        gamma = np.where(there == 0.0, 0.0, gamma + (there - here))
+        gamma = np.where(way == -here, 0.0, gamma + way)
     return None
 
 
@@ -130,15 +130,26 @@ def _second_derivative(objective: Certified, theta: FloatVector) -> FloatMatrix:
     return np.asarray(bent + np.diag(objective.squares))
 
 
-def _target(
+def _way(
     objective: Certified, bent: FloatMatrix, gradient: FloatVector, here: FloatVector
 ) -> FloatVector | None:
-    """Where a quadratic of this second derivative and the penalty are least together; None if that is far."""
+    """To where a quadratic of this second derivative and the penalty are least together; None if that is far.
+
+    As right as its own length asks: the difference of two points would be as right as these are long.
+    """
     if not (np.isfinite(bent).all() and np.isfinite(gradient).all()):
         return None
     with np.errstate(all="ignore"):
         there = minimise_with_l1(bent, gradient, here, objective.weights)
-    return there if np.all(np.abs(there) <= _START) else None
+        if not np.all(np.abs(there) <= _START):
+            return None
+        way, used = -here, there != 0.0
+        slope = gradient + objective.weights * np.sign(there) + bent[:, ~used] @ way[~used]
+        try:
+            way[used] = -np.linalg.solve(bent[np.ix_(used, used)], slope[used])
+        except np.linalg.LinAlgError:  # a ridge below the rounding of what the rows add
+            return None
+    return way if np.isfinite(way).all() else None
 
 
 class _Walk:
@@ -214,12 +225,12 @@ class _Walk:
             np.array([float(each.mid()) for each in balls])
             for balls in (point.gamma, point.gradient, point.theta)
         )
-        there = _target(self._of, _second_derivative(self._of, theta), gradient, here)
-        if there is None:
+        way = _way(self._of, _second_derivative(self._of, theta), gradient, here)
+        if way is None:
             return point
         gamma = [
-            arb(0) if z == 0.0 and length == 1.0 else (x + arb(length) * (arb(z) - arb(h))).mid()
-            for x, z, h in zip(point.gamma, there.tolist(), here.tolist(), strict=True)
+            arb(0) if w == -h and length == 1.0 else (x + arb(length) * arb(w)).mid()
+            for x, w, h in zip(point.gamma, way.tolist(), here.tolist(), strict=True)
         ]
         return self.point(gamma)
 
