@@ -134,7 +134,7 @@ class Addable(Protocol):
 class Together(tuple[Any, ...]):
     """Several sums that are made in one read, added one by one."""
 
-    def __add__(self, other: Iterable[Any]) -> Self:  # type: ignore[override]
+    def __add__(self, other: Iterable[Any]) -> Self:
         return type(self)(mine + theirs for mine, theirs in zip(self, other, strict=True))
 
 
@@ -183,7 +183,7 @@ def _one_thread_each() -> AbstractContextManager[Any]:
     """Products of matrices in one thread: those of a linear algebra library cost more than they gain here."""
     controller = _controllers.get("blas")
     if controller is None:
-        from threadpoolctl import ThreadpoolController
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
         controller = _controllers["blas"] = ThreadpoolController()
     return controller.limit(limits=1, user_api="blas")  # type: ignore[no-any-return]

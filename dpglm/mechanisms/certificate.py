@@ -150,8 +150,7 @@ class Certified:
                 rows, blocks = rows + piece.count, blocks + 1
             return Together((found, rows, blocks, offsets))
 
-        with np.errstate(all="ignore"):
-            found, rows, blocks, offsets = total(self.chunks(), part)
+        found, rows, blocks, offsets = total(self.chunks(), part)
         length, one = _norm(theta), unit(precision)
         each = (SLOPE + _LEVELS + 6) * one + (blocks * one) ** 2
         moved = self.curvature * (size + 8) * one * (rows * (length + 1.0) + offsets)

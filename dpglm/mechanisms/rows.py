@@ -129,7 +129,7 @@ class RowView:
     def row_count(self) -> int:
         return self._rows.row_count()
 
-    def chunks(self) -> Iterator[RowChunk]:
+    def chunks(self) -> Iterable[RowChunk]:
         for place, chunk in enumerate(self._rows.chunks()):
             if place < len(self._held):
                 yield self._held[place]

@@ -116,8 +116,8 @@ def fitted(monkeypatch: pytest.MonkeyPatch, threads: str, **changed: Any) -> Any
 
 @pytest.mark.parametrize(
     "changed",
-    [{}, {"penalty": "l1/2", "goal": "predict"}, {"method": "dp-sgd"}, {"privacy": None}],
-    ids=["default", "predict", "dp-sgd", "none"],
+    [{}, {"penalty": "l1/2", "goal": "predict"}, {"method": "dpsgd"}, {"privacy": None}],
+    ids=["default", "predict", "dpsgd", "none"],
 )
 def test_a_fit_is_the_same_whatever_the_threads(
     changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
