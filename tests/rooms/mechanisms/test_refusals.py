@@ -78,7 +78,7 @@ def test_rows_and_ridges_of_different_lengths_are_never_read() -> None:
             return 2
 
     with pytest.raises(ValueError, match="zip"):
-        list(WithinLeverage(Rows(), np.ones(2), 1.0).chunks())
+        [chunk.X for chunk in WithinLeverage(Rows(), np.ones(2), 1.0).chunks()]
 
 
 def test_a_table_of_zeros_is_refused_without_a_warning() -> None:
