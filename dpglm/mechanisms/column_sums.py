@@ -255,12 +255,12 @@ class ColumnSums(Release):
         """
         group, member = _codes(X[0], self.groups)
         columns = [self._count(group, member, parts)]
-        for number in X[1 : 1 + len(self.missing)]:
-            there = member & np.isfinite(number)
-            steps = np.rint(np.clip(np.where(there, number, 0.0), -1.0, 1.0) * GRID)  # proof: clip
-            whole = steps.astype(np.int64)
-            powers = (whole**power if parts is None else whole**power * parts for power in range(3))
-            columns += [self._count(group, there, power) for power in powers]
+        numbers = X[1 : 1 + len(self.missing)]
+        present = member & np.isfinite(numbers)
+        steps = np.rint(np.clip(np.where(present, numbers, 0.0), -1.0, 1.0) * GRID)  # proof: clip
+        for there, whole in zip(present, steps.astype(np.int64), strict=True):
+            weighted = whole if parts is None else whole * parts
+            columns += [self._count(group, there, each) for each in (parts, weighted, weighted * whole)]
         for codes, count in zip(X[1 + len(self.missing) :], self.levels, strict=True):
             level, there = _codes(codes, count)
             columns += [self._count(group, member & there & (level == code), parts) for code in range(count)]
@@ -269,7 +269,7 @@ class ColumnSums(Release):
     def _count(self, group: IntVector, mask: BoolVector, whole: IntVector | None = None) -> IntVector:
         """Sums of whole numbers, or of ones, over the rows of each group; exact, shape (groups,)."""
         if self.groups == 1:  # every row that counts is in it
-            return np.array([np.count_nonzero(mask) if whole is None else whole[mask].sum()])
+            return np.array([np.count_nonzero(mask) if whole is None else np.dot(whole, mask)])
         sums = np.bincount(group[mask], minlength=self.groups)
         if whole is not None:
             sums = np.zeros(self.groups, dtype=np.int64)
