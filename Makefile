@@ -42,8 +42,8 @@ reports: $(VENV)/.package
 	$(BIN)/python -m studies.examples
 	$(BIN)/python -m studies index
 
-studies: $(VENV)/.package
-	for name in dpsc radmm stacking hospitals; do $(BIN)/python -m studies run $$name --jobs 2 || exit 1; done
+studies: $(VENV)/.tests
+	for name in dpsc radmm stacking hospitals fwell; do $(BIN)/python -m studies run $$name --jobs 2 || exit 1; done
 	$(BIN)/python -m studies index
 
 $(VENV)/.package: pyproject.toml

@@ -1,4 +1,4 @@
-"""Studies that anyone can run again: speed, accuracy, selection, coverage, and three papers."""
+"""Studies that anyone can run again: speed, accuracy, selection, coverage, and four papers."""
 
 import os
 

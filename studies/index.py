@@ -19,6 +19,7 @@ STUDIES = {
     "radmm": "studies.radmm.study",
     "stacking": "studies.stacking.study",
     "hospitals": "studies.hospitals.study",
+    "fwell": "studies.fwell.study",
 }
 NAME = "index.html"
 EXAMPLES = (

@@ -323,5 +323,17 @@ ARRAYS = {
             "cff7fbeb025682f3ad566ad9f5f2840def535f53261ff529fb7770cb19e83cd6",
             rows=7_202,
         ),
+        RealArrays(
+            "basehock",
+            "basehock.npz",
+            "077b0d3b44b5190a50fe3ba17c9871cf61526bc98a8917902af802d7b463d0dd",
+            rows=1_993,
+        ),
+        RealArrays(
+            "lung_gordon",
+            "lung_gordon.npz",
+            "eb4c918be50efd4055f34434b5e2361860ba6a1cd0eb896b6f30b13d8308a3c5",
+            rows=181,
+        ),
     )
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.data.formula.model import NumericFactor
-from dpglm.errors import MethodError
+from dpglm.errors import FormulaError, MethodError
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.methods.base import Ask, budgeted_plan
@@ -64,7 +64,14 @@ class Coefficients(RankingMethod):
         """The plan of the fit whose coefficients rank features."""
         box = self.problem.box
         formula = f"{quoted(box.response)} ~ " + " + ".join(map(quoted, box.features))
-        return ModelSpec.of(formula, box.schema, goal="select", privacy=self.problem.privacy).plan()
+        try:
+            return ModelSpec.of(formula, box.schema, goal="select", privacy=self.problem.privacy).plan()
+        except FormulaError as error:  # the text is ours: no more than its length can be wrong with it
+            raise MethodError(
+                f"{len(box.features):,} features for method='objective', which writes them as {error.found}",
+                expected=error.expected,
+                remedy="Name fewer features, or use method='fwell' or 'marginal', which take any number.",
+            ) from None
 
     def plan(self) -> PricedReleases:
         return self._fit.releases

@@ -87,7 +87,8 @@ def rank_features(
         sees shifts, thresholds and U shapes of single features, and no interactions. ``"fwell-block"``: near
         hits and misses inside of blocks of ten rows; it sees interactions such as XOR, and needs many rows,
         a larger epsilon, and replace-one neighbours. ``"objective"``: coefficients of the linear model of
-        ``goal="select"``. ``"marginal"``: differences of class means, the plain baseline.
+        ``goal="select"``, of as many features as a formula names. ``"marginal"``: differences of class
+        means, the plain baseline.
     privacy : float, (epsilon, delta), Privacy or None
         Required. None is the original FWELL on exact near hits and misses, without privacy, and says so.
     strength : float, optional

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from studies.dpsc.findings import apart, compared, percent, trend
+from studies.dpsc.findings import compared, trend
 from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PREDICT, PRINTED, PURE, label
-from studies.dpsc.summary import Fits, levels, mean, value
+from studies.dpsc.summary import Fits, gap, levels, mean, value
 from studies.jobs import Result
 from studies.page import Table
 
 CAPTION = (
     "What the paper says of DPLL and DPLH, and what was measured: means from the first to the last epsilon "
-    "or number of rows, and whether the statement holds: yes, mostly (from end to end, not at every step), "
-    "same (the ends are within two standard errors over data sets, or over draws of noise on one), or no."
+    "or number of rows, their difference with its 95 % interval over data sets, or over draws of noise on "
+    "one, and whether the statement holds: yes, mostly (from end to end, not at every step), same (the "
+    "interval contains 0), or no. Below and above: at how many epsilons such an interval does not contain 0; "
+    "partly is at some of them. Similar: the whole interval of the difference to no noise is that small."
 )
+# What "similar" is taken to mean: this much more error at most.
+CLOSE = 0.01
 VERDICTS = {"goes at every step": "yes", "stays the same": "same"}
 SHOWN = (
     (PRINTED, "l1"),
@@ -64,20 +68,18 @@ def _row(
 ) -> tuple[str, ...]:
     cells = []
     for kind, penalty in SHOWN:
-        every = [
-            mean(results, metric, **{"kind": kind, "penalty": penalty, against: place})
-            for place in levels(results, against)
-        ]
-        means = [one for one in every if one is not None]
-        if len(means) < 2:
+        places = levels(results, against)
+        wheres = [{"kind": kind, "penalty": penalty, against: place} for place in places]
+        heights = [height for where in wheres if not math.isnan(height := value(results, metric, **where))]
+        change = gap(results, metric, wheres[-1], wheres[0]) if wheres else None
+        if len(heights) < 2 or change is None:
             cells.append("-")
             continue
-        heights = [one.value for one in means]
         how = trend(heights)
         verdict = VERDICTS.get(how.replace(word, "goes"), "mostly" if how.startswith(word) else "no")
-        if not apart(means[0], means[-1]):
+        if change.count > 1 and not change.sign:
             verdict = "same"
-        cells.append(f"{verdict}: {_number(metric, heights[0])} to {_number(metric, heights[-1])}")
+        cells.append(f"{verdict}: {_number(metric, heights[0])} to {_number(metric, heights[-1])}, {change}")
     return (statement, *cells)
 
 
@@ -86,7 +88,8 @@ def _nearer(statement: str, results: Sequence[Result], metric: str, word: str) -
     epsilons = levels(results, "epsilon")
     cells = []
     for kind, penalty in SHOWN:
-        if mean(results, metric, kind=EXACT, penalty=penalty) is None:
+        without = mean(results, metric, kind=EXACT, penalty=penalty)
+        if without is None:
             cells.append("-")
             continue
         count = 0
@@ -95,7 +98,9 @@ def _nearer(statement: str, results: Sequence[Result], metric: str, word: str) -
             own, exact = {"kind": kind, "penalty": penalty}, {"kind": EXACT, "penalty": penalty}
             count += compared(here, metric, own, exact) == word
         verdict = "yes" if count == len(epsilons) else "no" if not count else "partly"
-        cells.append(f"{verdict}: at {count} of {len(epsilons)}")
+        cells.append(
+            f"{verdict}: at {count} of {len(epsilons)} ({_number(metric, without.value)} without noise)"
+        )
     return (statement, *cells)
 
 
@@ -116,14 +121,14 @@ def _similar(statement: str, results: Sequence[Result]) -> tuple[str, ...]:
     last = [one for one in results if one["rows"] == max(levels(results, "rows"))]
     cells = []
     for kind, penalty in SHOWN:
-        own = value(last, "error", kind=kind, penalty=penalty)
-        exact = value(last, "error", kind=EXACT, penalty=penalty)
-        if math.isnan(own) or math.isnan(exact):
+        more = gap(last, "error", {"kind": kind, "penalty": penalty}, {"kind": EXACT, "penalty": penalty})
+        if more is None:
             cells.append("-")
             continue
-        verdict = "yes" if own <= exact + 0.01 else "no"
-        cells.append(f"{verdict}: {percent(own)} against {percent(exact)}")
-    return (f"{statement} (.01 more at most)", *cells)
+        low, high = (more.low, more.high) if more.count > 1 else (more.mean, more.mean)
+        verdict = "yes" if high <= CLOSE else "no" if low > CLOSE else "not told apart"
+        cells.append(f"{verdict}: {more}")
+    return (f"{statement} ({CLOSE:g} more at most)", *cells)
 
 
 def _number(metric: str, number: float) -> str:

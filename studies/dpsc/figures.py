@@ -91,6 +91,8 @@ def _panel(axis: Axes, plot: Plot, results: Sequence[Result]) -> None:
             points = [(place, one.value, one.error) for place, one in means if one is not None]
             style = Style(colour, "-" if penalty == PENALTIES[0] else "--", marker)
             name = label(kind, penalty)
+            if not points:
+                continue
             if kind == EXACT and plot.against == "epsilon":
                 axis.axhline(points[0][1], color=colour, linestyle=style.line, linewidth=1.0, label=name)
             else:

@@ -96,7 +96,11 @@ def _counts(results: Sequence[Result]) -> str:
     sets = len({one["set"] for one in results})
     draws = len({one["draw"] for one in results if "draw" in one})
     over = "data sets" if sets > 1 else "draws of noise"
-    spread = f"Bars are standard errors over {over}." if sets > 1 or draws > 1 else "No standard errors."
+    spread = (
+        f"Bars, and numbers in brackets, are standard errors over {over}."
+        if sets > 1 or draws > 1
+        else "No standard errors."
+    )
     return (
         f"{sets} data set{'s' * (sets > 1)}, {draws} draw{'s' * (draws > 1)} of noise on each (the paper: "
         f"50 draws, on 50 data sets in figures 1 to 4). Means of all. {spread}"
@@ -147,7 +151,10 @@ def _head(against: str, place: float) -> str:
 
 def _cell(results: Sequence[Result], metric: str, digits: int, **where: object) -> str:
     found = mean(results, metric, **where)
-    return "-" if found is None else f"{found.value:.{digits}f}"
+    if found is None:
+        return "-"
+    spread = "" if math.isnan(found.error) else f" ({found.error:.{digits}f})"
+    return f"{found.value:.{digits}f}{spread}"
 
 
 def _noise(fits: Fits) -> Section | None:
@@ -158,7 +165,10 @@ def _noise(fits: Fits) -> Section | None:
     rows = [
         (
             KINDS[kind].short,
-            *(_cell(results, "noise", 4, kind=kind, penalty="l1", epsilon=epsilon) for epsilon in epsilons),
+            *(
+                f"{value(results, 'noise', kind=kind, penalty='l1', epsilon=epsilon):.4f}"
+                for epsilon in epsilons
+            ),
         )
         for kind in KINDS
         if kind != EXACT
@@ -202,8 +212,8 @@ def _settings(findings: Findings[Design], fits: Fits) -> Section:
         *(_grid(name, grid) for name, grid in findings.grid.experiments.items()),
         "The paper does not give M, its number of inner gradient steps. Corrected fits have the package's "
         "defaults: iterations, augmentation and strength from public numbers. 'Default' is method='auto' "
-        "with goal='select', which is what the figures show of it; the tables have goal='predict' as well. "
-        "With a penalty that is not convex the default minimises a lasso and thresholds what it released.",
+        "with goal='select', 'default for prediction' the same with goal='predict'. With a penalty that is "
+        "not convex the default minimises a lasso and thresholds what it released.",
         f"{findings.minutes:.0f} minutes of processor time, all fits and all draws of noise from fixed "
         "seeds (seeded noise is itself NOT PRIVATE).",
     ]

@@ -21,6 +21,12 @@ def _fits(design: Design, tables: Sequence[str], tuned: Sequence[Result]) -> lis
     return design.fits(tables, strengths(tuned))
 
 
+PAPER = Paper(
+    "Puyu Wang, Hai Zhang",
+    "Differential Privacy for Sparse Classification Learning",
+    "arXiv:1908.00780",
+    2019,
+)
 STUDY = Study(
     name="dpsc",
     title="DPSC: ten figures as printed, corrected, and by the default",
@@ -32,10 +38,5 @@ STUDY = Study(
     stages=(_tuning, _fits),
     work=work,
     sections=sections,
-    paper=Paper(
-        "Puyu Wang, Hai Zhang",
-        "Differential Privacy for Sparse Classification Learning",
-        "manuscript compiled October 7",
-        2021,
-    ),
+    paper=PAPER,
 )

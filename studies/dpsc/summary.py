@@ -10,7 +10,7 @@ from typing import Self
 from studies.dpsc.fits import STRENGTH
 from studies.dpsc.grid import Design, strengths
 from studies.jobs import Result, key_of
-from studies.paired import Mean, mean_of
+from studies.paired import Difference, Mean, difference, mean_of
 
 # Entries of a result that are its job's.
 JOB = frozenset(
@@ -64,16 +64,52 @@ def mean(results: Sequence[Result], metric: str, **where: object) -> Mean | None
     >>> mean(fits, "error", epsilon=2.0) is None
     True
     """
-    sets: dict[int, list[float]] = {}
+    values = _units(results, metric, where)
+    if not values:
+        return None
+    whole = mean_of(list(values.values()))
+    return replace(whole, value=round(whole.value, 12))  # so that ties are printed alike everywhere
+
+
+def gap(
+    results: Sequence[Result], metric: str, one: Mapping[str, object], other: Mapping[str, object]
+) -> Difference | None:
+    """``one`` less ``other``, paired by data set, or by draw of noise on a single one; None without any.
+
+    A fit without noise has one value on a data set: it is compared with every draw there.
+
+    Examples
+    --------
+    >>> fits = [{"set": s, "kind": k, "error": 0.1 * s * k} for s in (1, 2, 3) for k in (1, 2)]
+    >>> print(gap(fits, "error", {"kind": 2}, {"kind": 1}))
+    +0.200 [-0.048, +0.448]
+    """
+    first, second = _units(results, metric, one), _units(results, metric, other)
+    if not first or not second:
+        return None
+    if len(second) == 1:
+        second = dict.fromkeys(first, *second.values())
+    elif len(first) == 1:
+        first = dict.fromkeys(second, *first.values())
+    both = sorted(first.keys() & second.keys())
+    return difference([first[at] for at in both], [second[at] for at in both]) if both else None
+
+
+def _units(results: Sequence[Result], metric: str, where: Mapping[str, object]) -> dict[int, float]:
+    """Means by data set; of a single data set by draw of noise."""
+    sets: dict[int, dict[int, list[float]]] = {}
     for one in results:
         agrees = all(one.get(name, value) == value for name, value in where.items())
         if agrees and one.get(metric) is not None:
-            sets.setdefault(int(one["set"]), []).append(float(one[metric]))
-    if not sets:
-        return None
-    (first, *others) = sets.values()
-    whole = mean_of([mean_of(values).value for values in sets.values()] if others else first)
-    return replace(whole, value=round(whole.value, 12))  # so that ties are printed alike everywhere
+            draws = sets.setdefault(int(one["set"]), {})
+            draws.setdefault(int(one.get("draw", 0)), []).append(float(one[metric]))
+    if len(sets) == 1:
+        (draws,) = sets.values()
+        return {draw: mean_of(values).value for draw, values in draws.items()}
+    return {
+        number: mean_of([one for values in draws.values() for one in values]).value
+        for number, draws in sets.items()
+    }
 
 
 def value(results: Sequence[Result], metric: str, **where: object) -> float:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from studies.radmm.grid import EPSILONS, ITERATIVE, LONG, SELECT, SELECTING, STRENGTHS
+from studies.radmm.grid import (
+    ETAS_PRINTED,
+    ITERATIVE,
+    LONG,
+    METHODS,
+    ROUNDS_NEEDED,
+    SELECT,
+    SELECTING,
+    STRENGTHS,
+)
 from studies.radmm.summary import Cell, Fits, Share
 from studies.radmm.tables import REAL, TITLES
 
@@ -65,6 +74,7 @@ def on_real_tables(fits: Fits) -> list[Claim]:
             "DP-SGD has a larger objective than mpADMM usually, though better accuracy in some cases",
             f"larger objective in {objective}, better accuracy in {accuracy}",
             verdict(objective),
+            _printed(lambda name: f"larger objective in {fits.above('dpsgd', [name], cells, 'objective')}"),
         ),
         Claim(
             "DP-ADMM and ADMM-objP are behind the best of ssADMM, mpADMM and DP-SGD",
@@ -72,15 +82,15 @@ def on_real_tables(fits: Fits) -> list[Claim]:
             verdict(worse),
         ),
     ]
-    gaps = {name: _gap(fits, name) for name in REAL}
-    adult, brazil = gaps["adult"], gaps["ipums_br"]
+    adult, brazil = (_gap(fits, "mpadmm", name) for name in REAL)
     if adult is not None and brazil is not None:
-        text = "; ".join(f"{TITLES[name]} {share(gap)}" for name, gap in gaps.items() if gap is not None)
+        text = _losses(fits, "mpadmm")
         found.append(
             Claim(
                 "mpADMM does better on Adult than on IPUMS-BR",
                 f"mean accuracy lost against the fit without privacy, paper's strengths: {text}",
                 "reproduces" if adult < brazil else "does not",
+                _printed(lambda name: _losses(fits, name)),
             )
         )
     return found
@@ -113,6 +123,7 @@ def on_simulation(fits: Fits) -> list[Claim]:
             "mpADMM finds more relevant columns, at low epsilon above all",
             f"xi_20 above those of ssADMM and DP-SGD in {more} with epsilon <= {LOW:g}",
             verdict(more),
+            _printed(lambda name: str(fits.above(name, ["ssadmm", "dpsgd"], low, "xi20"))),
         ),
         Claim(
             "ADMM-objP selects better than ssADMM and DP-SGD at low epsilon",
@@ -180,11 +191,22 @@ def _behind(fits: Fits, cell: Cell) -> int | None:
     return min(signs) if len(signs) == len(gaps) else None
 
 
-def _gap(fits: Fits, table: str) -> float | None:
-    """Mean accuracy that mpADMM loses, over epsilons, families and the paper's strengths."""
+def _printed(evidence: Callable[[str], str]) -> str:
+    """Evidence of mpADMM as printed, with the rounds that it needs, by step size."""
+    names = (f"printed-{eta:g}-{ROUNDS_NEEDED}" for eta in ETAS_PRINTED)
+    return "; ".join(f"{METHODS[name].label}: {evidence(name)}" for name in names)
+
+
+def _losses(fits: Fits, method: str) -> str:
+    gaps = {name: _gap(fits, method, name) for name in REAL}
+    return "; ".join(f"{TITLES[name]} {share(gap)}" for name, gap in gaps.items() if gap is not None)
+
+
+def _gap(fits: Fits, method: str, table: str) -> float | None:
+    """Mean accuracy that a method loses, over epsilons, families and the paper's strengths."""
     lost = []
     for cell in fits.cells(tables=[table]):
-        one, most = fits.mean("mpadmm", cell, "accuracy"), fits.ceiling(cell, "accuracy")
+        one, most = fits.mean(method, cell, "accuracy"), fits.ceiling(cell, "accuracy")
         if one is not None and most is not None:
             lost.append(most.value - one.value)
     return sum(lost) / len(lost) if lost else None
@@ -201,7 +223,7 @@ def _holds(share: Share) -> str:
 def ranked(fits: Fits, table: str, family: str, methods: Sequence[str], measure: str) -> list[list[str]]:
     """One line per epsilon: means and standard errors of methods at default strengths."""
     lines = []
-    for epsilon in EPSILONS:
+    for epsilon in fits.epsilons():
         cell = Cell(table, family, None, epsilon)
         means = [fits.mean(method, cell, measure) for method in methods]
         if any(mean is not None for mean in means):

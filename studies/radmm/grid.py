@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
 from dpglm.methods.base import Method
-from dpglm.papers.radmm.admm import MPADMM, SSADMM
+from dpglm.papers.dpsc.dpsc import DPSC
+from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from studies.jobs import Job, key_of
 from studies.radmm.tables import REAL
 
 DELTA = 1e-8
-EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
+EPSILONS, ACCOUNTED = (0.1, 0.5, 2.0), (0.1, 0.25, 0.5, 1.0, 2.0)
 STRENGTHS = (1e-4, 1e-3)
 FAMILIES = {"binomial": "logistic regression", "huber_svm": "huberised SVM"}
 EPOCHS, RHO_SAMPLES, RHO_PRINTED, ROUNDS_PRINTED = 5, 0.25, 0.5, 20
+# After 20 rounds of its steps mpADMM is still at the majority class, with noise or without.
+ROUNDS_NEEDED = 200
 ETAS_PRINTED = (1.0, 5.0)
 LONG = 200
 # Of the names of methods with goal="select".
@@ -79,6 +82,12 @@ METHODS = {
 }
 SELECTING = ("ssadmm", "mpadmm", "dpsgd")
 ITERATIVE = ("ssadmm", "mpadmm", "dpsgd", "dp-admm", "dpsc")
+# The two codings that iterative methods have; each runs in the one that is better for it on a table.
+CODINGS = ("reference", "centred")
+CODED_AT = 1.0
+Coding = Literal["reference", "centred"]
+# The coding of a method on a table, for a family; by default the first.
+Codings = Mapping[tuple[str, str, str], Coding]
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,8 @@ class Grid:
         Epsilons at which the noise of samples is calibrated.
     steps : tuple of int
         Numbers of steps of ssADMM that are looked at without noise.
+    coded : int
+        Folds or draws on which codings are compared, at default strengths.
     """
 
     epsilons: tuple[float, ...]
@@ -104,31 +115,67 @@ class Grid:
     rows: int | None
     accounted: tuple[float, ...]
     steps: tuple[int, ...]
+    coded: int = 0
 
 
-FULL = Grid(EPSILONS, real=(10, 10, 3), simulated=(10, 10, 3), rows=None, accounted=EPSILONS, steps=STEPS)
+FULL = Grid(
+    EPSILONS, real=(10, 10, 3), simulated=(10, 10, 3), rows=None, accounted=ACCOUNTED, steps=STEPS, coded=2
+)
 QUICK = Grid((1.0,), real=(1, 1, 0), simulated=(1, 1, 0), rows=1500, accounted=(), steps=())
 
 
-def jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
-    """All jobs, those of one fold after the other, so that a run that is stopped has whole repetitions."""
+def coding_jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
+    """Fits of every iterative method in both codings."""
+    return [
+        {
+            "study": "coding",
+            "table": name,
+            "family": family,
+            "method": method,
+            "coding": coding,
+            "strength": None,
+            "epsilon": CODED_AT,
+            "draw": draw,
+            "rows": grid.rows,
+        }
+        for name in tables
+        for draw in range(grid.coded)
+        for family in _families(name)
+        for method in _coded(name)
+        for coding in CODINGS
+    ]
+
+
+def _coded(table: str) -> tuple[str, ...]:
+    """Methods that have a coding to choose, on a table."""
+    selecting = () if table in REAL else tuple(name + SELECT for name in SELECTING)
+    return (*ITERATIVE, *selecting)
+
+
+def jobs(grid: Grid, tables: Sequence[str], chosen: Codings | None = None) -> list[Job]:
+    """All jobs but those above, in codings that were chosen or else the first.
+
+    Those of one fold come after the other, so that a run that is stopped has whole repetitions.
+    """
+    chosen = {} if chosen is None else chosen
     found: list[Job] = [{"study": "paper"}]
     found += [
         {"study": "noise", "sampling": kind, "epsilon": epsilon}
         for epsilon, kind in product(grid.accounted, ("fixed", "poisson"))
     ]
-    fits = [job for name in tables for job in _of_table(grid, name)]
-    fits.sort(key=lambda job: (_slow(job), job["draw"]))
-    return found + fits + [job for name in tables for job in _of_steps(grid, name)]
+    fits = [job for name in tables for job in _of_table(grid, name, chosen)]
+    fits.sort(key=lambda job: (job["draw"], _slow(job)))
+    return found + fits + [job for name in tables for job in _of_steps(grid, name, chosen)]
 
 
-def _of_steps(grid: Grid, name: str) -> Iterable[Job]:
+def _of_steps(grid: Grid, name: str, chosen: Codings) -> Iterable[Job]:
     for family, steps in product(_families(name), grid.steps):
         yield {
             "study": "steps",
             "table": name,
             "family": family,
             "steps": steps,
+            "coding": chosen.get(("ssadmm", name, family), CODINGS[0]),
             "strength": STRENGTHS[0],
             "epsilon": NOISELESS,
             "draw": 0,
@@ -140,12 +187,15 @@ def _families(name: str) -> tuple[str, ...]:
     return tuple(FAMILIES) if name in REAL else ("binomial",)
 
 
-def _of_table(grid: Grid, name: str) -> Iterable[Job]:
+def _of_table(grid: Grid, name: str, chosen: Codings) -> Iterable[Job]:
     repetitions = grid.real if name in REAL else grid.simulated
     for (method, entry), family in product(METHODS.items(), _families(name)):
-        if entry.simulated_only and name in REAL:
+        if (entry.simulated_only and name in REAL) or (entry.share == "few" and family != "binomial"):
             continue
         epsilons = (None,) if method == "nonprivate" else grid.epsilons
+        # Variants of ssADMM have its coding; what is printed has that of the paper, its columns as they are.
+        alike = "ssadmm" if method in ("samples", "samples-printed", "long") else method
+        coding = chosen.get((alike, name, family), CODINGS[0])
         for strength, epsilon in product(((None,) if entry.default else ()) + entry.given, epsilons):
             times = repetitions[2 if entry.share == "few" else 0 if strength is None else 1]
             if method == "nonprivate":
@@ -156,6 +206,7 @@ def _of_table(grid: Grid, name: str) -> Iterable[Job]:
                     "table": name,
                     "family": family,
                     "method": method,
+                    **({"coding": coding} if alike in _coded(name) else {}),
                     "strength": strength,
                     "epsilon": epsilon,
                     "draw": draw,
@@ -170,17 +221,20 @@ def _slow(job: Job) -> bool:
 def method_of(job: Job, rows: int) -> str | Method:
     """What ``dpglm.fit`` is given as ``method``, for a table of ``rows`` training rows."""
     if job["study"] == "steps":
-        return SSADMM(steps=job["steps"])
+        return SSADMM(steps=job["steps"], coding=job["coding"])
     name: str = job["method"]
     if name in ("samples", "samples-printed"):
         steps = round(EPOCHS * rows**0.5)
-        return SSADMM(sampling="fixed", rate=rows**-0.5, steps=steps, rho=RHO_SAMPLES)
+        return SSADMM(sampling="fixed", rate=rows**-0.5, steps=steps, rho=RHO_SAMPLES, coding=job["coding"])
     if name == "long":
-        return SSADMM(steps=LONG)
+        return SSADMM(steps=LONG, coding=job["coding"])
     if name.startswith("printed-"):
         _, eta, rounds = name.split("-")
         return MPADMM(paper_exact=True, steps=int(rounds), eta=float(eta), rho=RHO_PRINTED)
-    return "auto" if name == "select" else name.removesuffix(SELECT)
+    if "coding" in job:
+        coded = {one.name: one for one in (SSADMM, MPADMM, DPSGD, DPADMM, DPSC)}
+        return coded[name.removesuffix(SELECT)](coding=job["coding"])
+    return "auto" if name == "select" else name
 
 
 def seed_of(job: Job) -> int:

@@ -42,7 +42,7 @@ def sections(findings: Findings[Grid]) -> list[Section]:
         _simulated(fits),
         _steps(fits, results),
         *accounting_sections(results),
-        settings(fits, findings.grid),
+        settings(fits, findings),
     ]
     return [part for part in parts if part is not None]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from studies.page import Section, Table
+from studies.radmm import codings
 from studies.radmm.grid import (
     DELTA,
     EPOCHS,
@@ -40,12 +41,15 @@ def introduction(findings: Findings[Grid]) -> Section:
     return Section("", texts)
 
 
-def settings(fits: Fits, grid: Grid) -> Section:
+def settings(fits: Fits, findings: Findings[Grid]) -> Section:
     """Repetitions, designs, options and times."""
+    grid = findings.grid
     texts = [
         f"Repetitions, at most: on real tables {grid.real[0]} of {FOLDS} folds at default strengths, "
         f"{grid.real[1]} at given ones; on the simulation {grid.simulated[0]} tables drawn at default "
-        f"strengths, {grid.simulated[1]} at given ones; of slow methods {grid.real[2]}. One draw of noise "
+        f"strengths, {grid.simulated[1]} at given ones; of samples and long runs {grid.real[2]}, for "
+        f"logistic "
+        "regressions alone. One draw of noise "
         "each. The paper: 10 folds times 10 draws of noise, and 10 simulated tables.",
         f"Simulation: {grid.rows or ROWS:,} training rows and {(grid.rows or 2 * ROWS_TEST) // 2:,} test "
         f"rows, x ~ N(0, .5^|i-j|) in {COLUMNS} dimensions, coefficients .5, 1, ..., 5, then -.5, ..., -5, "
@@ -55,14 +59,17 @@ def settings(fits: Fits, grid: Grid) -> Section:
         "bounds and levels of the code book; the paper's version has 124 columns. IPUMS-BR: 47 columns, one "
         "of each full block of dummies left out; it has no code book, so its bounds are those seen in the "
         "file, which is not private.",
-        f"Methods have dpglm's defaults. Besides: ssADMM on samples of fixed size, a root of the rows each, "
+        f"Methods have dpglm's defaults, each in the coding that is better for it (last table). "
+        "Besides: ssADMM on samples of fixed size, a root of the rows each, "
         f"{EPOCHS} expected epochs, rho {RHO_SAMPLES:g}, constant steps; ssADMM on all rows with {LONG} "
         f"steps; mpADMM as printed with {ROUNDS_PRINTED} and with 200 rounds, rho {RHO_PRINTED:g} and eta "
         f"{' and '.join(f'{eta:g}' for eta in ETAS_PRINTED)}, which the paper does not give: NOT PRIVATE; "
         "ssADMM on the same samples with the noise that the paper's equation (7) and Proposition 1 want, "
         "which is more than needed (see what samples cost). "
         "The paper's steps for samples, eta over the number of the epoch, are not among dpglm's schedules.",
-        "Again: `python -m studies run radmm`; it goes on where it was stopped. Every fit has its own seed.",
+        f"{findings.minutes:.0f} minutes of fits. Again: `python -m studies run radmm`; it goes on where it "
+        f"was "
+        "stopped. Every fit has its own seed.",
     ]
     seconds = [
         [METHODS[method].label, f"{mean:.2f}", str(len(kept))]
@@ -71,4 +78,7 @@ def settings(fits: Fits, grid: Grid) -> Section:
         for mean in [sum(kept) / len(kept)]
     ]
     caption = "Mean seconds of a fit, and number of fits; other work ran beside."
-    return Section("Settings", texts, tables=[Table(caption, ["method", "seconds", "fits"], seconds)])
+    tables = [Table(caption, ["method", "seconds", "fits"], seconds)]
+    if (compared := codings.table(findings.results)) is not None:
+        tables.append(compared)
+    return Section("Settings", texts, tables=tables)

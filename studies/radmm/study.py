@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from studies.page import Paper
+from studies.radmm.codings import codings
 from studies.radmm.fits import work
-from studies.radmm.grid import FULL, QUICK, jobs
+from studies.radmm.grid import FULL, QUICK, coding_jobs, jobs
 from studies.radmm.page import sections
 from studies.radmm.tables import TITLES, missing
 from studies.study import Study
 
+PAPER = Paper(
+    "Chen Chen, Jaewoo Lee",
+    "Rényi Differentially Private ADMM for Non-Smooth Regularized Optimization",
+    "ACM Conference on Data and Application Security and Privacy (CODASPY)",
+    2020,
+)
 STUDY = Study(
     name="radmm",
     title="RADMM: private stochastic ADMM, figures 1 to 4 again",
@@ -17,13 +24,11 @@ STUDY = Study(
     quick=QUICK,
     tables=lambda grid: list(TITLES),
     absence=missing,
-    stages=(lambda grid, tables, _: jobs(grid, tables),),
+    stages=(
+        lambda grid, tables, _: coding_jobs(grid, tables),
+        lambda grid, tables, results: jobs(grid, tables, codings(results)),
+    ),
     work=work,
     sections=sections,
-    paper=Paper(
-        "anonymous in the manuscript at hand",
-        "Rényi Differentially Private ADMM for Non-Smooth Regularized Optimization",
-        "ACM Conference on Data and Application Security and Privacy (CODASPY)",
-        2020,
-    ),
+    paper=PAPER,
 )

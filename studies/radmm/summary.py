@@ -69,6 +69,10 @@ class Fits:
         """Names of the tables, in the order of the study."""
         return list(dict.fromkeys(one["table"] for one in self.results))
 
+    def epsilons(self) -> list[float]:
+        """Budgets of private fits, in order."""
+        return sorted({float(one["epsilon"]) for one in self.results if one["epsilon"] is not None})
+
     def mean(self, method: str, cell: Cell, measure: str) -> Mean | None:
         """Of a measure in a cell; None where nothing was run or everything was refused.
 

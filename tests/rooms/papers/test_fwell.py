@@ -372,3 +372,13 @@ def test_hostile_tables_raise_nothing(method: Any) -> None:
             warnings.simplefilter("ignore", PlanningAdvice)
             ranking = dpglm.rank_features("y ~ .", table, schema=SMALL, method=method, privacy=(1.0, 1e-6))
         assert np.isfinite(ranking.weights).all()
+
+
+def test_a_linear_ranking_says_how_many_features_it_takes() -> None:
+    names = [f"expression_{place:05d}" for place in range(1500)]
+    frame = pd.DataFrame(np.zeros((4, 1500)), columns=names).assign(y=[0, 1, 0, 1])
+    schema: dict[str, Any] = {**dict.fromkeys(names, (0, 1)), "y": [0, 1]}
+    with pytest.raises(MethodError) as caught:
+        dpglm.rank_features("y ~ .", frame, schema=schema, method="objective", privacy=(1000.0, 1e-6))
+    assert caught.value.found.startswith("1,500 features for method='objective'")
+    assert "method='fwell' or 'marginal'" in str(caught.value)

@@ -180,6 +180,31 @@ def test_a_mean_is_over_data_sets_or_over_draws_on_one() -> None:
     assert over_draws is not None
     assert (over_sets.count, over_sets.deviation) == (3, pytest.approx(1.0))
     assert (over_draws.count, over_draws.deviation) == (2, pytest.approx(0.1 / 2**0.5))
+    # Results that differ in something that was not asked for are averaged, too.
+    epsilons = [
+        {**one, "epsilon": epsilon, "error": epsilon * one["error"]} for one in sets for epsilon in (1, 3)
+    ]
+    twice = mean(epsilons, "error")
+    assert twice is not None
+    assert twice.value == pytest.approx(2.0 * over_sets.value)
+
+
+def test_ends_within_their_interval_are_the_same_and_others_are_not() -> None:
+    """The same fall with epsilon, over five data sets that agree on it and over five that do not."""
+    found = {}
+    for spread in (0.001, 0.1):
+        results = [
+            {**_fit(0.3 - 0.02 * place + spread * (one % 2) * place, 9, "l1"), "epsilon": epsilon, "set": one}
+            for place, epsilon in enumerate((1.0, 2.0))
+            for one in range(5)
+        ]
+        table = claims.table(Fits({"simulation by epsilon": results}, ()))
+        assert table is not None
+        (row,) = (
+            row for row in table.rows if row[0] == "Simulation: classification error falls with epsilon"
+        )
+        (found[spread],) = {cell.split(":")[0] for cell in row[1:]} - {"-"}
+    assert found == {0.001: "yes", 0.1: "same"}
 
 
 def test_sayings_follow_the_numbers() -> None:

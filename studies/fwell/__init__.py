@@ -1,0 +1,1 @@
+"""The FWELL paper: features ranked by local margins, without privacy, as printed and corrected."""
