@@ -53,3 +53,6 @@ class Grown(Sequence[Item]):
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (tuple(self),)
