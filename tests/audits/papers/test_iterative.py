@@ -14,7 +14,6 @@ from dpglm.methods.base import Method
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from dpglm.papers.stacking.plr import PLR
-from dpglm.privacy.budget import Relation
 from tests.audits.harness import LESS, MUCH_LESS, RELATIONS, Case, check, of_method
 
 METHODS: list[Method] = [
@@ -26,23 +25,20 @@ METHODS: list[Method] = [
 ]
 
 
-def part_of(method: Method, relation: Relation) -> float:
-    """A fifth less noise; of DPSC, where rows are exchanged, one draw of three does not show it."""
-    return MUCH_LESS if isinstance(method, DPSC) and relation == "replace-one" else LESS
-
-
 def cases() -> list[Case]:
     found = []
     for relation in RELATIONS:
         gdp = dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation)
+        exchanged = relation == "replace-one"
         for method in METHODS:
-            if not isinstance(method, DPADMM) or relation == "replace-one":  # places are private otherwise
-                found.append(of_method("Gaussian", method, gdp, trials=8000, part=part_of(method, relation)))
-        if relation == "replace-one":
+            if not isinstance(method, DPADMM) or exchanged:  # places are private otherwise
+                trials = 20_000 if isinstance(method, DPSC) and exchanged else 8000
+                found.append(of_method("Gaussian", method, gdp, trials=trials))
+        if exchanged:
             found.append(of_method("Gaussian", PLR(), gdp, trials=8000))
         pure = dpglm.Privacy(2.0, relation=relation)
-        dpsc = DPSC(iterations=2)
-        found.append(of_method("pure", dpsc, pure, trials=12_000, part=part_of(dpsc, relation)))
+        part = MUCH_LESS if exchanged else LESS
+        found.append(of_method("pure", DPSC(iterations=2), pure, trials=12_000, part=part))
     return found
 
 
