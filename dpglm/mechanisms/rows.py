@@ -111,8 +111,7 @@ def unweighted(rows: Rows) -> Iterator[RowChunk]:
 class RowView:
     """The same rows, read otherwise; a subclass says how by `view`, or by `chunks`.
 
-    Each chunk is made by the thread that reads it. Where making it is dear, ``holds``, it is kept for the
-    next read, while there is room.
+    The thread that reads a chunk makes it. Where that is dear, ``holds``, it is kept while there is room.
     """
 
     holds: ClassVar[bool] = False
