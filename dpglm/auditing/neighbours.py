@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpglm.mechanisms.base import Release
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 

@@ -24,8 +24,8 @@ from dpglm.data.schema.dates import UNITS, DateReading
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.data.tables.instants import SECOND
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
+from dpglm.rows import ArrayChunk, rows_at
 from dpglm.typing import FloatBlock, FloatMatrix
 
 # Rows that hold a fit where the row that differs has its largest slope.
@@ -187,7 +187,7 @@ class _Tables:
         unit = self.model.schema.unit_column
         if unit is not None:
             columns[unit.column] = ["the person"] * len(rows) + [f"person {k}" for k in range(len(others))]
-        chunks = list(self.model.design(pd.DataFrame(columns)).chunks())
+        chunks = [rows_at(chunk, slice(None)) for chunk in self.model.design(pd.DataFrame(columns)).chunks()]
         if not chunks:
             none = ArrayChunk(np.zeros((len(self.corners.X), 0), dtype=np.float32), np.zeros(0), np.zeros(0))
             return Table(none)

@@ -147,7 +147,7 @@ class Ledger:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Every charge and every refusal, in order, counted from 1."""
-        return self._records().entries
+        return tuple(self._records().entries)
 
     @property
     def spent(self) -> Balance:

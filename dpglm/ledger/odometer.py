@@ -10,6 +10,7 @@ from functools import cached_property
 from numbers import Real
 
 from dpglm.errors import PrivacyError
+from dpglm.ledger.grown import Grown
 from dpglm.privacy.budget import EXACT, Privacy, exact, exact_square, exact_sum, rounded_down, rounded_up
 from dpglm.privacy.gdp import gdp_epsilon, mu_from_pure
 from dpglm.privacy.guarantee import Guarantee
@@ -89,7 +90,8 @@ class PrivacyFilter:
 
     def after(self, costs: Sequence[Balance]) -> PrivacyFilter:
         """The filter once more ``costs`` were taken, whether or not the budget covers them."""
-        return self._later((*self.costs, *costs), costs)
+        before = self.costs if isinstance(self.costs, Grown) else Grown(self.costs)
+        return self._later(before.with_more(costs), costs)
 
     def admits(self, *costs: Balance) -> bool:
         """Whether the budget covers all of these as well."""

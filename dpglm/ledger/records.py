@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from dpglm.errors import BudgetExceeded, LedgerError
+from dpglm.ledger.grown import Grown
 from dpglm.ledger.keys import Keyed, keyed_by
 from dpglm.ledger.lines import ANSWERED, Entry, entry, fields_of, now, opening
 from dpglm.ledger.log import FORMAT, RESTORE, Line
@@ -24,8 +25,8 @@ class LedgerRecords:
     budget: Privacy
     dataset: str
     table: str | None
-    entries: tuple[Entry, ...]
-    hashes: tuple[str, ...]
+    entries: Grown[Entry]
+    hashes: Grown[str]
     keyed: dict[str, Keyed] = field(default_factory=dict)  # by key
 
     @classmethod
@@ -35,7 +36,7 @@ class LedgerRecords:
         A LedgerError where they mean nothing, or hold charges that the budget never covered.
         """
         with _understood(name):
-            return cls(*opening(lines[0]), (), (lines[0].hash,))._with(lines[1:])
+            return cls(*opening(lines[0]), Grown(), Grown([lines[0].hash]))._with(lines[1:])
 
     def followed_by(self, lines: Sequence[Line], name: str) -> Self:
         """These records and the meaning of the lines after them; errors as in `of`."""
@@ -53,12 +54,12 @@ class LedgerRecords:
             known = self.budget.unit in ("one row", one.unit) and one.relation == self.budget.relation
             if not known or (self.budget.mu is not None and one.mu is None):
                 raise ValueError
-        hashes = (*self.hashes, *(line.hash for line in lines))
+        hashes = self.hashes.with_more(line.hash for line in lines)
         with_key = [(line, said["key"]) for line, said in fields if {"key", "answer"} & said.keys()]
         keyed = {**self.keyed} if with_key else self.keyed
         for line, key in with_key:
             keyed[key] = keyed_by(keyed.get(key), line)
-        records = replace(self, entries=(*self.entries, *added), hashes=hashes, keyed=keyed)
+        records = replace(self, entries=self.entries.with_more(added), hashes=hashes, keyed=keyed)
         state = self.filter.after([Balance(one.epsilon, one.delta, one.mu) for one in charged])
         if not state.covered:
             raise ValueError
@@ -129,7 +130,11 @@ class LedgerRecords:
         """The records as they stood right after ``entry``."""
         count = bisect_right(self.entries, entry.index, key=lambda one: one.index)
         return LedgerRecords(
-            self.budget, self.dataset, self.table, self.entries[:count], self.hashes[: entry.index + 1]
+            self.budget,
+            self.dataset,
+            self.table,
+            Grown(self.entries[:count]),
+            Grown(self.hashes[: entry.index + 1]),
         )
 
     def statement(self) -> dict[str, str]:

@@ -18,10 +18,11 @@ from dpglm.mechanisms.certificate import Certified, is_covered
 from dpglm.mechanisms.finishing import finished
 from dpglm.mechanisms.noise import Law, NoiseLaw, NoiseSource
 from dpglm.mechanisms.whole_sums import WholeNumbers
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ArrayChunk, ChunkLoss, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, ReleaseDescription
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # What a guarantee takes for granted, in the words that travel with it.

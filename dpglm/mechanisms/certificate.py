@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.optim.rows import ArrayChunk, RowChunk, rows_at
+from dpglm.optim.loss import Compensated
+from dpglm.rows import ArrayChunk, RowChunk, Together, rows_at, total
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # The numbers that are added: `numpy.float64`, or `numpy.longdouble` where that has more digits.
@@ -87,10 +88,10 @@ class Certified:
         fitting = max(_NUMBERS // max(len(self.linear), 1), 1)
         return min(1 << (fitting.bit_length() - 1), _ROWS)
 
-    def pieces(self) -> Iterator[ArrayChunk]:
-        """The rows, some at a time."""
-        for chunk in self.chunks():
-            for first in range(0, len(chunk.y), self.width):
+    def pieces(self, chunks: Iterable[RowChunk]) -> Iterator[ArrayChunk]:
+        """Rows, some at a time."""
+        for chunk in chunks:
+            for first in range(0, chunk.count, self.width):
                 yield rows_at(chunk, slice(first, first + self.width))
 
     def theta(self, gamma: NDArray[Any]) -> tuple[FloatVector, float]:
@@ -130,32 +131,30 @@ class Certified:
     def _score(self, theta: FloatVector, apart: float) -> tuple[FloatVector, float]:
         """The sum of slopes times rows, and a bound on its error; the exact theta is ``apart`` from this."""
         size, precision = len(theta), theta.dtype.type
-        total, lost = np.zeros((2, size), dtype=precision)
-        rows, blocks, offsets = 0, 0, 0.0
-        for piece in self.pieces():
-            wide = np.zeros((size, self.width), dtype=precision)
-            count = len(piece.y)
-            wide[:, :count] = piece.X
-            eta = _product(theta, wide[:, :count])
-            if piece.offset is not None:
-                eta = eta + piece.offset
-                offsets += float(np.abs(piece.offset).sum())
-            slopes = self.family.slope(eta, piece.y)
-            wide[:, :count] *= slopes if piece.weight is None else slopes * piece.weight
-            part = wide
-            while part.shape[1] > 1:
-                half = part.shape[1] // 2
-                part = part[:, :half] + part[:, half:]
-            # Knuth's two-sum: what rounding takes from the total is kept aside.
-            sum_ = total + part[:, 0]
-            added = sum_ - total
-            lost += (total - (sum_ - added)) + (part[:, 0] - added)
-            total = sum_
-            rows, blocks = rows + count, blocks + 1
+
+        def part(chunks: Iterable[RowChunk]) -> Together:
+            found, rows, blocks, offsets = Compensated.zeros(size, precision), 0, 0, 0.0
+            for piece in self.pieces(chunks):
+                wide = np.zeros((size, self.width), dtype=precision)
+                wide[:, : piece.count] = piece.X
+                eta = _product(theta, wide[:, : piece.count])
+                if piece.offset is not None:
+                    eta = eta + piece.offset
+                    offsets += float(np.abs(piece.offset).sum())
+                slopes = self.family.slope(eta, piece.y)
+                wide[:, : piece.count] *= slopes if piece.weight is None else slopes * piece.weight
+                while wide.shape[1] > 1:
+                    half = wide.shape[1] // 2
+                    wide = wide[:, :half] + wide[:, half:]
+                found += Compensated(wide[:, 0], np.zeros(size, dtype=precision))
+                rows, blocks = rows + piece.count, blocks + 1
+            return Together((found, rows, blocks, offsets))
+
+        found, rows, blocks, offsets = total(self.chunks(), part)
         length, one = _norm(theta), unit(precision)
         each = (SLOPE + _LEVELS + 6) * one + (blocks * one) ** 2
         moved = self.curvature * (size + 8) * one * (rows * (length + 1.0) + offsets)
-        return total + lost, rows * each + moved + self.curvature * rows * apart
+        return found.value + found.lost, rows * each + moved + self.curvature * rows * apart
 
     def _pull(self, gamma: FloatVector, slope: FloatVector, mixing: FloatMatrix) -> tuple[FloatVector, float]:
         """A subgradient of the penalty, in theta, that offsets the slope, and a bound on its error."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy as np
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.mapped import RowMapping
 from dpglm.mechanisms.rows import RowView
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.events import Fact
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatVector
 
 
@@ -41,10 +40,9 @@ class _ClassNumbers(RowView):
     def size(self) -> int:
         return 1 + self._rows.size
 
-    def chunks(self) -> Iterator[RowChunk]:
-        for chunk in self._rows.chunks():
-            X = np.empty((self.size, len(chunk.y)), dtype=np.float32)
-            X[0] = chunk.y
-            np.multiply(chunk.X, 2.0, out=X[1:])
-            X[1:] -= 1.0
-            yield ArrayChunk(X, chunk.y, None, chunk.share, chunk.share)
+    def view(self, chunk: RowChunk) -> RowChunk:
+        X = np.empty((self.size, chunk.count), dtype=np.float32)
+        X[0] = chunk.y
+        np.multiply(chunk.X, 2.0, out=X[1:])
+        X[1:] -= 1.0
+        return ArrayChunk(X, chunk.y, None, chunk.share, chunk.share)

@@ -6,6 +6,7 @@ They are what a table of sample characteristics ("Table 1") is made of, and the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
@@ -33,14 +34,16 @@ from dpglm.mechanisms.noise import (
 )
 from dpglm.mechanisms.rows import shares_alone
 from dpglm.mechanisms.whole_sums import Whole, WholeNumbers
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, PureEvent, ReleaseDescription
 from dpglm.privacy.gdp import SAFETY
+from dpglm.rows import ArrayChunk, RowChunk, total
 from dpglm.typing import SHARES, BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Numbers are rounded to this grid in [-1, 1], so that sums of them and of their squares are exact.
 GRID = 2**16
+# Rows added at once: of shares of at most 2^12 and squares of at most 2^32, below 2^63.
+_ROWS = 2**12
 # What a row, a value that is there, a number, its square less 1/2, and a level count for in the sensitivity.
 ROW, PRESENT, FIRST, SECOND, LEVEL = 0.5, 0.25, 0.5, 1.0, 0.75
 # How far (FIRST z, SECOND z^2) move when z is exchanged: squared length, from 1 to the place _APART, and sum
@@ -217,12 +220,19 @@ class ColumnSums(Release):
         return np.asarray((far - near).sum(axis=1) / self.scale)
 
     def _weighted_sums(self, rows: Rows) -> WholeNumbers:
-        # Python's whole numbers: sums of shares of squares outgrow those of 64 bits.
-        whole = np.zeros((self.groups, len(self._kept)), dtype=object)
-        for chunk in rows.chunks():
-            share = shares_alone(chunk)
-            parts = None if share is None else np.rint(share * SHARES).astype(np.int64)
-            whole += self._whole_sums(chunk.X, parts) * (SHARES if parts is None else 1)
+        def part(chunks: Iterable[RowChunk]) -> Whole:
+            # Python's whole numbers: sums of shares of squares outgrow those of 64 bits.
+            whole: Whole = np.zeros((self.groups, len(self._kept)), dtype=object)
+            for chunk in chunks:
+                share = shares_alone(chunk)
+                parts = None if share is None else np.rint(share * SHARES).astype(np.int64)
+                for first in range(0, chunk.count, _ROWS):
+                    rows_of = slice(first, first + _ROWS)
+                    some = None if parts is None else parts[rows_of]
+                    whole += self._whole_sums(chunk.X[:, rows_of], some) * (SHARES if parts is None else 1)
+            return whole
+
+        whole = total(rows.chunks(), part)
         units = self._units * self._weights / SHARES
         return WholeNumbers(self._sums(whole).ravel(), np.tile(units, self.groups))
 
@@ -249,26 +259,30 @@ class ColumnSums(Release):
         ``parts`` are shares of rows in `SHARES`-ths, shape (k,); without them each row counts for 1.
         """
         group, member = _codes(X[0], self.groups)
-        columns = [self._count(group, member, parts)]
-        for number in X[1 : 1 + len(self.missing)]:
-            there = member & np.isfinite(number)
-            steps = np.rint(np.clip(np.where(there, number, 0.0), -1.0, 1.0) * GRID)  # proof: clip
-            whole = steps.astype(np.int64)
-            powers = (whole**power if parts is None else whole**power * parts for power in range(3))
-            columns += [self._count(group, there, power) for power in powers]
+        shares = member.astype(np.int64) if parts is None else np.where(member, parts, 0)
+        numbers = X[1 : 1 + len(self.missing)]
+        present = np.isfinite(numbers)
+        steps = np.rint(np.clip(np.where(present, numbers, 0.0), -1.0, 1.0) * GRID)  # proof: clip
+        whole = steps.astype(np.int64)
+        weighted = whole * shares
+        powers = np.stack([present * shares, weighted, weighted * whole], axis=1)
+        columns = [
+            self._by_group(group, shares[None]),
+            self._by_group(group, powers.reshape(3 * len(numbers), len(shares))),
+        ]
         for codes, count in zip(X[1 + len(self.missing) :], self.levels, strict=True):
             level, there = _codes(codes, count)
-            columns += [self._count(group, member & there & (level == code), parts) for code in range(count)]
-        return np.column_stack(columns)
+            cell, counted = group * count + level, np.where(there, shares, 0)
+            sums = np.bincount(cell, weights=counted, minlength=self.groups * count)  # proof: exact
+            columns.append(sums.astype(np.int64).reshape(self.groups, count))
+        return np.concatenate(columns, axis=1)
 
-    def _count(self, group: IntVector, mask: BoolVector, whole: IntVector | None = None) -> IntVector:
-        """Sums of whole numbers, or of ones, over the rows of each group; exact, shape (groups,)."""
-        if self.groups == 1:  # every row that counts is in it
-            return np.array([np.count_nonzero(mask) if whole is None else whole[mask].sum()])
-        sums = np.bincount(group[mask], minlength=self.groups)
-        if whole is not None:
-            sums = np.zeros(self.groups, dtype=np.int64)
-            np.add.at(sums, group[mask], whole[mask])  # proof: exact
+    def _by_group(self, group: IntVector, values: IntVector) -> IntVector:
+        """Sums of whole numbers, shape (m, k), over the rows of each group; exact, shape (groups, m)."""
+        if self.groups == 1:
+            return np.asarray(values.sum(axis=1)[None])
+        sums = np.zeros((self.groups, len(values)), dtype=np.int64)
+        np.add.at(sums, group, values.T)  # proof: exact
         return sums
 
     def _sums(self, whole: Whole) -> Whole:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -17,11 +17,12 @@ from dpglm.mechanisms.base import Rows, UnclaimedRelease
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset, RowView
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
-from dpglm.optim.rows import ChunkLoss, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import ReleaseDescription
+from dpglm.rows import RowChunk, Together, total
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Makes the minimiser of separable data finite; moves any other one by less than its printed digits.
@@ -302,14 +303,19 @@ class Table:
 
 def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
     """Average loss of rows at coded coefficients, each by its weight."""
-    total = weight = 0.0
-    for block in rows.chunks():
-        eta = theta @ block.X.astype(np.float64)
-        eta = eta if block.offset is None else eta + block.offset
-        loss = family.loss(eta, block.y)
-        total += float((loss if block.weight is None else loss * block.weight).sum())
-        weight += _weight(block)
-    return total / (weight or 1.0)
+
+    def part(chunks: Iterable[RowChunk]) -> Together:
+        lost = weight = 0.0
+        for block in chunks:
+            eta = theta @ block.X.astype(np.float64)
+            eta = eta if block.offset is None else eta + block.offset
+            loss = family.loss(eta, block.y)
+            lost += float((loss if block.weight is None else loss * block.weight).sum())
+            weight += _weight(block)
+        return Together((lost, weight))
+
+    lost, weight = total(rows.chunks(), part)
+    return float(lost / (weight or 1.0))
 
 
 def _weight(chunk: RowChunk) -> float:

@@ -13,8 +13,8 @@ import numpy as np
 from dpglm.mechanisms.certificate import Certified
 from dpglm.mechanisms.k_norm import PRECISION
 from dpglm.mechanisms.whole_sums import WholeNumbers
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.quadratic_solvers import minimise_with_l1
-from dpglm.optim.rows import ChunkLoss
 from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class _Walk:
             for numbers in (objective.ridge, objective.squares, objective.weights)
         )
         # The gradient in gamma changes by at most this times the way.
-        rows = sum(len(chunk.y) for chunk in objective.chunks())
+        rows = sum(chunk.count for chunk in objective.chunks())
         top = objective.curvature * rows + float(objective.ridge.max())
         self._steepest = Fraction(top * float(np.linalg.norm(mixing)) ** 2 * 1.001)
         self._steepest += Fraction(float(objective.squares.max()))
@@ -190,7 +190,7 @@ class _Walk:
         size = len(gamma)
         column = self._mixing * arb_mat(size, 1, gamma)
         score = arb_mat(size, 1, [arb(0)] * size)
-        for piece in self._of.pieces():
+        for piece in self._of.pieces(self._of.chunks()):
             count = len(piece.y)
             flat = [arb(value) for value in piece.X.T.astype(np.float64).ravel().tolist()]
             rows = arb_mat(count, size, flat)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -23,11 +24,11 @@ from dpglm.mechanisms.base import (
     worst_case_rows,
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, grid_step
-from dpglm.mechanisms.rows import RowSubset, chosen_rows, finite, squares, widened
+from dpglm.mechanisms.rows import chosen_rows, finite, squares, widened
 from dpglm.mechanisms.whole_sums import WholeNumbers, WholeSum
-from dpglm.optim.rows import RowChunk
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription, SampledGaussianEvent
+from dpglm.rows import LazyChunk, RowChunk, Together, total
 from dpglm.typing import FloatVector
 
 # Rows of a step and the mechanism, in words.
@@ -137,40 +138,53 @@ class Gradient(NoisyRelease):
         assert at is not None, "a gradient is taken at a released point"
         assert len(at) == self.parts * rows.size, "a point for each part"
         points = finite(at).reshape(self.parts, rows.size)  # proof: finite
-        totals = [WholeSum((rows.size,), self.clip) for _ in points]
-        first = 0
-        for chunk in self._sampled(rows, noise):
-            count = len(chunk.y)
-            for part in range(self.parts):
-                own = (first + np.arange(count)) % self.parts == part
-                dealt = chosen_rows(chunk, own) if self.parts > 1 else chunk
-                self._add(dealt, points[part], totals[part])
-            first += count
-        whole = np.concatenate([total.total() for total in totals])
-        values = WholeNumbers(whole, totals[0].unit)
+
+        def part(placed: Iterable[tuple[int, RowChunk]]) -> Together:
+            sums = [WholeSum((rows.size,), self.clip) for _ in points]
+            for first, chunk in placed:
+                for party, sum_ in enumerate(sums):
+                    own = (first + np.arange(chunk.count)) % self.parts == party
+                    dealt = chosen_rows(chunk, own) if self.parts > 1 else chunk
+                    self._add(dealt, points[party], sum_)
+            return Together(sums)
+
+        sums = total(self._sampled(rows, noise), part)
+        whole = np.concatenate([sum_.total() for sum_ in sums])
+        values = WholeNumbers(whole, sums[0].unit)
         return self.noise_law.add(values, self.clip, noise)  # proof: lattice
 
-    def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[RowChunk]:
-        if self.sampling == "poisson":
-            for chunk in rows.chunks():
-                yield chosen_rows(chunk, noise.chances(len(chunk.y), self.rate))  # proof: poisson
-        elif self.sampling == "fixed":
+    def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[tuple[int, RowChunk]]:
+        """Chunks of the rows of a step, and how many of these rows come before each."""
+        chosen = np.zeros(0, dtype=np.bool_)
+        if self.sampling == "fixed":
             count = rows.row_count()
             chosen = np.zeros(count, dtype=np.bool_)
             size = min(count, math.floor(self.rate * count * (1.0 + _ROUNDING)))
             chosen[noise.subset(count, size)] = True  # proof: subset
-            yield from RowSubset(rows, lambda first, k: chosen[first : first + k]).chunks()
-        else:
-            yield from rows.chunks()
+        first = before = 0
+        for chunk in rows.chunks():
+            count = chunk.count
+            if self.sampling == "all":
+                yield first, chunk
+                first += count
+                continue
+            poisson = self.sampling == "poisson"
+            # Drawn here, in the order of the rows, and not by the threads that read them.
+            own = (
+                noise.chances(count, self.rate) if poisson else chosen[before : before + count]
+            )  # proof: poisson
+            taken = int(own.sum())
+            yield first, LazyChunk(taken, partial(chosen_rows, chunk, own))
+            first, before = first + taken, before + count
 
-    def _add(self, block: RowChunk, at: FloatVector, total: WholeSum) -> None:
+    def _add(self, block: RowChunk, at: FloatVector, sum_: WholeSum) -> None:
         """Add the rows' cut gradients to a sum."""
         for wide, eta, y, weight in widened(block, at):  # proof: elementwise
             slope = self.family.slope(eta, y) * weight
             norm = np.sqrt(squares(np.ones(len(wide)), wide))
             most = self.clip / np.maximum(norm, self.clip * 2.0**-40)
             wide *= np.clip(slope, -most, most)  # proof: clip
-            total.add_terms(wide)
+            sum_.add_terms(wide)
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         first, second = worst_case_rows(self.family, relation, size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -23,9 +24,9 @@ from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
 from dpglm.mechanisms.span import Span
 from dpglm.mechanisms.whole_sums import FINE, WholeNumbers, WholeSum
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, ReleaseDescription
+from dpglm.rows import ArrayChunk, RowChunk, total
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -130,20 +131,24 @@ class Information(NoisyRelease):
         """The sum at the released point ``at``, projected, plus noise on the span; shape (p * p,)."""
         assert at is not None, "a curvature is taken at a released point"
         assert rows.size == self.span.size == len(at), "rows, point and span have the same columns"
-        total = self._sum(rows, finite(at))  # proof: finite
-        whole = self.span.whole_coordinates(total.total())  # proof: projection
-        flat = WholeNumbers(whole, total.unit * 2.0**-FINE)
+        found = self._sum(rows, finite(at))  # proof: finite
+        whole = self.span.whole_coordinates(found.total())  # proof: projection
+        flat = WholeNumbers(whole, found.unit * 2.0**-FINE)
         perturbed = self.noise_law.add(flat, self.weight_max, noise)  # proof: lattice
         return self.span.matrix(perturbed).ravel()
 
     def _sum(self, rows: Rows, at: FloatVector) -> WholeSum:
         """The weighted sum, exact for rows on a grid, in one read."""
-        total = WholeSum((rows.size, rows.size), math.sqrt(self.weight_max))
-        for chunk in rows.chunks():
-            for wide, eta, y, weight in widened(chunk, at):  # proof: elementwise
-                wide *= np.sqrt(self._weights(eta, y, weight))  # proof: weight
-                total.add_products(wide)
-        return total
+
+        def part(chunks: Iterable[RowChunk]) -> WholeSum:
+            found = WholeSum((rows.size, rows.size), math.sqrt(self.weight_max))
+            for chunk in chunks:
+                for wide, eta, y, weight in widened(chunk, at):  # proof: elementwise
+                    wide *= np.sqrt(self._weights(eta, y, weight))  # proof: weight
+                    found.add_products(wide)
+            return found
+
+        return total(rows.chunks(), part)
 
     def _weights(self, eta: FloatVector, y: FloatVector, weight: FloatVector | float) -> FloatVector:
         if self.what == "score":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,9 +14,9 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Covered, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import DownWeightedRows, RowView, ShortenedRows, squares
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
+from dpglm.rows import ArrayChunk, LazyChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 
@@ -166,16 +167,15 @@ class _Coordinates(RowView):
     def size(self) -> int:
         return 1 + len(self._mapping.columns) + self._mapping.response
 
-    def chunks(self) -> Iterator[RowChunk]:
+    def view(self, chunk: RowChunk) -> RowChunk:
         at, value = self._mapping.constant
-        for chunk in self._rows.chunks():
-            with np.errstate(all="ignore"):
-                group = np.where(chunk.X[at] > 0.5 * value, 0.0, -1.0)
-                numbers = [2.0 / each * chunk.X[column] for column, each in self._mapping.columns]
-                if self._mapping.response:
-                    numbers.append(chunk.y if chunk.offset is None else chunk.y - chunk.offset)
-                coordinates = np.array([group, *numbers], dtype=np.float32)
-            yield ArrayChunk(coordinates, chunk.y, None, chunk.share, chunk.share)
+        with np.errstate(all="ignore"):
+            group = np.where(chunk.X[at] > 0.5 * value, 0.0, -1.0)
+            numbers = [2.0 / each * chunk.X[column] for column, each in self._mapping.columns]
+            if self._mapping.response:
+                numbers.append(chunk.y if chunk.offset is None else chunk.y - chunk.offset)
+            coordinates = np.array([group, *numbers], dtype=np.float32)
+        return ArrayChunk(coordinates, chunk.y, None, chunk.share, chunk.share)
 
 
 @dataclass(frozen=True)
@@ -278,10 +278,13 @@ class ClassRows(RowView):
         return 2
 
     def chunks(self) -> Iterator[RowChunk]:
-        at, value = self._constant
         for coded, chunk in zip(self._rows.chunks(), self._mapped.chunks(), strict=True):
-            with np.errstate(all="ignore"):
-                group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
-                classes = self._class_of(chunk)
-            found = np.array([group, classes], dtype=np.float32)
-            yield ArrayChunk(found, chunk.y, None, chunk.share, chunk.share)
+            yield LazyChunk(coded.count, partial(self._classed, coded, chunk))
+
+    def _classed(self, coded: RowChunk, chunk: RowChunk) -> RowChunk:
+        at, value = self._constant
+        with np.errstate(all="ignore"):
+            group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
+            classes = self._class_of(chunk)
+        found = np.array([group, classes], dtype=np.float32)
+        return ArrayChunk(found, chunk.y, None, chunk.share, chunk.share)

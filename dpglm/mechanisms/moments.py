@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -22,9 +23,9 @@ from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.rows import shares_alone
 from dpglm.mechanisms.span import Span
 from dpglm.mechanisms.whole_sums import FINE, WholeNumbers, WholeSum
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
+from dpglm.rows import ArrayChunk, RowChunk, Together, total
 from dpglm.typing import SHARES, FloatMatrix, FloatVector
 
 
@@ -171,9 +172,9 @@ class SecondMoments(NoisyRelease):
 
     def _weighted(self, products: WholeSum, count: int) -> WholeNumbers:
         """The sum of phi, in orthonormal coordinates, X'X inside the span."""
-        total, size = products.total(), self.size
-        gram = self.span.whole_coordinates(total[:size, :size])
-        others = (total[:size, size], total[size:, size], np.array([count], dtype=object))
+        sums, size = products.total(), self.size
+        gram = self.span.whole_coordinates(sums[:size, :size])
+        others = (sums[:size, size], sums[size:, size], np.array([count], dtype=object))
         weights = (self.gram_weight, self.cross_weight, self.square_weight, self.count_weight)
         units = (products.unit * 2.0**-FINE, products.unit, products.unit, 1.0 / SHARES)
         parts = (gram, *others)
@@ -194,18 +195,23 @@ class SecondMoments(NoisyRelease):
 
     def _sums(self, rows: Rows) -> tuple[WholeSum, int]:
         """Products of rows with the response as their last number, and how many count, in `SHARES`-ths."""
-        products, count = WholeSum((self.size + 1, self.size + 1), 1.0), 0
-        for block in rows.chunks():
-            y = block.y if block.offset is None else block.y - block.offset
-            factors = np.vstack([block.X, np.clip(y, -1.0, 1.0)]).astype(np.float64)  # proof: response
-            usable = factors.any(axis=0)  # proof: unusable
-            share = shares_alone(block)
-            if share is None:
-                count += int(usable.sum()) * SHARES
-            else:
-                factors *= np.sqrt(share)
-                count += int(np.rint(share[usable] * SHARES).astype(np.int64).sum())
-            products.add_products(factors)
+
+        def part(chunks: Iterable[RowChunk]) -> Together:
+            products, count = WholeSum((self.size + 1, self.size + 1), 1.0), 0
+            for block in chunks:
+                y = block.y if block.offset is None else block.y - block.offset
+                factors = np.vstack([block.X, np.clip(y, -1.0, 1.0)]).astype(np.float64)  # proof: response
+                usable = factors.any(axis=0)  # proof: unusable
+                share = shares_alone(block)
+                if share is None:
+                    count += int(usable.sum()) * SHARES
+                else:
+                    factors *= np.sqrt(share)
+                    count += int(np.rint(share[usable] * SHARES).astype(np.int64).sum())
+                products.add_products(factors)
+            return Together((products, count))
+
+        products, count = total(rows.chunks(), part)
         return products, count
 
     def worst_case(self, relation: Relation, size: int) -> WorstCase:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy as np
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.mechanisms.mapped import RowMapping
 from dpglm.mechanisms.rows import RowView
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.events import Fact
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 
@@ -75,11 +74,10 @@ class _ClassedRows(RowView):
     def size(self) -> int:
         return 1 + len(self._edges)
 
-    def chunks(self) -> Iterator[RowChunk]:
-        for chunk in self._rows.chunks():
-            codes = [
-                np.where(np.isfinite(number), np.searchsorted(edges, number), -1)
-                for edges, number in zip(self._edges, chunk.X[1 : self.size], strict=True)
-            ]
-            found = np.array([chunk.X[0], *codes], dtype=np.float32)
-            yield ArrayChunk(found, chunk.y, None, chunk.share, chunk.share)
+    def view(self, chunk: RowChunk) -> RowChunk:
+        codes = [
+            np.where(np.isfinite(number), np.searchsorted(edges, number), -1)
+            for edges, number in zip(self._edges, chunk.X[1 : self.size], strict=True)
+        ]
+        found = np.array([chunk.X[0], *codes], dtype=np.float32)
+        return ArrayChunk(found, chunk.y, None, chunk.share, chunk.share)

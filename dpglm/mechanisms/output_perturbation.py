@@ -21,9 +21,9 @@ from dpglm.mechanisms.base import (
 )
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import FirstRows
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatVector
 
 # max over t of t * expit(-t), rounded up: how far a ridge lets one row carry the minimiser.

@@ -7,7 +7,6 @@ point. Before there is a point, a count is read as its logarithm.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,8 +15,8 @@ import numpy as np
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.mechanisms.mapped import ClassRows, RowMapping
 from dpglm.mechanisms.rows import LONGEST, MappedRows, RowView, finite, predictor, shortened
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.events import Fact
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatBlock, FloatVector, IntVector
 
 # The length of `CountRows` at which none is shortened.
@@ -245,11 +244,10 @@ class _LogRows(RowView):
         super().__init__(rows)
         self._mapping = mapping
 
-    def chunks(self) -> Iterator[RowChunk]:
+    def view(self, chunk: RowChunk) -> RowChunk:
         least, unit = math.log(0.5), self._mapping.unit
-        for chunk in self._rows.chunks():
-            offset = 0.0 if chunk.offset is None else chunk.offset
-            with np.errstate(all="ignore"):
-                logs = np.log(chunk.y * np.exp(self._mapping.middle - offset) + 0.5)
-                coded = np.clip((logs - least) / unit - 1.0, -1.0, 1.0)
-            yield ArrayChunk(chunk.X, np.asarray(coded), None, chunk.share, chunk.share)
+        offset = 0.0 if chunk.offset is None else chunk.offset
+        with np.errstate(all="ignore"):
+            logs = np.log(chunk.y * np.exp(self._mapping.middle - offset) + 0.5)
+            coded = np.clip((logs - least) / unit - 1.0, -1.0, 1.0)
+        return ArrayChunk(chunk.X, np.asarray(coded), None, chunk.share, chunk.share)

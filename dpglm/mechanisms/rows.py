@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.mechanisms.noise import NoiseLaw
-from dpglm.optim.rows import ArrayChunk, RowChunk, rows_at
+from dpglm.rows import ArrayChunk, LazyChunk, RowChunk, rows_at
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Entries widened to float64 at a time: their working copy stays in cache.
@@ -108,10 +109,17 @@ def unweighted(rows: Rows) -> Iterator[RowChunk]:
 
 
 class RowView:
-    """The same rows, read otherwise; a subclass says how by `chunks`."""
+    """The same rows, read otherwise; a subclass says how by `view`, or by `chunks`.
+
+    The thread that reads a chunk makes it. Where that is dear, ``holds``, it is kept while there is room.
+    """
+
+    holds: ClassVar[bool] = False
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
+        self._held: list[RowChunk] = []
+        self._room = MOST_HELD
 
     @property
     def size(self) -> int:
@@ -119,6 +127,23 @@ class RowView:
 
     def row_count(self) -> int:
         return self._rows.row_count()
+
+    def chunks(self) -> Iterable[RowChunk]:
+        for place, chunk in enumerate(self._rows.chunks()):
+            if place < len(self._held):
+                yield self._held[place]
+                continue
+            made = LazyChunk(chunk.count, partial(self.view, chunk))
+            if self.holds:
+                # From the first one without room on none is held, so that places stay those of the table.
+                self._room -= chunk.count * (4 * self.size + 24)
+                if self._room >= 0:
+                    self._held.append(made)
+            yield made
+
+    def view(self, chunk: RowChunk) -> RowChunk:
+        """A chunk, read otherwise: as many rows, each from itself alone."""
+        raise NotImplementedError
 
 
 class WithinLeverage(RowView):
@@ -131,19 +156,21 @@ class WithinLeverage(RowView):
     def __init__(self, rows: Rows, ridge: FloatVector, max_leverage: float) -> None:
         super().__init__(rows)
         self._weights = 1.0 / (ridge * max_leverage)
-        self._outside: list[IntVector] = []
+        self._outside: dict[int, IntVector] = {}
 
     def chunks(self) -> Iterator[RowChunk]:
-        for index, chunk in enumerate(self._rows.chunks()):
-            if index == len(self._outside):
-                self._outside.append(np.flatnonzero(~_within(chunk, self._weights)))
-            outside = self._outside[index]
-            if outside.size:
-                X = chunk.X.copy()
-                X[:, outside] = 0.0
-                yield ArrayChunk(X, chunk.y, chunk.offset, chunk.weight, chunk.share)
-            else:
-                yield chunk
+        for place, chunk in enumerate(self._rows.chunks()):
+            yield LazyChunk(chunk.count, partial(self._inside, place, chunk))
+
+    def _inside(self, place: int, chunk: RowChunk) -> RowChunk:
+        if place not in self._outside:
+            self._outside[place] = np.flatnonzero(~_within(chunk, self._weights))
+        outside = self._outside[place]
+        if not outside.size:
+            return chunk
+        X = chunk.X.copy()
+        X[:, outside] = 0.0
+        return ArrayChunk(X, chunk.y, chunk.offset, chunk.weight, chunk.share)
 
 
 def _within(chunk: RowChunk, weights: FloatVector) -> BoolVector:
@@ -168,6 +195,8 @@ class MappedRows(RowView, ABC):
         longer than `LONGEST`.
     """
 
+    holds = True
+
     def __init__(self, rows: Rows, scales: FloatMatrix) -> None:
         super().__init__(rows)
         fitting = scales.ndim == 2 and scales.shape[1] == rows.size and bool(np.isfinite(scales).all())
@@ -176,25 +205,14 @@ class MappedRows(RowView, ABC):
         self._scales = scales
         # Zeros of the map are left out, for speed; they are public.
         self._used = [np.flatnonzero(row) for row in scales]
-        self._held: list[RowChunk] = []
-        self._room = MOST_HELD
 
     @property
     def size(self) -> int:
         return len(self._scales)
 
-    def chunks(self) -> Iterator[RowChunk]:
-        for place, chunk in enumerate(self._rows.chunks()):
-            shares_alone(chunk)
-            if place < len(self._held):
-                yield self._held[place]
-                continue
-            bounded = self._bounded(chunk)
-            # From the first one without room on none is held, so that places stay those of the table.
-            self._room -= bounded.X.nbytes + 3 * bounded.y.nbytes
-            if self._room >= 0:
-                self._held.append(bounded)
-            yield bounded
+    def view(self, chunk: RowChunk) -> RowChunk:
+        shares_alone(chunk)
+        return self._bounded(chunk)
 
     @abstractmethod
     def _bounded(self, chunk: RowChunk) -> ArrayChunk:
@@ -257,7 +275,7 @@ class FirstRows(RowView):
     def chunks(self) -> Iterator[RowChunk]:
         left = self._most
         for chunk in unweighted(self._rows):
-            count = min(left, len(chunk.y))
+            count = min(left, chunk.count)
             yield replace(rows_at(chunk, slice(count)), offset=None)
             left -= count
 
@@ -278,8 +296,9 @@ class RowSubset(RowView):
     def chunks(self) -> Iterator[RowChunk]:
         first = 0
         for chunk in self._rows.chunks():
-            yield chosen_rows(chunk, self._holds(first, len(chunk.y)))
-            first += len(chunk.y)
+            chosen = self._holds(first, chunk.count)
+            yield LazyChunk(int(chosen.sum()), partial(chosen_rows, chunk, chosen))
+            first += chunk.count
 
 
 # Up to this many columns the Jacobian is worth its cost.

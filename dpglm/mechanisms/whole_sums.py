@@ -99,6 +99,14 @@ class WholeSum:
             np.trunc(low, out=low)
             self._add(high @ high.T, high @ low.T)
 
+    def __add__(self, other: WholeSum) -> WholeSum:
+        """This sum, with the other one, on the same grid, added to it."""
+        assert other.unit == self.unit, "sums on the same grid"
+        other._flush()
+        self._flush()
+        self._total = self._total + other._total
+        return self
+
     def total(self) -> Whole:
         """In whole multiples of ``unit``, of the given shape."""
         self._flush()

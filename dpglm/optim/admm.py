@@ -11,9 +11,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from dpglm.glm.families.gaussian import Gaussian
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.elastic_net import L2
+from dpglm.optim.loss import ChunkLoss, Objective
 from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic_solvers import WeightedL1
-from dpglm.optim.rows import ChunkLoss, Objective
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # c over the Lipschitz constant of the gradient; above 2 the loop converges whatever the penalty.
@@ -100,7 +100,7 @@ def minimise_by_admm(
     --------
     >>> from dpglm.glm.families.binomial import Binomial
     >>> from dpglm.glm.penalties.lq import LHalf
-    >>> from dpglm.optim.rows import ArrayChunk
+    >>> from dpglm.rows import ArrayChunk
     >>> rows = np.array([[1.0, 1.0, 1.0, -1.0], [1.0, -1.0, 1.0, -1.0]], dtype=np.float32)
     >>> chunk = ArrayChunk(rows, np.array([1.0, 1.0, 0.0, 0.0]), None)
     >>> loss = ChunkLoss(lambda: [chunk], Binomial(), 2)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
+from dpglm.optim.loss import ChunkLoss, Objective, Point
 from dpglm.optim.quadratic_solvers import Model, Penalised, Shape, WeightedL1
-from dpglm.optim.rows import ChunkLoss, Objective, Point
 from dpglm.optim.wide import lbfgs, working_set
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
@@ -95,7 +95,8 @@ def minimise(
     Examples
     --------
     >>> from dpglm.glm.families.binomial import Binomial
-    >>> from dpglm.optim.rows import ArrayChunk, ChunkLoss
+    >>> from dpglm.optim.loss import ChunkLoss
+    >>> from dpglm.rows import ArrayChunk
     >>> chunk = ArrayChunk(np.ones((1, 4), dtype=np.float32), np.array([0.0, 1.0, 1.0, 1.0]), None)
     >>> loss = ChunkLoss(lambda: [chunk], Binomial(), 1)
     >>> minimise(loss, linear=np.zeros(1), ridge=0.0).theta.round(6)  # log 3
@@ -162,11 +163,10 @@ def _solve(objective: Objective, start: FloatVector | None, tolerance: float) ->
         point = working_set(objective, shape.weights, first, tolerance, minimise=_dense)
     else:
         point = _dense(objective, start, tolerance)
-    for compensated in (False, True):
-        if point.residual <= tolerance:
-            break
-        careful = replace(objective, compensated=compensated)
-        point = min(point, _damped_newton(careful, point.x, tolerance=tolerance), key=attrgetter("residual"))
+    if point.residual > tolerance:
+        point = min(
+            point, _damped_newton(objective, point.x, tolerance=tolerance), key=attrgetter("residual")
+        )
     return point
 
 

@@ -16,6 +16,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 # A single strength of a penalty that is not convex is reached along a path, as one of many would be.
 _APPROACH = 20
+# A second derivative that is a smaller part of what it was before others were minimised out is none.
+_ROUNDING = 1e-12
 # Lasso solutions from which a search for a penalty that is not convex starts.
 _LASSO_STARTS = 50
 
@@ -136,11 +138,26 @@ def profiled(matrix: FloatMatrix, right: FloatVector, mask: BoolVector) -> tuple
     matrix = 0.5 * (matrix + matrix.T)
     free = ~mask
     if not free.any():
-        return matrix, right
+        return _informed(matrix, right, np.diagonal(matrix))
     cross = matrix[np.ix_(free, mask)]
     response = pinvh(matrix[np.ix_(free, free)]) @ np.column_stack([cross, right[free]])
     reduced = matrix[np.ix_(mask, mask)] - cross.T @ response[:, :-1]
-    return 0.5 * (reduced + reduced.T), right[mask] - cross.T @ response[:, -1]
+    left = right[mask] - cross.T @ response[:, -1]
+    return _informed(0.5 * (reduced + reduced.T), left, np.diagonal(matrix)[mask])
+
+
+def _informed(
+    matrix: FloatMatrix, right: FloatVector, before: FloatVector
+) -> tuple[FloatMatrix, FloatVector]:
+    """Zeros where nothing but rounding is left of a coordinate's second derivative, which was ``before``.
+
+    What rounding leaves of its linear weight would have no bound there: a penalty that ends holds nothing.
+    """
+    unknown = np.diagonal(matrix) <= _ROUNDING * before
+    if not unknown.any():
+        return matrix, right
+    known = ~unknown
+    return matrix * np.outer(known, known), right * known
 
 
 def _solve(matrix: FloatMatrix, right: FloatVector, penalty: Penalty, strengths: FloatVector) -> FloatMatrix:

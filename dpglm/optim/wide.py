@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpglm.optim.loss import Objective, Point
 from dpglm.optim.quadratic_solvers import WeightedL1
-from dpglm.optim.rows import Objective, Point
 from dpglm.typing import FloatVector, IntVector
 
 # Coefficients that enter a working set at once, at least.

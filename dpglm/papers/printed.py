@@ -18,7 +18,7 @@ from dpglm.mechanisms.base import Rows, UnclaimedRelease
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Problem
 from dpglm.methods.iterated import prox, public_rows
-from dpglm.optim.rows import ChunkLoss
+from dpglm.optim.loss import ChunkLoss
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.events import Fact, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee

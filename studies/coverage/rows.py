@@ -16,7 +16,8 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families
 from dpglm.glm.families.base import ResponseKind
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
+from dpglm.optim.loss import ChunkLoss
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatBlock, FloatVector
 from studies.coverage.tables import Loaded
 

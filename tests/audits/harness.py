@@ -32,7 +32,7 @@ from dpglm.spec.plan import Plan
 
 FAILURE = 1e-4
 TOGETHER = 3000  # draws of all releases of a plan, at least, unless fewer are asked for
-LESS = 0.8  # the twin's share of the honest noise: 20 % less
+LESS, MUCH_LESS = 0.8, 0.7  # the twin's share of the honest noise: 20 % less, and 30 % where that is not seen
 RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
 # Without a claim there is nothing to audit: they have no price, and are refused where one is asked.
 UNCLAIMED = {"ExactMinimiser", "LHA", "NeighbourWeights", "NonPrivate", "PrintedDPSC", "PrintedMPADMM"}
@@ -195,7 +195,7 @@ def first_refuted(plan: Plan, seed: int, trials: int) -> Outcome:
     return Outcome(bound.epsilon, bound.refuted)
 
 
-def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int) -> Case:
+def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int, part: float = LESS) -> Case:
     """A case of a whole method as it is rebuilt from a fit, on the worst case of its first release.
 
     Its releases by themselves have cases of their own. The offset lets slopes be as large as they may.
@@ -224,7 +224,7 @@ def of_method(title: str, method: Method, privacy: dpglm.Privacy, *, trials: int
         found = bounded(act, [pair], claim, SeededNoise(seed), trials=trials, failure=FAILURE)
         return Outcome(found.bound.epsilon, found.bound.refuted)
 
-    return Case(type(method), f"{title} {privacy.relation}", claim, trials, run)
+    return Case(type(method), f"{title} {privacy.relation}", claim, trials, run, part)
 
 
 def with_less_noise(plan: Plan, part: float, twin: Callable[[Release, float], Release] = quieter) -> Plan:

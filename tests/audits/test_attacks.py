@@ -23,7 +23,7 @@ from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk
+from dpglm.rows import ArrayChunk
 from tests.audits.harness import FAILURE, Acts, claimed
 from tests.audits.test_minimiser import calibrated
 from tests.audits.test_moments import planned

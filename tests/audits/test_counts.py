@@ -22,8 +22,8 @@ from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
+from dpglm.rows import ArrayChunk
 from tests.audits.harness import RELATIONS, Case, check, hidden, of_releases, under_both
 from tests.calibrated import calibrate_bounded, calibrate_bounded_pure
 

@@ -16,8 +16,8 @@ import dpglm
 from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.glm.families import families
 from dpglm.mechanisms.gradient import Gradient
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
+from dpglm.rows import ArrayChunk
 from tests.audits.harness import RELATIONS, Case, check, of_releases
 from tests.calibrated import sampled_scale
 

@@ -25,7 +25,7 @@ from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, SeededNoise
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk
+from dpglm.rows import ArrayChunk
 from tests.audits.harness import FAILURE, Acts, claimed
 from tests.audits.test_moments import planned
 from tests.audits.test_output import one_column

@@ -26,9 +26,9 @@ from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.perturbed_objective import uniform_ridge
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import STEPS
 from dpglm.privacy.calibration import Target
+from dpglm.rows import ArrayChunk
 from tests.audits.harness import FAILURE, LESS, Case, check, claimed, hidden, of_releases
 from tests.audits.test_low_bits import SPAN
 from tests.audits.test_minimiser import calibrated

@@ -24,8 +24,8 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.mechanisms.rows import DownWeightedRows
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.budget import Relation
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatVector
 from tests.audits.harness import RELATIONS, Case, check, of_releases, under_both
 from tests.audits.test_minimiser import calibrated

@@ -21,7 +21,7 @@ from dpglm.mechanisms.finishing import _extended, _in_balls, _way, _whole, finis
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.optim import minimise as solver
-from dpglm.optim.rows import ArrayChunk
+from dpglm.rows import ArrayChunk
 
 COVERED = (
     *sorted(name for name in families if families[name].ball_slope is not Family.ball_slope),

@@ -14,8 +14,8 @@ import dpglm
 from dpglm.auditing.neighbours import Table
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.noise import SeededNoise
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.accountant import basic_composition
+from dpglm.rows import ArrayChunk
 from dpglm.spec.profile_plan import ProfilePlan
 from tests.silence import Silence
 

@@ -9,7 +9,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.exact import ExactMinimiser
 from dpglm.mechanisms.noise import SeededNoise
-from dpglm.optim.rows import ArrayChunk
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 FAMILY = families["binomial"]()

@@ -18,8 +18,8 @@ from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.span import Span
 from dpglm.methods.base import Problem
 from dpglm.methods.moments import Moments
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.accountant import basic_composition
+from dpglm.rows import ArrayChunk
 from tests.silence import Silence
 
 SIZE = 3

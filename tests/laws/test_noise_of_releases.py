@@ -23,7 +23,7 @@ from dpglm.mechanisms.moments import MomentSums, SecondMoments
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatMatrix
 from tests.effort import quick
 

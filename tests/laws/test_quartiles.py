@@ -14,7 +14,6 @@ from dpglm.auditing.neighbours import Table
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.mapped import Mapped
 from dpglm.mechanisms.number_classes import NumberClasses
-from dpglm.optim.rows import ArrayChunk
 from dpglm.postprocessing.profile import ProfiledColumn, _quartiles
 from dpglm.postprocessing.quartiles import (
     EDGES,
@@ -25,6 +24,7 @@ from dpglm.postprocessing.quartiles import (
     next_edges,
     shortest,
 )
+from dpglm.rows import ArrayChunk
 from tests.laws.test_column_sums import RELATIONS, Relation
 from tests.silence import Silence
 

@@ -13,7 +13,7 @@ from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import RowChunk
+from dpglm.rows import RowChunk
 from dpglm.typing import FloatVector
 
 Relation = Literal["add-remove", "replace-one"]

@@ -19,8 +19,9 @@ from dpglm.glm.penalties.lq import LHalf
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.optim.admm import default_augmentation, lipschitz, minimise_by_admm
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
+from dpglm.rows import ArrayChunk
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 CONVEX = [name for name in penalties if penalties[name].convex]

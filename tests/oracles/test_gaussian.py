@@ -24,8 +24,8 @@ from dpglm.mechanisms.noise import NoiseSource, SeededNoise
 from dpglm.methods.base import Estimate, Method, Problem, to_response_scale
 from dpglm.methods.moments import Moments
 from dpglm.methods.nonprivate import NonPrivate
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.gdp import gdp_mu
+from dpglm.rows import ArrayChunk
 from dpglm.typing import SHARES
 from studies.real_tables import quoted, require
 from tests.oracles.reference_adassp import adassp, adassp_exact

@@ -15,8 +15,9 @@ from dpglm.glm.families import families
 from dpglm.glm.families.margin import HuberSvm, SoftplusHinge
 from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
+from dpglm.rows import ArrayChunk
 from dpglm.spec.model_spec import plan_of
 
 law = settings(derandomize=True, deadline=None, max_examples=200)

@@ -5,8 +5,9 @@ import pytest
 
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.elastic_net import L1, L2, ElasticNet
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
+from dpglm.rows import ArrayChunk
 
 
 def table(seed, n, p):

@@ -24,7 +24,7 @@ from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, RowMapping, Standardisation
 from dpglm.methods import standardised
-from dpglm.optim.rows import ArrayChunk
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatMatrix
 from tests.silence import Silence
 

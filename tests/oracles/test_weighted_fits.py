@@ -11,8 +11,9 @@ from dpglm.auditing.neighbours import Table
 from dpglm.glm.families import families
 from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.rows import DownWeightedRows
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Two columns measured in other units than a third of their spread: most rows are long in them.

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpglm.data.coding.design import RowChunk
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.sources import Source
-from dpglm.typing import FloatVector
+from dpglm.rows import ArrayChunk, LazyChunk, RowChunk
+from dpglm.typing import FloatVector, IntVector
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +87,23 @@ class ColumnTable:
         total = 0
         numeric = self.schema.plain_numbers(self.numbers)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
-            columns = self.schema.clean(frame, self._columns)
-            if kept is not None:
-                columns = {name: values[kept] for name, values in columns.items()}
             count = len(frame) if kept is None else len(kept)
-            group = np.zeros(count) if self.by is None else columns[self.by]
-            numbers = [self._on_unit(name, columns[name]) for name in self.numbers]
-            rows = [group, *numbers, *(columns[name] for name in self.factors)]
-            with np.errstate(all="ignore"):
-                X = np.array(rows, dtype=np.float32).reshape(self.size, count)
             total += count
-            yield RowChunk(X, np.zeros(count), None, share)
+            yield LazyChunk(count, partial(self._coded, frame, kept, share, count))
         object.__setattr__(self, "_rows", total)  # only a pass that ran to its end knows
+
+    def _coded(
+        self, frame: pd.DataFrame, kept: IntVector | None, share: FloatVector | None, count: int
+    ) -> RowChunk:
+        columns = self.schema.clean(frame, self._columns)
+        if kept is not None:
+            columns = {name: values[kept] for name, values in columns.items()}
+        group = np.zeros(count) if self.by is None else columns[self.by]
+        numbers = [self._on_unit(name, columns[name]) for name in self.numbers]
+        rows = [group, *numbers, *(columns[name] for name in self.factors)]
+        with np.errstate(all="ignore"):
+            X = np.array(rows, dtype=np.float32).reshape(self.size, count)
+        return ArrayChunk(X, np.zeros(count), None, share, share)
 
     def _on_unit(self, name: str, values: FloatVector) -> FloatVector:
         """Values between the bounds on [-1, 1]; halved first, since bounds may be as large as numbers get."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,11 @@ from dpglm.data.tables.sources import Source, open_source
 from dpglm.errors import SchemaError
 from dpglm.glm.families import Family
 from dpglm.glm.families.base import ResponseKind
-from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
+from dpglm.rows import ArrayChunk, Later, LazyChunk, RowChunk
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
 _ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
@@ -141,43 +146,6 @@ _NEEDED: Final[dict[ResponseKind, tuple[str, str, str]]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class RowChunk:
-    """Some coded rows, variables down, rows across. Read-only.
-
-    Attributes
-    ----------
-    X : ndarray of float32, shape (p, k), C-contiguous
-        Coded rows as columns; 0 in rows that cannot be used, which thus contribute nothing.
-    y : ndarray of float64, shape (k,)
-        Response, 0 in rows that cannot be used.
-    offset : ndarray of float64, shape (k,), or None
-        Offset of the linear predictor in units of the coded response, 0 in rows that cannot be used.
-    share : ndarray of float64, shape (k,), or None
-        Part of its person that a row has; they add up to at most 1. None: everybody has one row.
-    """
-
-    X: FloatBlock
-    y: FloatVector
-    offset: FloatVector | None
-    share: FloatVector | None = None
-
-    def __post_init__(self) -> None:
-        for array in (self.X, self.y, self.offset, self.share):
-            if array is not None:
-                array.flags.writeable = False
-
-    @property
-    def weight(self) -> FloatVector | None:
-        """Its share; nothing else makes a row count less."""
-        return self.share
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in memory."""
-        return sum(array.nbytes for array in (self.X, self.y, self.offset, self.share) if array is not None)
-
-
 class Design:
     """A private table, coded, in chunks of at most 2,000 rows. Only the curator may hold one.
 
@@ -220,8 +188,8 @@ class Design:
         Under replace-one it is public, unless a person may have several.
         """
         if self._rows is None:
-            for _ in self.chunks():
-                pass
+            for chunk in self.chunks():
+                _ = chunk.y  # made at once: what waits would hold all of the source
         assert self._rows is not None
         return self._rows
 
@@ -232,14 +200,11 @@ class Design:
             return
         held: list[RowChunk] | None = []
         room, rows = self._memory_limit, 0
-        numeric = self._schema.plain_numbers(self._columns)
-        for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
-            columns = self._schema.clean(frame, self._columns)
-            if kept is not None:
-                columns = {name: values[kept] for name, values in columns.items()}
-            for chunk in self._encoded(columns, share):
-                rows += len(chunk.y)
-                room -= chunk.nbytes
+        for count, coded in self._coded():
+            for place, first in enumerate(range(0, count, _CHUNK_ROWS)):
+                chunk = LazyChunk(min(_CHUNK_ROWS, count - first), partial(_at, coded, place))
+                rows += chunk.count
+                room -= chunk.count * self._row_bytes
                 if room < 0:
                     held = None
                 elif held is not None:
@@ -247,6 +212,26 @@ class Design:
                 yield chunk
         # Only a pass that ran to its end says how many rows there are.
         self._rows, self._in_memory = rows, held
+
+    @property
+    def _row_bytes(self) -> int:
+        """Bytes of a coded row, its response, offset and share."""
+        return 4 * self.size + 24
+
+    def _coded(self) -> Iterator[tuple[int, Later[list[RowChunk]]]]:
+        """How many rows a frame of the source has, and its chunks, made by the thread that reads them."""
+        numeric = self._schema.plain_numbers(self._columns)
+        for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
+            count = len(frame) if kept is None else len(kept)
+            yield count, Later(partial(self._chunks_of, frame, kept, share))
+
+    def _chunks_of(
+        self, frame: pd.DataFrame, kept: IntVector | None, share: FloatVector | None
+    ) -> list[RowChunk]:
+        columns = self._schema.clean(frame, self._columns)
+        if kept is not None:
+            columns = {name: values[kept] for name, values in columns.items()}
+        return list(self._encoded(columns, share))
 
     def _encoded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> Iterator[RowChunk]:
         rows = len(columns[self._response.name])
@@ -265,12 +250,17 @@ class Design:
             for first in range(0, len(y), _CHUNK_ROWS):
                 rows_of = slice(first, first + _CHUNK_ROWS)
                 # Copies: a view would keep the larger array alive, and rows of a chunk lie side by side.
-                yield RowChunk(
-                    X[:, rows_of].copy(),
-                    y[rows_of].copy(),
-                    None if offset is None else offset[rows_of].copy(),
-                    None if share is None else share[start:][rows_of].copy(),
-                )
+                shares = None if share is None else share[start:][rows_of].copy()
+                offsets = None if offset is None else offset[rows_of].copy()
+                chunk = ArrayChunk(X[:, rows_of].copy(), y[rows_of].copy(), offsets, shares, shares)
+                for array in (chunk.X, chunk.y, offsets, shares):
+                    if array is not None:
+                        array.flags.writeable = False
+                yield chunk
+
+
+def _at(chunks: Later[list[RowChunk]], place: int) -> RowChunk:
+    return chunks()[place]
 
 
 def _bounded(X: FloatBlock) -> BoolVector:

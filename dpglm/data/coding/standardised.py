@@ -117,13 +117,20 @@ def _map(before: tuple[Group, ...], after: tuple[Group, ...], model: Model, othe
     affine = [_affine(factor, another) for factor, another in zip(model.factors, other.factors, strict=True)]
     size = before[-1].stop
     matrix = np.zeros((size, size))
+    columns = [(frozenset(_subset(column)), column) for column in before]
+    touching: dict[int, list[int]] = {}  # columns by the factors that they have
+    for place, (kept, _) in enumerate(columns):
+        for at in kept:
+            touching.setdefault(at, []).append(place)
+    plain = [place for place, (kept, _) in enumerate(columns) if not kept]
     for row in after:
-        for column in before:
-            kept, all_of = set(_subset(column)), set(_subset(row))
+        all_of = frozenset(_subset(row))
+        for place in {*plain, *(place for at in all_of for place in touching.get(at, ()))}:
+            kept, column = columns[place]
             if not kept <= all_of:
                 continue
             weight = row.products[0].scale / column.products[0].scale
-            weight *= math.prod(affine[at][0 if at in kept else 1] for at in all_of)
+            weight *= math.prod(affine[at][0 if at in kept else 1] for at in sorted(all_of))
             if weight:
                 matrix[row.start : row.stop, column.start : column.stop] = weight * np.eye(
                     row.stop - row.start

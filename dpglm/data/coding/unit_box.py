@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
 
 from dpglm.data.coding.column_table import ColumnTable, may_be_missing
-from dpglm.data.coding.design import RowChunk
 from dpglm.data.formula.model import LevelFactor, NumericFactor
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.data.tables.sources import open_source
 from dpglm.errors import FormulaError, SchemaError
+from dpglm.rows import ArrayChunk, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, IntVector
 
 # Half the width of a number's box where its mean and standard deviation are known, in standard deviations.
@@ -143,21 +143,24 @@ class BoxTable:
         held: list[RowChunk] = []
         room = _MOST_HELD
         for chunk in self._coded():
-            room -= chunk.nbytes
+            room -= chunk.count * (4 * self.size + 24)
             held = [*held, chunk] if room >= 0 else []
             yield chunk
         if room >= 0:
             object.__setattr__(self, "_held", held)
 
     def _coded(self) -> Iterator[RowChunk]:
-        place = {name: at for at, name in enumerate((*self.columns.numbers, *self.columns.factors), start=1)}
         for chunk in self.columns.chunks():
-            X = np.empty((self.size, len(chunk.y)), dtype=np.float32)
-            at = 0
-            for name, width in zip(self.box.features, self.box.columns_of, strict=True):
-                self._write(name, chunk.X[place[name]], X[at : at + width])
-                at += width
-            yield RowChunk(X, chunk.X[0].astype(np.float64), None, chunk.share)
+            yield LazyChunk(chunk.count, partial(self._boxed, chunk))
+
+    def _boxed(self, chunk: RowChunk) -> RowChunk:
+        place = {name: at for at, name in enumerate((*self.columns.numbers, *self.columns.factors), start=1)}
+        X = np.empty((self.size, chunk.count), dtype=np.float32)
+        at = 0
+        for name, width in zip(self.box.features, self.box.columns_of, strict=True):
+            self._write(name, chunk.X[place[name]], X[at : at + width])
+            at += width
+        return ArrayChunk(X, chunk.X[0].astype(np.float64), None, chunk.share, chunk.share)
 
     def _write(self, name: str, values: FloatBlock, out: FloatBlock) -> None:
         """The columns of one feature, from numbers in [-1, 1] or NaN, or from codes of levels or -1."""

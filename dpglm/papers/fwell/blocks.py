@@ -12,10 +12,10 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import SHRINK, RowView
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.papers.fwell.margins import bounded
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Multiples of the golden ratio, modulo 1, put neighbours in a sorted table into different blocks.

@@ -7,7 +7,7 @@ released prototypes or rows of a public reference table, so that a margin depend
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,16 +16,16 @@ import numpy as np
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.mechanisms.mapped import RowMapping
 from dpglm.mechanisms.rows import SHRINK, RowView, squares
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.events import Fact
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 # Box rows x, shape (size, k), and whether each is of the second class, to margins, shape (size, k).
 Margins: TypeAlias = Callable[[FloatMatrix, BoolVector], FloatMatrix]
 # Prototypes that are nearer than this are one: all margins are 0 then.
 LEAST_DISTANCE = 1e-6
-# Numbers that are mapped at a time, and bytes of margin rows that are kept between reads of a table.
-_ENTRIES, _MOST_HELD = 2**22, 2**29
+# Numbers that are mapped at a time.
+_ENTRIES = 2**22
 
 
 class MarginRows(RowView):
@@ -34,25 +34,13 @@ class MarginRows(RowView):
     ``margins`` is elementwise or compares a row with public ones; a margin of a missing value is 0.
     """
 
+    holds = True
+
     def __init__(self, rows: Rows, margins: Margins) -> None:
         super().__init__(rows)
         self._margins = margins
-        self._held: list[ArrayChunk] = []
-        self._room = _MOST_HELD
 
-    def chunks(self) -> Iterator[RowChunk]:
-        for place, chunk in enumerate(self._rows.chunks()):
-            if place < len(self._held):
-                yield self._held[place]
-                continue
-            mapped = self._mapped(chunk)
-            # From the first one without room on none is held, so that places stay those of the table.
-            self._room -= mapped.X.nbytes
-            if self._room >= 0:
-                self._held.append(mapped)
-            yield mapped
-
-    def _mapped(self, chunk: RowChunk) -> ArrayChunk:
+    def view(self, chunk: RowChunk) -> RowChunk:
         z = np.empty(chunk.X.shape, dtype=np.float32)
         width = max(1, _ENTRIES // len(chunk.X))
         for first in range(0, len(chunk.y), width):

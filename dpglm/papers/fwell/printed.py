@@ -13,12 +13,13 @@ from dpglm.errors import MethodError
 from dpglm.glm.families.binomial import Binomial
 from dpglm.mechanisms.base import Rows, UnclaimedRelease
 from dpglm.mechanisms.noise import NoiseSource
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.papers.printed import REASON
 from dpglm.privacy.budget import Privacy, Relation
 from dpglm.privacy.events import Fact, ReleaseDescription
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Distances that are computed at a time.

@@ -15,9 +15,9 @@ from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, Wors
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import finite, predictor, unweighted
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 # What stands in the column of the intercept, and the length that is left for the answers.

@@ -12,9 +12,9 @@ from dpglm.errors import MethodError
 from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, WorstCase
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatVector, IntVector
 
 # Multiples of the golden ratio, modulo 1, fill [0, 1) evenly: parts of any share, whatever recurs in a table.

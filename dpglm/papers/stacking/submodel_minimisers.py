@@ -17,9 +17,9 @@ from dpglm.mechanisms.base import CERTIFICATE, CHOSEN, TAIL, Release, Rows, Wors
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.rows import squares, unweighted
-from dpglm.optim.rows import ArrayChunk, RowChunk
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Squared norm that rows may have before they are cut: what is left takes the rounding to float32.

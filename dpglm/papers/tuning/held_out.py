@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,11 +13,11 @@ from dpglm.glm.families import Family
 from dpglm.mechanisms.base import CHOSEN, FAR, WHY_SUM, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import SLACK, STEPS, NoiseSource, add_laplace, laplace_price
 from dpglm.mechanisms.rows import predictor
-from dpglm.mechanisms.whole_sums import WholeNumbers
-from dpglm.optim.rows import ArrayChunk, RowChunk
+from dpglm.mechanisms.whole_sums import Whole, WholeNumbers
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, PureEvent, ReleaseDescription
 from dpglm.privacy.gdp import SAFETY
+from dpglm.rows import ArrayChunk, RowChunk, total
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Squared errors are rounded to this grid in [0, 1], so that sums of them are exact.
@@ -107,10 +108,13 @@ class HeldOutErrors(Release):
         return np.asarray((far - near) / self.scale)
 
     def _sums(self, rows: Rows, models: FloatMatrix) -> WholeNumbers:
-        steps = np.zeros(len(models), dtype=object)
-        for chunk in rows.chunks():
-            steps += self._steps(chunk, models).sum(axis=1)  # proof: exact
-        return WholeNumbers(steps, 1.0 / GRID)
+        def part(chunks: Iterable[RowChunk]) -> Whole:
+            steps: Whole = np.zeros(len(models), dtype=object)
+            for chunk in chunks:
+                steps += self._steps(chunk, models).sum(axis=1)  # proof: exact
+            return steps
+
+        return WholeNumbers(total(rows.chunks(), part), 1.0 / GRID)
 
     def _steps(self, chunk: RowChunk, models: FloatMatrix) -> IntVector:
         """Squared errors in steps of the grid, shape (m, k)."""

@@ -21,11 +21,11 @@ from dpglm.glm.families.binomial import Binomial
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.mapped import Mapped
 from dpglm.mechanisms.noise import SeededNoise
-from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.fwell.blocks import OnBlocks
 from dpglm.papers.fwell.fwell import FWELL, BlockFWELL
 from dpglm.papers.fwell.margins import PrototypeMargins
 from dpglm.papers.fwell.printed import NeighbourWeights, neighbour_margins
+from dpglm.rows import ArrayChunk
 from dpglm.spec.ranking import RankingMethod, RankingProblem
 from dpglm.typing import FloatVector
 from tests.audits.harness import (

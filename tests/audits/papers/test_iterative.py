@@ -14,7 +14,7 @@ from dpglm.methods.base import Method
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from dpglm.papers.stacking.plr import PLR
-from tests.audits.harness import Case, check, of_method
+from tests.audits.harness import LESS, MUCH_LESS, RELATIONS, Case, check, of_method
 
 METHODS: list[Method] = [
     DPSC(iterations=2),
@@ -27,15 +27,18 @@ METHODS: list[Method] = [
 
 def cases() -> list[Case]:
     found = []
-    for relation in ("add-remove", "replace-one"):
+    for relation in RELATIONS:
         gdp = dpglm.Privacy.gdp(1.0, delta=0.05, relation=relation)
+        exchanged = relation == "replace-one"
         for method in METHODS:
-            if not isinstance(method, DPADMM) or relation == "replace-one":  # places are private otherwise
-                found.append(of_method("Gaussian", method, gdp, trials=8000))
-        if relation == "replace-one":
+            if not isinstance(method, DPADMM) or exchanged:  # places are private otherwise
+                trials = 20_000 if isinstance(method, DPSC) and exchanged else 8000
+                found.append(of_method("Gaussian", method, gdp, trials=trials))
+        if exchanged:
             found.append(of_method("Gaussian", PLR(), gdp, trials=8000))
         pure = dpglm.Privacy(2.0, relation=relation)
-        found.append(of_method("pure", DPSC(iterations=2), pure, trials=12_000))
+        part = MUCH_LESS if exchanged else LESS
+        found.append(of_method("pure", DPSC(iterations=2), pure, trials=12_000, part=part))
     return found
 
 

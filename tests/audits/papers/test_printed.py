@@ -22,9 +22,9 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.base import Method, Problem
-from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import MPADMM
+from dpglm.rows import ArrayChunk
 from tests.audits.harness import FAILURE, claimed
 
 

@@ -16,12 +16,12 @@ from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
 from dpglm.glm.families import families
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise import SeededNoise
-from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.stacking.parts import Part
 from dpglm.papers.tuning.held_out import HeldOutErrors
 from dpglm.papers.tuning.random_stopping import MEAN, RandomStopping
 from dpglm.papers.tuning.tune import Tune
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.rows import ArrayChunk
 from tests.audits.harness import (
     FAILURE,
     RELATIONS,

@@ -11,8 +11,8 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.exact import ExactMinimiser
 from dpglm.mechanisms.noise import SeededNoise
-from dpglm.optim.rows import ArrayChunk
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.rows import ArrayChunk
 
 
 class CountedRows:

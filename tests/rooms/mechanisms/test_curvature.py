@@ -15,8 +15,9 @@ from dpglm.glm.penalties.base import TermColumns
 from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.span import Span
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
+from dpglm.optim.loss import ChunkLoss
 from dpglm.privacy.events import GaussianEvent, PureEvent
+from dpglm.rows import ArrayChunk
 
 BINOMIAL = families["binomial"]()
 COUNTS = families["poisson"]().with_bound(20.0)

@@ -9,7 +9,7 @@ import pytest
 
 from dpglm.mechanisms.exact import Kept, fold
 from dpglm.mechanisms.rows import RowSubset
-from dpglm.optim.rows import ArrayChunk, RowChunk
+from dpglm.rows import ArrayChunk, RowChunk
 
 
 class Wide:

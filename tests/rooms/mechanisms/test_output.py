@@ -16,7 +16,7 @@ from dpglm.mechanisms.gradient import Gradient
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.mechanisms.rows import predictor
-from dpglm.optim.rows import ArrayChunk
+from dpglm.rows import ArrayChunk
 
 
 def output(**more: Any) -> PerturbedOutput:

@@ -10,7 +10,7 @@ import pytest
 from dpglm.auditing.neighbours import Table
 from dpglm.errors import MethodError
 from dpglm.mechanisms.residuals import LogCounts, ResidualClasses, Residuals
-from dpglm.optim.rows import ArrayChunk, RowChunk
+from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import FloatMatrix, FloatVector
 
 MATRIX = np.array([[1.0, 0.0, 0.0], [-2.0, 4.0, 0.0], [0.0, 0.0, 1.0]])

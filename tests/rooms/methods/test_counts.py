@@ -20,9 +20,9 @@ from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.residuals import UNSHORTENED, Residuals
 from dpglm.methods.counts import best_length, solve_counts, unlogged
 from dpglm.methods.objective import Objective
-from dpglm.optim.rows import ArrayChunk
 from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.privacy.gdp import gdp_mu
+from dpglm.rows import ArrayChunk
 from tests.oracles.test_statsmodels import Silence
 
 SCHEMA = dpglm.Schema.of({"y": (0, 300), "x": (-8, 8), "t": (0.2, 5), "g": ["a", "b", "c"]})

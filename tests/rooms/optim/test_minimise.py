@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.elastic_net import L1, ElasticNet
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
+from dpglm.rows import ArrayChunk
 
 FAMILY = Binomial()
 

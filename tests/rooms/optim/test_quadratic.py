@@ -309,3 +309,21 @@ def test_no_coordinates_and_no_strengths_are_no_trouble():
 def test_impossible_requests_are_refused(matrix, right, strengths, penalised):
     with pytest.raises(MethodError):
         minimise_quadratic_path(matrix, right, penalties["l1"](), strengths, penalised=penalised)
+
+
+@pytest.mark.parametrize("name", sorted(penalties))
+def test_a_coordinate_without_information_stays_at_zero(name: str) -> None:
+    """Its linear weight is what rounding left, and a penalty that ends would let it run to 10^287."""
+    penalty = penalties[name]()
+    alone = np.array([[0.0]]), np.array([1.1e-16])
+    explained = (
+        np.array([[4.0, 4.0, 0.0], [4.0, 4.0, 0.0], [0.0, 0.0, 1.0]]),
+        np.array([1.0, 1.0 + 1e-16, 2.0]),
+    )
+    for matrix, right in (alone, explained):
+        mask = np.arange(len(right)) > 0 if len(right) > 1 else np.ones(1, dtype=bool)
+        reduced, _ = profiled(matrix, right, mask)
+        scaled = penalty.with_scale(np.maximum(np.diagonal(reduced), 1e-300))
+        path = minimise_quadratic_path(matrix, right, scaled, np.geomspace(1.0, 1e-16, 30), penalised=mask)
+        assert np.all(path.coefficients[:, mask][:, 0] == 0.0)
+        assert np.abs(path.coefficients).max() <= 2.0 + 1e-9

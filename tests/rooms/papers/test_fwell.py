@@ -16,10 +16,10 @@ from hypothesis.extra import numpy as arrays
 import dpglm
 from dpglm.auditing.neighbours import Table
 from dpglm.errors import BudgetExceeded, MethodError, PlanningAdvice, PrivacyError, StoreError
-from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.fwell.blocks import BlockRows, dealt
 from dpglm.papers.fwell.margins import MarginRows, PrototypeMargins, ReferenceMargins
 from dpglm.papers.fwell.printed import minimiser, neighbour_margins, single_pass
+from dpglm.rows import ArrayChunk
 
 law = settings(derandomize=True, deadline=None, max_examples=100)
 unit = st.floats(0.0, 1.0, width=32)

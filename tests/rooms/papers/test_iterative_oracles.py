@@ -27,10 +27,11 @@ from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.methods.base import Method, Problem
 from dpglm.methods.output import Output
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.optim.rows import ArrayChunk, ChunkLoss
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
+from dpglm.rows import ArrayChunk
 from dpglm.typing import FloatVector
 from tests.effort import quick
 

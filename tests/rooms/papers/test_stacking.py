@@ -197,7 +197,7 @@ def test_rows_of_groups_keep_their_length_together(seed: int) -> None:
 
     class Given:
         def chunks(self) -> Any:
-            from dpglm.optim.rows import ArrayChunk
+            from dpglm.rows import ArrayChunk
 
             return [ArrayChunk(X.astype(np.float32), np.zeros(500), None)]
 

@@ -19,7 +19,6 @@ from dpglm.auditing.neighbours import Table
 from dpglm.errors import BudgetExceeded, FormulaError, MethodError, PrivacyError
 from dpglm.glm.families import families
 from dpglm.mechanisms.noise import SeededNoise
-from dpglm.optim.rows import ArrayChunk
 from dpglm.papers.stacking.parts import Part
 from dpglm.papers.tuning import random_stopping
 from dpglm.papers.tuning.held_out import GRID, HeldOutErrors
@@ -35,6 +34,7 @@ from dpglm.papers.tuning.random_stopping import (
 )
 from dpglm.papers.tuning.tune import Tune
 from dpglm.privacy.accountant import basic_composition
+from dpglm.rows import ArrayChunk
 
 SCHEMA = {"y": ["no", "yes"], "a": (-3, 3), "b": (-3, 3)}
 FORMULA = "y ~ a + b"

@@ -14,7 +14,7 @@ import dpglm
 from studies import __main__ as command
 from studies import real_tables
 from studies.hospitals import claims
-from studies.hospitals.grid import ALONE, FULL, METHODS, QUICK, jobs, seed_of
+from studies.hospitals.grid import ALONE, FULL, METHODS, PRINTED, QUICK, jobs, seed_of
 from studies.hospitals.study import STUDY
 from studies.hospitals.summary import Areas
 from studies.hospitals.tables import GUSTO_CHI_SQUARES, SOURCES, missing, network, sizes
@@ -57,7 +57,7 @@ def test_every_fit_of_a_quick_run_ran(quick: Path) -> None:
     # PPHTL starts from the very model that PLR(main) hands over as it is.
     by = {(one["table"], one["law"], one["repeat"], one["method"]): one for one in found}
     for (table, law, repeat, method), one in by.items():
-        if method in ("pphtl", "pphtl-strong"):
+        if method in ("pphtl", "pphtl-strong") and law != PRINTED:
             assert one["moved"] == by[table, law, repeat, "plr-main"]["auc"]
 
 

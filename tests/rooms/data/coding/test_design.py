@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design, Response, RowChunk
+from dpglm.data.coding.design import Design, Response
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
@@ -151,11 +151,6 @@ def test_undeclared_and_absent_columns_are_told_before_any_row_is_read():
         Design(Unreadable(), SCHEMA, real_encoder(), response)
     with pytest.raises(SchemaError, match="no declaration of w"):
         Design(Unreadable(), Schema.of({"x": (0, 1), "y": ["no", "yes"]}), TinyEncoder(), response)
-
-
-def test_a_block_tells_its_size_in_memory():
-    block = RowChunk(np.zeros((3, 5), np.float32), np.zeros(5), np.zeros(5))
-    assert block.nbytes == 60 + 40 + 40
 
 
 def test_norms_of_coded_rows_are_at_most_one():

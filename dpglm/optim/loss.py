@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dpglm.glm.families.base import Family
 from dpglm.optim.quadratic_solvers import Shape
-from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+from dpglm.rows import ArrayChunk, RowChunk, Together, rows_at, total
+from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Bytes of the float64 working copy of a piece of rows: close to a level-2 cache, measured.
 _CACHE = 2**21
@@ -20,51 +21,23 @@ _WIDEST, _NARROWEST = 2048, 128
 _SMALLEST_ROOT = np.float32(1e-15)
 
 
-class RowChunk(Protocol):
-    """Rows read together: column i of ``X`` is row i of the design; an unusable row is a column of zeros."""
+@dataclass
+class Compensated:
+    """A sum whose rounding is kept aside: ``value + lost``, shape (p,) each."""
 
-    @property
-    def X(self) -> FloatBlock:  # noqa: N802
-        """Coded rows, shape (p, k), float32, C order."""
+    value: FloatVector
+    lost: FloatVector
 
-    @property
-    def y(self) -> FloatVector:
-        """Responses, shape (k,), finite also where the row is unusable."""
+    @classmethod
+    def zeros(cls, size: int, precision: type[np.floating] = np.float64) -> Compensated:
+        return cls(np.zeros(size, precision), np.zeros(size, precision))
 
-    @property
-    def offset(self) -> FloatVector | None:
-        """Known part of the linear predictor, shape (k,), finite, or None."""
-
-    @property
-    def weight(self) -> FloatVector | None:
-        """What each row's loss is multiplied by, shape (k,), in [0, 1]; None is 1 for all."""
-
-    @property
-    def share(self) -> FloatVector | None:
-        """The part of ``weight``, shape (k,), above 0, that adds up to at most 1 over the rows of a person.
-
-        None where each row is somebody's only one.
-        """
-
-
-@dataclass(frozen=True)
-class ArrayChunk:
-    """A `RowChunk` of arrays in memory."""
-
-    X: FloatBlock
-    y: FloatVector
-    offset: FloatVector | None
-    weight: FloatVector | None = None
-    share: FloatVector | None = None
-
-
-def rows_at(chunk: RowChunk, places: slice | BoolVector | IntVector) -> ArrayChunk:
-    """Some rows of a chunk: a view for a slice, else a copy."""
-    offset = None if chunk.offset is None else chunk.offset[places]
-    weight = None if chunk.weight is None else chunk.weight[places]
-    share = weight if chunk.share is chunk.weight or chunk.share is None else chunk.share[places]
-    share = None if chunk.share is None else share
-    return ArrayChunk(chunk.X[:, places], chunk.y[places], offset, weight, share)
+    def __add__(self, other: Compensated) -> Compensated:
+        """Knuth's two-sum; what it takes from the sum is added up in ``lost``."""
+        value = self.value + other.value
+        added = value - self.value
+        lost = (self.value - (value - added)) + (other.value - added)
+        return Compensated(value, self.lost + other.lost + lost)
 
 
 @dataclass(frozen=True)
@@ -74,8 +47,8 @@ class ChunkLoss:
     A row's loss counts by the weight of the row.
 
     Every sum is taken in float64 of products made in float64; only the Hessian, when not asked to be
-    ``precise``, is computed in float32, and serves to precondition. Chunks are always read in the same
-    order, so the same chunks give the same bits. Keeps one working chunk: not for two threads at once.
+    ``precise``, is computed in float32, and serves to precondition. Gradients are added up without rounding.
+    The same chunks give the same bits.
 
     Examples
     --------
@@ -90,31 +63,23 @@ class ChunkLoss:
     size: int  # number of coefficients p
     row_count: int = -1  # if negative they are counted, in one read
     factor: float = 1.0  # of the sum
-    _buffer: FloatMatrix = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        width = _CACHE // (8 * max(self.size, 1)) // 64 * 64
-        width = min(max(width, _NARROWEST), _WIDEST)
-        object.__setattr__(self, "_buffer", np.zeros((self.size, width)))
         if self.row_count < 0:
-            object.__setattr__(self, "row_count", sum(chunk.y.shape[0] for chunk in self.chunks()))
+            object.__setattr__(self, "row_count", sum(chunk.count for chunk in self.chunks()))
 
-    def gradient(self, theta: FloatVector, *, compensated: bool = False) -> FloatVector:
-        """Gradient at ``theta``, shape (p,); ``compensated`` adds the pieces without rounding error."""
-        total = np.zeros(self.size)
-        lost = np.zeros(self.size)
-        for piece in self._pieces():
-            X = self._widened(piece)
-            part = X @ _weighted(self.family.slope(_predictor(theta, X, piece), piece.y), piece)
-            if compensated:
-                # Knuth's two-sum: what rounding takes from the total is kept aside.
-                sum_ = total + part
-                added = sum_ - total
-                lost += (total - (sum_ - added)) + (part - added)
-                total = sum_
-            else:
-                total += part
-        return self.factor * (total + lost)
+    def gradient(self, theta: FloatVector) -> FloatVector:
+        """Gradient at ``theta``, shape (p,)."""
+
+        def part(chunks: Iterable[RowChunk]) -> Compensated:
+            found = Compensated.zeros(self.size)
+            for piece, X in self._pieces(chunks):
+                slope = self.family.slope(_predictor(theta, X, piece), piece.y)
+                found += Compensated(X @ _weighted(slope, piece), np.zeros(self.size))
+            return found
+
+        found = total(self.chunks(), part)
+        return self.factor * (found.value + found.lost)
 
     def hessian(
         self, theta: FloatVector, *, variables: IntVector | None = None, precise: bool = False
@@ -131,52 +96,61 @@ class ChunkLoss:
         multiplied in float64 if ``precise``; else in float32, good to six digits of the largest entry.
         """
         count = self.size if variables is None else variables.size
-        total, hessian = np.zeros(self.size), np.zeros((count, count))
-        scaled32 = np.empty((count, 0 if precise else self._buffer.shape[1]), dtype=np.float32)
-        for piece in self._pieces():
-            X = self._widened(piece)
-            eta = _predictor(theta, X, piece)
-            total += X @ _weighted(self.family.slope(eta, piece.y), piece)
-            root = np.sqrt(self.family.curvature(eta, piece.y))
-            scale = root if piece.weight is None else root * np.sqrt(piece.weight)
-            if precise:
-                scaled = (X if variables is None else X[variables]) * scale
-                hessian += scaled @ scaled.T
-            else:
-                narrow = scale.astype(np.float32)
-                narrow[root < _SMALLEST_ROOT] = 0.0
-                chosen = piece.X if variables is None else piece.X[variables]
-                light = np.multiply(chosen, narrow, out=scaled32[:, : narrow.size])
-                hessian += light @ light.T
-        return self.factor * total, self.factor * hessian
+
+        def part(chunks: Iterable[RowChunk]) -> Together:
+            gradient, hessian = np.zeros(self.size), np.zeros((count, count))
+            scaled32 = np.empty((count, 0 if precise else self._width), dtype=np.float32)
+            for piece, X in self._pieces(chunks):
+                eta = _predictor(theta, X, piece)
+                gradient += X @ _weighted(self.family.slope(eta, piece.y), piece)
+                root = np.sqrt(self.family.curvature(eta, piece.y))
+                scale = root if piece.weight is None else root * np.sqrt(piece.weight)
+                if precise:
+                    scaled = (X if variables is None else X[variables]) * scale
+                    hessian += scaled @ scaled.T
+                else:
+                    narrow = scale.astype(np.float32)
+                    narrow[root < _SMALLEST_ROOT] = 0.0
+                    chosen = piece.X if variables is None else piece.X[variables]
+                    light = np.multiply(chosen, narrow, out=scaled32[:, : narrow.size])
+                    hessian += light @ light.T
+            return Together((gradient, hessian))
+
+        gradient, hessian = total(self.chunks(), part)
+        return self.factor * gradient, self.factor * hessian
 
     def thinned(self, step: int) -> ChunkLoss:
         """Every ``step``-th row, copied, and weighted by ``step``: a cheap likeness of the whole."""
         thinned: list[RowChunk] = []
         first = 0
         for chunk in self.chunks():
-            thinned.append(rows_at(chunk, np.arange(first, len(chunk.y), step)))
-            first = (first - chunk.y.shape[0]) % step
+            thinned.append(rows_at(chunk, np.arange(first, chunk.count, step)))
+            first = (first - chunk.count) % step
         joined = _join(thinned)
         return ChunkLoss(
             lambda: joined,
             self.family,
             self.size,
-            row_count=sum(chunk.y.shape[0] for chunk in joined),
+            row_count=sum(chunk.count for chunk in joined),
             factor=self.factor * step,
         )
 
-    def _pieces(self) -> Iterator[ArrayChunk]:
-        width = self._buffer.shape[1]
-        for chunk in self.chunks():
-            for first in range(0, chunk.y.shape[0], width):
-                part = slice(first, first + width)
-                yield rows_at(chunk, part)
+    @property
+    def _width(self) -> int:
+        """Rows of a piece."""
+        width = _CACHE // (8 * max(self.size, 1)) // 64 * 64
+        return min(max(width, _NARROWEST), _WIDEST)
 
-    def _widened(self, piece: ArrayChunk) -> FloatMatrix:
-        wide = self._buffer[:, : piece.y.shape[0]]
-        np.copyto(wide, piece.X)
-        return wide
+    def _pieces(self, chunks: Iterable[RowChunk]) -> Iterator[tuple[ArrayChunk, FloatMatrix]]:
+        """Rows, some at a time, and a copy of them in float64, which the next one overwrites."""
+        width = self._width
+        buffer = np.empty((self.size, width))
+        for chunk in chunks:
+            for first in range(0, chunk.count, width):
+                piece = rows_at(chunk, slice(first, first + width))
+                wide = buffer[:, : piece.count]
+                np.copyto(wide, piece.X)
+                yield piece, wide
 
 
 def _predictor(theta: FloatVector, X: FloatMatrix, piece: ArrayChunk) -> FloatVector:
@@ -197,7 +171,7 @@ def _join(chunks: list[RowChunk]) -> list[RowChunk]:
     waiting = 0
     for index, chunk in enumerate(chunks):
         pending.append(chunk)
-        waiting += chunk.y.shape[0]
+        waiting += chunk.count
         if waiting >= _WIDEST or index == len(chunks) - 1:
             # Chunks of one table all have an offset or none, and weights or none.
             offsets = [each.offset for each in pending if each.offset is not None]
@@ -240,7 +214,7 @@ class Objective:
     Here ``theta = mixing @ x``; ``linear`` and ``ridge``, shape (p,), act on theta. ``mixing`` is identity
     or has shape (p, m). ``curvature`` is an extra quadratic in x, shape (m, m), or its diagonal (m,).
     ``to_theta`` maps a subgradient in x to one in theta, by the inverse transpose of ``mixing``, and makes it
-    longer by a factor of at most ``stretch``. ``compensated`` asks for gradients with less rounding.
+    longer by a factor of at most ``stretch``.
     """
 
     loss: ChunkLoss
@@ -251,7 +225,6 @@ class Objective:
     shape: Shape
     to_theta: Callable[[FloatVector], FloatVector] | None = None
     stretch: float = 1.0
-    compensated: bool = False
 
     @property
     def size(self) -> int:
@@ -261,7 +234,7 @@ class Objective:
     def measure(self, x: FloatVector, pull: FloatVector | None = None) -> Point:
         """One read of the rows at ``x``, where ``pull`` is known to be a subgradient if given."""
         theta = self._theta(x)
-        return self._point(x, theta, self.loss.gradient(theta, compensated=self.compensated), pull)
+        return self._point(x, theta, self.loss.gradient(theta), pull)
 
     def expand(
         self, x: FloatVector, pull: FloatVector | None = None, *, precise: bool = False
