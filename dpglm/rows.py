@@ -6,8 +6,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -155,47 +155,77 @@ def total(chunks: Iterable[Item], part: Callable[[Iterable[Item]], Sum]) -> Sum:
     >>> total(rows, lambda chunks: sum(len(chunk.y) for chunk in chunks))
     5
     """
-    stretches = _stretches(chunks)
-    first, second = next(stretches, None), next(stretches, None)
-    if first is None or second is None:
-        return part(first or ())
-    state = np.geterr()  # a thread begins without its maker's
+    # What threads need is made before a row is read: whether it can be must not depend on how many there are.
+    threads, state = thread_count(), np.geterr()
 
     def quiet(stretch: Iterable[Item]) -> Sum:
-        with np.errstate(**state):
+        with np.errstate(**state):  # a thread begins without its maker's
             return part(stretch)
 
-    threads = thread_count()
-    with _one_thread_each(), ThreadPoolExecutor(threads) as pool:
-        waiting = deque([pool.submit(quiet, first), pool.submit(quiet, second)])
+    with _ONE_THREAD_EACH, ThreadPoolExecutor(threads) as pool:
+        stretches = _stretches(chunks)
+        first, second = next(stretches, None), next(stretches, None)
+        if first is None or second is None:
+            return part(first or ())
+        waiting = deque([_begun(pool, threads, quiet, first), _begun(pool, threads, quiet, second)])
         found: Sum | None = None
         for stretch in stretches:
             if len(waiting) >= _AHEAD * threads:
                 found = _added(found, waiting.popleft().result())
-            waiting.append(pool.submit(quiet, stretch))
+            waiting.append(_begun(pool, threads, quiet, stretch))
         while waiting:
             found = _added(found, waiting.popleft().result())
     assert found is not None
     return found
 
 
-def _one_thread_each() -> AbstractContextManager[Any]:
-    """Products of matrices in one thread: those of a linear algebra library cost more than they gain here."""
-    controller = _controllers.get("blas")
-    if controller is None:
-        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+def _begun(
+    pool: ThreadPoolExecutor, threads: int, part: Callable[[list[Item]], Sum], stretch: list[Item]
+) -> Future[Sum]:
+    """The part in a thread of the pool; here where one is enough, or where the system gives no more."""
+    if threads > 1:
+        with suppress(RuntimeError):
+            return pool.submit(part, stretch)
+    done: Future[Sum] = Future()
+    done.set_result(part(stretch))
+    return done
 
-        controller = _controllers["blas"] = ThreadpoolController()
-    return controller.limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+class _OneThreadEach:
+    """Products of matrices in one thread: those of a linear algebra library cost more than they gain here.
+
+    The last one to leave, of several fits at once, puts back what the first one found.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+        self._controller: Any = None
+        self._limited: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._controller is None:
+                from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+                self._controller = ThreadpoolController()
+            if self._users == 0:
+                self._limited = self._controller.limit(limits=1, user_api="blas")
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limited.restore_original_limits()
 
 
-_controllers: dict[str, Any] = {}
+_ONE_THREAD_EACH = _OneThreadEach()
 
 
 def thread_count() -> int:
     """``DPGLM_THREADS``, or as many as this process has cores."""
     asked = os.environ.get("DPGLM_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
+    if asked.isdecimal() and len(asked) < 4 and int(asked) > 0:
         return int(asked)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -125,3 +125,59 @@ def test_a_fit_is_the_same_whatever_the_threads(
     first, *others = (fitted(monkeypatch, threads, **changed).tidy() for threads in THREADS)
     for other in others:
         assert first.equals(other)
+
+
+@pytest.mark.parametrize("rows", [1, STRETCH, STRETCH + 1])
+def test_a_machine_without_threads_is_no_error_whatever_the_rows(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    for threads in THREADS:
+        monkeypatch.setenv("DPGLM_THREADS", threads)
+        assert total([1] * rows, sum) == rows
+
+
+@pytest.mark.parametrize("asked", ["0", "-1", "two", "", "9" * 5000])
+def test_any_words_for_threads_are_a_number(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPGLM_THREADS", asked)
+    assert total([1] * (3 * STRETCH), sum) == 3 * STRETCH
+
+
+def test_sums_at_once_leave_a_linear_algebra_library_as_it_was() -> None:
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def blas() -> list[int]:
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    with threadpool_limits(2, "blas"):
+        before = blas()
+        inside = threading.Event()
+
+        def slow(items: Iterable[int]) -> int:
+            inside.set()
+            return sum(items)
+
+        threads = [threading.Thread(target=lambda: total([1] * 200, slow)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert inside.is_set()
+        assert blas() == before
+
+
+def test_cells_are_cleaned_in_the_thread_of_the_curator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pandas changes filters of warnings, which all threads share."""
+    seen: set[str] = set()
+    honest = dpglm.Schema.clean
+
+    def clean(self: Any, *arguments: Any) -> Any:
+        seen.add(threading.current_thread().name)
+        return honest(self, *arguments)
+
+    monkeypatch.setattr(dpglm.Schema, "clean", clean)
+    fitted(monkeypatch, "2")
+    assert seen == {"MainThread"}

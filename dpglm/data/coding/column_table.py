@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.sources import Source
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk
-from dpglm.typing import FloatVector, IntVector
+from dpglm.typing import FloatVector
 
-if TYPE_CHECKING:
-    import pandas as pd
+_CHUNK_ROWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +87,20 @@ class ColumnTable:
         total = 0
         numeric = self.schema.plain_numbers(self.numbers)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
+            # Here and not in a thread: pandas changes the filters of warnings, which all threads share.
+            columns = self.schema.clean(frame, self._columns)
+            if kept is not None:
+                columns = {name: values[kept] for name, values in columns.items()}
             count = len(frame) if kept is None else len(kept)
             total += count
-            yield LazyChunk(count, partial(self._coded, frame, kept, share, count))
+            for first in range(0, count, _CHUNK_ROWS):
+                part = slice(first, first + _CHUNK_ROWS)
+                some = {name: values[part] for name, values in columns.items()}
+                size, shares = min(_CHUNK_ROWS, count - first), None if share is None else share[part]
+                yield LazyChunk(size, partial(self._coded, some, shares, size))
         object.__setattr__(self, "_rows", total)  # only a pass that ran to its end knows
 
-    def _coded(
-        self, frame: pd.DataFrame, kept: IntVector | None, share: FloatVector | None, count: int
-    ) -> RowChunk:
-        columns = self.schema.clean(frame, self._columns)
-        if kept is not None:
-            columns = {name: values[kept] for name, values in columns.items()}
+    def _coded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None, count: int) -> RowChunk:
         group = np.zeros(count) if self.by is None else columns[self.by]
         numbers = [self._on_unit(name, columns[name]) for name in self.numbers]
         rows = [group, *numbers, *(columns[name] for name in self.factors)]

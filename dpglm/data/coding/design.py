@@ -25,10 +25,10 @@ from dpglm.errors import SchemaError
 from dpglm.glm.families import Family
 from dpglm.glm.families.base import ResponseKind
 from dpglm.rows import ArrayChunk, Later, LazyChunk, RowChunk
-from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
 _ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
@@ -222,15 +222,14 @@ class Design:
         """How many rows a frame of the source has, and its chunks, made by the thread that reads them."""
         numeric = self._schema.plain_numbers(self._columns)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
+            # Here and not in a thread: pandas changes the filters of warnings, which all threads share.
+            columns = self._schema.clean(frame, self._columns)
+            if kept is not None:
+                columns = {name: values[kept] for name, values in columns.items()}
             count = len(frame) if kept is None else len(kept)
-            yield count, Later(partial(self._chunks_of, frame, kept, share))
+            yield count, Later(partial(self._chunks_of, columns, share))
 
-    def _chunks_of(
-        self, frame: pd.DataFrame, kept: IntVector | None, share: FloatVector | None
-    ) -> list[RowChunk]:
-        columns = self._schema.clean(frame, self._columns)
-        if kept is not None:
-            columns = {name: values[kept] for name, values in columns.items()}
+    def _chunks_of(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> list[RowChunk]:
         return list(self._encoded(columns, share))
 
     def _encoded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> Iterator[RowChunk]:
