@@ -97,6 +97,7 @@ def of_wrong_relation() -> list[tuple[Case, float]]:
 WRONG = of_wrong_relation()
 
 
+@pytest.mark.papers
 def test_every_release_that_an_exchange_moves_farther_is_drawn_with_the_noise_of_additions() -> None:
     assert {"ColumnSums", "Gradient", "Information", "Mapped", "MetaMinimiser", "OnPart"} <= {
         case.subject.__name__ for case, _ in WRONG

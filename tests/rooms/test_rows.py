@@ -116,7 +116,12 @@ def fitted(monkeypatch: pytest.MonkeyPatch, threads: str, **changed: Any) -> Any
 
 @pytest.mark.parametrize(
     "changed",
-    [{}, {"penalty": "l1/2", "goal": "predict"}, {"method": "dpsgd"}, {"privacy": None}],
+    [
+        {},
+        {"penalty": "l1/2", "goal": "predict"},
+        pytest.param({"method": "dpsgd"}, marks=pytest.mark.papers),
+        {"privacy": None},
+    ],
     ids=["default", "predict", "dpsgd", "none"],
 )
 def test_a_fit_is_the_same_whatever_the_threads(

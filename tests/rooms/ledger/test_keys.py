@@ -177,6 +177,7 @@ def test_profiles_are_charged_and_drawn_once(ledger: Ledger, quartiles: bool) ->
         fitted(rows(UnreadFrame), ledger, key="profile False")
 
 
+@pytest.mark.papers
 def test_a_search_is_charged_and_drawn_once(ledger: Ledger) -> None:
     def tuned(data: pd.DataFrame) -> dpglm.FitResult:
         grid = {"penalty": ["l1", "l2"]}
