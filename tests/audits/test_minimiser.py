@@ -1,7 +1,8 @@
 """The released minimiser, as the code draws it, keeps its claim; with 20 % less noise it is caught.
 
 The neighbours are the release's own worst case: a row against none, or against its opposite, with offsets
-that keep both slopes at 1, so that the theorems' bounds are attained and the audit has power.
+that keep both slopes at 1, so that the theorems' bounds are attained and the audit has power. In two columns
+the twin has 30 % less noise.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dpglm.glm.families import families
 from dpglm.glm.penalties import penalties
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.privacy.theorems import free_ridge
-from tests.audits.harness import BUDGETS, Case, check, hidden, of_releases, under_both
+from tests.audits.harness import BUDGETS, MUCH_LESS, Case, check, hidden, of_releases, under_both
 from tests.calibrated import gamma_rate, gaussian_scale, gaussian_scale_gdp
 
 BLUR = 0.01
@@ -62,8 +63,9 @@ def cases() -> list[Case]:
     privacy = dpglm.Privacy(3.0, relation="replace-one")
     release = calibrated(privacy, 2)
     pairs = [release_neighbours(release, "replace-one", 2)]
+    title = "pure, two columns"
     found.append(
-        of_releases(PerturbedMinimiser, "pure, two columns", privacy, [release], pairs, trials=14_000)
+        of_releases(PerturbedMinimiser, title, privacy, [release], pairs, trials=10_000, part=MUCH_LESS)
     )
     return found
 
