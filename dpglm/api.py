@@ -13,7 +13,6 @@ from dpglm.data.tables.sources import find_schema, is_data_file
 from dpglm.errors import PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
-from dpglm.ledger.ledger import Ledger
 from dpglm.methods.base import Method
 from dpglm.planning.advice import advised
 from dpglm.postprocessing.record import FitRecord, Goal
@@ -28,18 +27,20 @@ from dpglm.spec.arguments import (
     DEFAULT_METHOD,
     REQUIRED,
     FitOptions,
+    LedgerOption,
     Required,
     is_sites,
-    ledger_of,
+    ledgers_of,
     noise_of,
     privacy_of,
     refuse_beside_plan,
 )
 from dpglm.spec.charging import with_row_map
+from dpglm.spec.joint import run_at_sites
 from dpglm.spec.model_spec import ModelSpec, no_formula, plan_of
 from dpglm.spec.plan import Plan
 from dpglm.spec.profiled import informed
-from dpglm.spec.sites import fit_sites, site_schemas, site_tables
+from dpglm.spec.sites import site_schemas, site_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 @overload
 def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
     formula: str | Plan, data: Mapping[str, object], **options: Unpack[FitOptions]
-) -> SiteFits: ...
+) -> FitResult | SiteFits: ...
 @overload
 def fit(formula: str | Plan, data: object, **options: Unpack[FitOptions]) -> FitResult: ...
 def fit(
@@ -63,7 +64,7 @@ def fit(
     goal: Goal = DEFAULT_GOAL,
     method: str | Method = DEFAULT_METHOD,
     profile: Profile | None = None,
-    ledger: Ledger | str | PathLike[str] | None = None,
+    ledger: LedgerOption = None,
     key: str | None = None,
     seed: int | None = None,
     progress: bool | None = None,
@@ -74,18 +75,18 @@ def fit(
     ----------
     formula : str or Plan
         A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan, which says
-        all but ``data``, ``ledger``, ``key``, ``seed`` and ``progress``.
+        all but what ``plan.fit`` takes.
     data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
         Private rows; files are read in chunks. ``{"north": frame, "south": "south.csv"}`` fits the model at
-        each site under the whole budget. The ledger is charged for each, unless the schema declares that
-        everybody is at one site only (``sites: disjoint``).
+        each site or, by a joint method (``"dlvp"``), once to all; each spends the whole budget. The ledger is
+        charged for each, unless everybody is declared to be at one site only (``sites: disjoint``).
     schema : Schema, dict or path, optional
-        Public bounds and levels. Looked for here, then on the frame (:func:`dpglm.declare`), then in a file
-        ``name.schema.yaml`` beside a data file. Sites must agree on the columns, the unit and ``sites``.
+        Public bounds and levels. Looked for here, on the frame (:func:`dpglm.declare`), and in a file
+        ``name.schema.yaml`` beside the data. Sites must agree on the columns, the unit and ``sites``.
     family : str or Family
-        ``"binomial"``; ``"gaussian"`` for a number with declared bounds; ``"poisson"`` for a count with
-        bounds ``[0, LARGEST]``; ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines,
-        which give classes but no probabilities or standard errors.
+        ``"binomial"``; ``"gaussian"`` for a number with bounds; ``"poisson"`` for a count with bounds
+        ``[0, LARGEST]``; ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines, which give
+        classes, but no probabilities or standard errors.
     penalty : str, Penalty or None
         None follows the goal: ``"none"`` to explain, ``"l2"`` to predict, ``"l1/2"`` to select. Without
         privacy it does, too: the default call is then maximum likelihood, as R's glm and statsmodels have it.
@@ -94,9 +95,8 @@ def fit(
         is released, any penalty is applied afterwards and another one is free (`FitResult.refit`). Otherwise
         it goes inside the objective, the lasso in place of a penalty that is not convex.
     strength : float, "cv" or None
-        Penalty strength per row on the scaled coefficients. None: BIC on released numbers, or, inside an
-        objective, a default that follows from the noise level. ``"cv"``, the default without privacy: 5 folds
-        and the one-standard-error rule.
+        Per row, on scaled coefficients. None: BIC on released numbers or, inside an objective, what follows
+        from the noise level. ``"cv"``, the default without privacy: 5 folds and the one-standard-error rule.
     privacy : float, (epsilon, delta), Privacy or None
         Required. A number asks for pure epsilon-DP. None fits without privacy and says so everywhere.
     goal : {"explain", "predict", "select"}
@@ -110,27 +110,28 @@ def fit(
         What `dpglm.describe` released of the same columns: its means and standard deviations are the scales
         of the fit, which then spends nothing on its own.
     ledger : Ledger or path, optional
-        Charged before any row is read, at all sites or at none; a path opens an existing ledger.
+        Charged before any row is read, at all sites or at none; a path opens an existing one. A joint method
+        takes one for each site, too: ``{"north": ledger, "south": ledger}``.
     key : str, optional
         A name of the run, as ``"monday-run"``. The ledger keeps its answer: the same plan under the same key
-        is charged and drawn once. Later calls read no row and give that answer back.
+        is charged and drawn once. Later calls read no row and give it back.
     seed : int, optional
         Repeatable noise for tests and simulations; the result is marked NOT PRIVATE.
     progress : bool, optional
-        A bar over a public number of steps; by default in a terminal only.
+        A bar over public steps; by default in a terminal only.
 
     Returns
     -------
     FitResult or SiteFits
-        Coefficients on the original scale, with the privacy spend, and no data; of sites one for each.
+        Coefficients on the original scale, with the privacy spend, and no data; of sites one each, or one.
 
     Raises
     ------
     PrivacyError, FormulaError, SchemaError, MethodError
         From public facts alone, before anything is charged or read.
     BudgetExceeded, LedgerError
-        The ledger does not cover the fit or cannot be used; ``key`` is that of another plan, or of a run
-        that gave no answer. Nothing was read.
+        A ledger does not cover the fit or cannot be used; ``key`` is that of another plan, or of a run that
+        gave no answer. Nothing was read.
 
     Warns
     -----
@@ -141,8 +142,7 @@ def fit(
     --------
     >>> import dpglm
     >>> data = dpglm.load_data("simulated")
-    >>> result = dpglm.fit("y ~ x1 + x2", data, penalty="l1", privacy=1.0, seed=7)
-    >>> result.names
+    >>> dpglm.fit("y ~ x1 + x2", data, penalty="l1", privacy=1.0, seed=7).names
     ('Intercept', 'x1', 'x2')
     """
     if not isinstance(formula, str | Plan):
@@ -165,7 +165,7 @@ def fit(
 
     privacy_of(privacy)  # refused before a table is looked for
     noise_of(seed)
-    opened = ledger_of(ledger, key)
+    opened = ledgers_of(ledger, key)
     if not is_sites(data):
         spec = specified(find_schema(data, schema))
         counted = spec.method.planned_by_row_count and spec.rows_are_public
@@ -174,8 +174,8 @@ def fit(
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
-    spec = specified(next(iter(schemas.values())))
-    return fit_sites(
+    spec = specified(next(iter(schemas.values()))).at_site
+    return run_at_sites(
         advised(spec.plan()), tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas
     )
 
@@ -285,7 +285,7 @@ def audit(
     confidence : float
         All bounds hold together with at least this probability, between 0 and 1.
     progress : bool or None
-        A bar over the draws, and about how long they take; None shows it in a terminal only.
+        A bar over the draws, with the time they take; None shows it in a terminal only.
     seed : int, optional
         Repeatable draws; by default noise comes from the operating system, as in a fit.
 

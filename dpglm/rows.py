@@ -125,6 +125,42 @@ def rows_at(chunk: RowChunk, places: slice | BoolVector | IntVector) -> ArrayChu
     return ArrayChunk(chunk.X[:, places], chunk.y[places], offset, weight, share)
 
 
+class _Table(Protocol):
+    """Coded rows that are read again and again."""
+
+    @property
+    def size(self) -> int: ...
+    def chunks(self) -> Iterable[RowChunk]: ...
+    def row_count(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class JoinedRows:
+    """The rows of several tables of one coding, one table after the other.
+
+    Examples
+    --------
+    >>> JoinedRows(()).row_count()
+    0
+    """
+
+    tables: tuple[_Table, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of coded columns."""
+        return self.tables[0].size
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """All rows in order, the same at each call."""
+        for table in self.tables:
+            yield from table.chunks()
+
+    def row_count(self) -> int:
+        """Number of rows, public where that of each table is."""
+        return sum(table.row_count() for table in self.tables)
+
+
 class Addable(Protocol):
     """What can be added up."""
 

@@ -60,10 +60,9 @@ class Ledger:
         charges for any unit, since whoever a row stands for, one row of theirs is protected.
     dataset : str, optional
         Name of the data set, shown in messages and reports; the file's name without ending unless given.
-    head : str, optional
-        A hash noted earlier, or the text of a signed head, which the file must still hold.
-    public_key : path, optional
-        The PEM file of the key under which ``head`` was signed.
+    head, public_key : str and path, optional
+        A hash noted earlier, which the file must still hold; or the text of a signed head and the PEM file of
+        the key under which it was signed.
     table : str, optional
         What `dpglm.table_fingerprint` gave: a new ledger notes it, and another one must note the same.
 
@@ -180,8 +179,7 @@ class Ledger:
             The file was tampered with or cannot be written; ``what``, ``key`` or the unit is empty, too long
             or unprintable; ``plan`` is not hexadecimal; or ``key`` was charged before.
         """
-        (line,) = self.charge_all([(guarantee, what, plan)], key=key)
-        return line
+        return self.charge_all([(guarantee, what, plan)], key=key)[0]
 
     def charge_all(self, charges: Sequence[Charge], *, key: str | None = None) -> tuple[Entry, ...]:
         """Take several charges, each with the arguments and the errors of :meth:`charge`: all or none.
@@ -224,6 +222,10 @@ class Ledger:
         if refusals:
             raise refusals[0]
         return tuple(entry(line) for line in lines[-len(planned) :])
+
+    def admits(self, charges: Sequence[Charge]) -> bool:
+        """Whether what is left covers all of these now; writes nothing. Errors as of :meth:`charge`."""
+        return self._records().filter.admits(*(cost for cost, *_ in self._planned(charges)))
 
     def keep(self, key: str, answers: Mapping[str, str]) -> None:
         """Keep what was released after a charge under ``key``: a text for each site, or one by ``""``.
@@ -296,15 +298,13 @@ class Ledger:
     def state(self, *, at: Entry | None = None) -> dict[str, Any]:
         """Plain values for a saved result: the balance and the entries, now or right after entry ``at``."""
         records = self._records()
-        if at is None:
-            return records.state()
-        if not isinstance(at, Entry) or at not in records.entries:
+        if at is not None and (not isinstance(at, Entry) or at not in records.entries):
             raise LedgerError(
                 f"an entry of type {type(at).__name__} that is not in the ledger",
                 expected="one of ledger.entries",
                 remedy="Leave at out for the state as it is now.",
             )
-        return records.until(at).state()
+        return (records if at is None else records.until(at)).state()
 
     def __repr__(self) -> str:
         return f"Ledger({self.dataset!r}, budget {worded(self.budget)})"

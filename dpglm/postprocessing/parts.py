@@ -11,6 +11,7 @@ from dpglm.errors import MethodError
 from dpglm.inference.interval_model import interval_model
 from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.codec import SelfCoded, decode, encode, store_error
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import Registry
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -125,6 +126,11 @@ class ResultPart(SelfCoded):
     def deals_rows(self) -> bool:
         """Whether rows are dealt to parts that are paid for once, because no row is in two of them."""
         return False
+
+    @property
+    def site_guarantees(self) -> tuple[Guarantee, ...]:
+        """What each of several sites promised by itself; none where there was one curator."""
+        return ()
 
     @property
     @abstractmethod

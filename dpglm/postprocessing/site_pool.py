@@ -102,6 +102,10 @@ class PooledSites(ResultPart):
         """Names of the sites."""
         return tuple(site.name for site in self.sites)
 
+    @property
+    def site_guarantees(self) -> tuple[Guarantee, ...]:
+        return tuple(site.guarantee for site in self.sites)
+
     def facts(self, record: FitRecord) -> tuple[Fact, ...]:
         """Sites and their model, as a summary shows them."""
         names = [site.name for site in self.sites[:MOST_LISTED]]
@@ -157,10 +161,9 @@ class PooledSites(ResultPart):
 
 
 def own_guarantees(record: FitRecord) -> tuple[Guarantee, ...]:
-    """What each site of a pooled fit promised, or what another fit did."""
-    if isinstance(record.part, PooledSites):
-        return tuple(site.guarantee for site in record.part.sites)
-    return (record.guarantee,)
+    """What each site of a fit of several promised, or what another fit did."""
+    of_sites = () if record.part is None else record.part.site_guarantees
+    return of_sites or (record.guarantee,)
 
 
 def pool_of(record: FitRecord, what: str) -> PooledSites:

@@ -22,6 +22,7 @@ from dpglm.postprocessing.intervals import (
 from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.postprocessing.uncertainty import no_intervals
+from dpglm.privacy.events import TRUST
 from dpglm.tables.table import (
     ABSENT,
     Column,
@@ -87,7 +88,7 @@ def summary(record: FitRecord) -> Table:
         title=_title(record),
         columns=(Column("term", "left"), *map(Column, headings)),
         rows=rows,
-        wide=(("Formula", record.specification.formula), *part, *interval_facts(record)),
+        wide=(("Formula", record.specification.formula), *trust(record), *part, *interval_facts(record)),
         left=model_facts(record),
         right=privacy_facts(record),
         notes=(
@@ -102,6 +103,11 @@ def summary(record: FitRecord) -> Table:
         alarm=record.alarm,
         below=_debiased_table(record) if apart else None,
     )
+
+
+def trust(record: FitRecord) -> tuple[Fact, ...]:
+    """Who is trusted with what, where it is not one curator with all rows."""
+    return tuple((fact.label, str(fact.value)) for fact in record.description.facts if fact.label == TRUST)
 
 
 def _tested(record: FitRecord) -> list[tuple[str, ...]]:

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import STEPS, Relation
@@ -278,6 +278,10 @@ class ReleaseDescription:
     theorem: str  # with the mechanism, in words that can be searched for, and the file of the proof
     times: int = 1  # how many equal releases this stands for
     facts: tuple[Fact, ...] = ()
+
+
+# Label of the fact that says who is trusted with what, where it is not one curator; summaries show it.
+TRUST: Final = "Who is trusted"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpglm.postprocessing.intervals import caveats, interval_end, intervals, selected, surprises
+from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.summary import (
@@ -56,7 +57,7 @@ def fit_subject(record: FitRecord) -> Subject:
         noun="fit",
         standfirst=f"A {shown(asked.family.name)} model with {shown(record.link)} link",
         asked=asked.formula,
-        curators="one curator per site" if isinstance(record.part, PooledSites) else "one curator",
+        curators="one curator per site" if _apart(record) else "one curator",
         schema=asked.schema,
         public="formula, family, penalty and method",
         decided=("bounds", "exploration", "formula", "tuning", "search", "repeats", "unit"),
@@ -82,6 +83,11 @@ def fit_subject(record: FitRecord) -> Subject:
             *options,
         ),
     )
+
+
+def _apart(record: FitRecord) -> bool:
+    """Whether each of several sites had a curator of its own."""
+    return isinstance(record.part, PooledSites) or (isinstance(record.part, JointSites) and record.part.apart)
 
 
 def scale_facts(record: FitRecord) -> tuple[tuple[str, tuple[float, float] | float | None], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.postprocessing.between_sites import heterogeneity, site_estimates
 from dpglm.postprocessing.intervals import interval_end, intervals, quantile
+from dpglm.postprocessing.joint_sites import JointSite, JointSites
 from dpglm.postprocessing.record import FitRecord
-from dpglm.postprocessing.site_pool import PooledSites, pool_of
+from dpglm.postprocessing.site_pool import PooledSites, Site, pool_of
+from dpglm.postprocessing.summary import trust
 from dpglm.report.figure import Axis, Figure, Intervals, Mark, Names, Points, Rows, Rule
 from dpglm.report.section import Section, shown
 from dpglm.tables.table import ABSENT, budget, coefficient, count, p_value, percent, statistic
@@ -70,20 +73,19 @@ def site_figure(record: FitRecord, name: str | None) -> Figure:
 
 
 def site_section(record: FitRecord) -> Section | None:
-    """Sites with their guarantees, heterogeneity and forest plots; None for a fit that pools none."""
+    """Sites with their guarantees; of a pool also heterogeneity and forest plots. None for one curator."""
+    if isinstance(record.part, JointSites):
+        joint = record.part
+        content: dict[str, Any] = {
+            "disjoint": joint.disjoint,
+            "apart": joint.apart,
+            "trust": [shown(text) for _, text in trust(record)],
+            "sites": _site_rows(joint.sites),
+        }
+        return Section("joint-sites", "Sites", content)
     if not isinstance(record.part, PooledSites):
         return None
     pool, found = record.part, heterogeneity(record)
-    sites = tuple(
-        (
-            shown(site.name, 100),
-            ABSENT if site.n_rows is None else count(site.n_rows),
-            budget(site.guarantee.epsilon) if math.isfinite(site.guarantee.epsilon) else ABSENT,
-            budget(site.guarantee.delta),
-            shown(site.plan_fingerprint[:12] or ABSENT),
-        )
-        for site in pool.sites
-    )
     random = pool.effects == "random"
     columns: dict[str, Any] = {
         "coefficient": [shown(name, 120) for name in record.names],
@@ -104,8 +106,23 @@ def site_section(record: FitRecord) -> Section | None:
     content = {
         "random": random,
         "disjoint": pool.disjoint,
-        "sites": Rows("Sites", ("site", "rows", "ε", "δ", "plan"), sites, numeric=(1, 2, 3)),
+        "sites": _site_rows(pool.sites),
         "heterogeneity": Rows.of_columns(caption, columns, tuple(range(1, len(columns)))),
         "figures": [site_figure(record, name) for name in drawn],
     }
     return Section("sites", "Sites", content)
+
+
+def _site_rows(sites: Sequence[Site | JointSite]) -> Rows:
+    """A row for each site: what it promised, and the plan that was charged."""
+    rows = tuple(
+        (
+            shown(site.name, 100),
+            ABSENT if site.n_rows is None else count(site.n_rows),
+            budget(site.guarantee.epsilon) if math.isfinite(site.guarantee.epsilon) else ABSENT,
+            budget(site.guarantee.delta),
+            shown(site.plan_fingerprint[:12] or ABSENT),
+        )
+        for site in sites
+    )
+    return Rows("Sites", ("site", "rows", "ε", "δ", "plan"), rows, numeric=(1, 2, 3))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Final, Literal, TypedDict, TypeGuard, TypeVar, get_args
+from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, get_args
 
 import numpy as np
 
@@ -47,10 +47,14 @@ DEFAULT_GOAL: Final = "explain"
 DEFAULT_METHOD: Final = "auto"
 
 
+# A ledger, the path of one, or one of these for each site.
+LedgerOption: TypeAlias = Ledger | str | PathLike[str] | Mapping[str, Ledger | str | PathLike[str]] | None
+
+
 class RunOptions(TypedDict, total=False):
     """Keyword arguments of a run."""
 
-    ledger: Ledger | str | PathLike[str] | None
+    ledger: LedgerOption
     key: str | None
     seed: int | None
     progress: bool | None
@@ -214,6 +218,32 @@ def ledger_of(ledger: object, key: object = None) -> Ledger | None:
         expected="a ledger, or the path of one",
         remedy="Use ledger=dpglm.Ledger('ward-7.db', budget=(3.0, 1e-5)).",
     )
+
+
+def ledgers_of(ledger: object, key: object = None) -> Ledger | dict[str, Ledger] | None:
+    """A ledger, or one for each site."""
+    if not isinstance(ledger, Mapping):
+        return ledger_of(ledger, key)
+    opened = {site: ledger_of(each) for site, each in ledger.items()}
+    given = {site: each for site, each in opened.items() if each is not None}
+    if not given or len(given) < len(opened):
+        raise MethodError(
+            "ledgers by site, of which one is missing" if given else "ledgers by site, and none of them",
+            expected="a ledger, or the path of one, for each site",
+            remedy='Write ledger={"north": north_ledger, "south": south_ledger}.',
+        )
+    return given
+
+
+def one_ledger(ledger: Ledger | Mapping[str, Ledger] | None) -> Ledger | None:
+    """The ledger of one table; several are a MethodError."""
+    if isinstance(ledger, Mapping):
+        raise MethodError(
+            "a ledger for each site, and one table",
+            expected="one ledger, or tables by site and a joint method",
+            remedy="Use ledger=dpglm.Ledger('ward-7.db').",
+        )
+    return ledger
 
 
 @contextmanager

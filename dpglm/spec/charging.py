@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from dpglm.data.coding.design import CodedModel
-from dpglm.errors import AnswerNotKept, LedgerError, StoreError
+from dpglm.errors import AnswerNotKept, LedgerError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.methods.base import Estimate
 from dpglm.postprocessing.codec import decode
@@ -16,6 +18,7 @@ from dpglm.postprocessing.record import FitRecord, LedgerState, Record
 from dpglm.postprocessing.store import from_json, to_json
 
 Saved = TypeVar("Saved", bound=Record)
+Result = TypeVar("Result")
 
 
 def charged(
@@ -63,6 +66,50 @@ def charged(
                 stacklevel=4,
             )
     return records
+
+
+def charged_apart(
+    ledgers: Mapping[str, Ledger], charges: Callable[[Sequence[str]], Sequence[Charge]]
+) -> dict[str, LedgerState]:
+    """Charge the ledger of every site, all or none, and the state of each right after; nothing is read.
+
+    ``charges`` says what sites together cost: sites that share a ledger file are charged in one go. All
+    ledgers are asked first, so that one that refuses, and notes it, is the only one that is written to.
+
+    Raises
+    ------
+    BudgetExceeded, PrivacyError, LedgerError
+        Of the first site whose ledger refuses; nothing was charged. Where another process spent meanwhile
+        what was there when it was asked, or a file failed, the message says which sites were charged before.
+    """
+    shared: dict[Path, list[str]] = {}
+    for site, ledger in ledgers.items():
+        shared.setdefault(ledger.path, []).append(site)
+    planned = [(names[0], ledgers[names[0]], names, charges(names)) for names in shared.values()]
+    for first, ledger, _, lines in planned:
+        if not at_site(first, partial(ledger.admits, lines)):
+            at_site(first, partial(ledger.charge_all, lines))  # refuses, and notes it
+    states: dict[str, LedgerState] = {}
+    for first, ledger, names, lines in planned:
+        try:
+            entry = at_site(first, partial(ledger.charge_all, lines))[-1]
+        except LedgerError as error:
+            if not states:
+                raise
+            paid = f"{error.found}; charged before it: {', '.join(map(repr, states))}"
+            raise type(error)(paid, expected=error.expected, remedy=error.remedy) from None
+        states |= dict.fromkeys(names, decode(LedgerState, ledger.state(at=entry)))
+    return states
+
+
+def at_site(site: str, action: Callable[[], Result]) -> Result:
+    """Run ``action``, naming the site where it finds fault with a table or a ledger."""
+    try:
+        return action()
+    except (SchemaError, LedgerError, PrivacyError) as error:
+        raise type(error)(
+            f"at site {site!r}, {error.found}", expected=error.expected, remedy=error.remedy
+        ) from None
 
 
 def with_row_map(record: FitRecord, model: CodedModel) -> FitRecord:

@@ -24,9 +24,9 @@ from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 from dpglm.results.profile import Profile, SiteProfiles
 from dpglm.spec.arguments import REQUIRED, Required, is_sites, ledger_of, noise_of, privacy_of
-from dpglm.spec.charging import charged
+from dpglm.spec.charging import at_site, charged
 from dpglm.spec.profile_plan import ProfilePlan
-from dpglm.spec.sites import at_site, refuse_twins, site_charges, site_schemas, site_seeds, site_tables
+from dpglm.spec.sites import refuse_twins, site_charges, site_schemas, site_seeds, site_tables
 from dpglm.typing import FloatVector
 
 

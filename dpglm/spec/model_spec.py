@@ -16,6 +16,7 @@ from dpglm.errors import FormulaError, MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.methods.base import Method, Problem, methods
+from dpglm.methods.joint import JointMethod
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.store import read
@@ -125,6 +126,11 @@ class ModelSpec:
         if schema.variables == self.schema.variables:
             other.__dict__["coded_model"] = replace(self.coded_model, schema=schema)
         return other
+
+    @property
+    def at_site(self) -> ModelSpec:
+        """The specification as each of several sites runs it."""
+        return replace(self, method=self.method.at_site) if isinstance(self.method, JointMethod) else self
 
     @cached_property
     def rows_are_public(self) -> bool:

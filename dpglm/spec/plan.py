@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Final, Literal, Unpack, overload
 
 from dpglm import __version__
@@ -16,9 +15,9 @@ from dpglm.auditing.result import Audit
 from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.data.coding.design import Design
 from dpglm.errors import MethodError
-from dpglm.ledger.ledger import Charge, Ledger
+from dpglm.ledger.ledger import Charge
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.methods.base import Estimate, Problem, to_response_scale
+from dpglm.methods.base import Ask, Estimate, Problem, to_response_scale
 from dpglm.planning.advice import advice
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_rate
@@ -28,18 +27,22 @@ from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
+from dpglm.rows import JoinedRows
 from dpglm.spec.arguments import (
+    LedgerOption,
     RunOptions,
     bar_of,
     is_sites,
-    ledger_of,
+    ledgers_of,
     level_of,
     noise_of,
+    one_ledger,
     rate_of,
     row_count_of,
 )
 from dpglm.spec.charging import at_scales, charged, with_row_map
-from dpglm.spec.sites import fit_sites, site_tables
+from dpglm.spec.joint import run_at_sites
+from dpglm.spec.sites import site_tables
 from dpglm.tables.table import Table
 
 if TYPE_CHECKING:
@@ -132,19 +135,19 @@ class Plan:
     @overload
     def fit(  # type: ignore[overload-overlap]  # a mapping is told from tables
         self, data: Mapping[str, object], **options: Unpack[RunOptions]
-    ) -> SiteFits: ...
+    ) -> FitResult | SiteFits: ...
     @overload
     def fit(self, data: object, **options: Unpack[RunOptions]) -> FitResult: ...
     def fit(
         self,
         data: object,
         *,
-        ledger: Ledger | str | PathLike[str] | None = None,
+        ledger: LedgerOption = None,
         key: str | None = None,
         seed: int | None = None,
         progress: bool | None = None,
     ) -> FitResult | SiteFits:
-        """Charge the plan, then run it on a table, or on a table for each site, as `dpglm.fit` does.
+        """Charge the plan, then run it on a table, or on tables by site, as `dpglm.fit` does.
 
         What the ledger keeps under ``key`` is given back: nothing is charged, read or drawn.
 
@@ -157,9 +160,10 @@ class Plan:
         LedgerError
             Another plan was charged under ``key``, or no answer was kept; nothing was read.
         """
-        noise, opened = noise_of(seed), ledger_of(ledger, key)
+        noise, opened = noise_of(seed), ledgers_of(ledger, key)
         if is_sites(data):
-            return fit_sites(self, site_tables(data), ledger=opened, key=key, seed=seed, progress=progress)
+            return run_at_sites(self, site_tables(data), ledger=opened, key=key, seed=seed, progress=progress)
+        opened = one_ledger(opened)
         with bar_of(progress, STEPS) as step:
             run = self._on(data, seeded=not noise.private)
             step()
@@ -253,7 +257,7 @@ class Run:
     """A plan and the table that it will be run on; no row has been read."""
 
     plan: Plan
-    design: Design
+    design: Design | JoinedRows
     problem: Problem  # with the table's own number of rows where that is public
     guarantee: Guarantee  # the plan's, or what a seed leaves of it
 
@@ -264,10 +268,16 @@ class Run:
 
     def solve(self, noise: NoiseSource) -> Estimate:
         """Read the rows, by the planned releases only."""
-        model, releases = self.plan.specification.coded_model, self.plan.releases
-        ask = Curator(self.design, releases, noise).ask
-        estimate = self.plan.specification.method.solve(self.problem, releases, ask)
-        model = at_scales(model, estimate)
+        method, releases = self.plan.specification.method, self.plan.releases
+        return self.placed(method.solve(self.problem, releases, self.ask(noise)))
+
+    def ask(self, noise: NoiseSource) -> Ask:
+        """How a method gets at the rows: each planned release once, in order."""
+        return Curator(self.design, self.plan.releases, noise).ask
+
+    def placed(self, estimate: Estimate) -> Estimate:
+        """The estimate of a method in units of the response."""
+        model = at_scales(self.plan.specification.coded_model, estimate)
         return to_response_scale(estimate, model.coding, unit=model.response.unit, shift=model.response.shift)
 
     def write_up(self, estimate: Estimate, noise: NoiseSource, state: LedgerState | None) -> FitRecord:

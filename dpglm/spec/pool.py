@@ -15,6 +15,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import penalties
 from dpglm.inference.coefficients import coefficients, scaling_of
+from dpglm.postprocessing.joint_sites import site_lines
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.postprocessing.record import Choice, FitRecord, ResponseFacts, SpendLine
 from dpglm.postprocessing.site_pool import (
@@ -261,16 +262,7 @@ def _spend(records: Mapping[str, FitRecord], *, once: bool) -> tuple[SpendLine, 
     if len(records) == 1:
         (record,) = records.values()
         return record.spend_lines
-    return tuple(
-        replace(
-            line,
-            release=f"{line.release}, site {site}",
-            share=line.share if once else line.share / len(records),
-            part=place if once else 0,
-        )
-        for place, (site, record) in enumerate(records.items(), start=1)
-        for line in record.spend_lines
-    )
+    return site_lines({site: record.spend_lines for site, record in records.items()}, once=once)
 
 
 def _description(records: Sequence[FitRecord], effects: Effects) -> MethodDescription:

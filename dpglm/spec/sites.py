@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,19 +14,20 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import find_schema
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Charge, Ledger
+from dpglm.mechanisms.noise import NoiseSource
+from dpglm.postprocessing.joint_sites import together
 from dpglm.postprocessing.record import FitRecord, LedgerState
-from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
+from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import FRAMES, bar_of, noise_of
-from dpglm.spec.charging import charged, with_row_map
+from dpglm.spec.charging import at_site, charged, with_row_map
 from dpglm.spec.pool import pool
 from dpglm.spec.site_names import MOST_SITES, require_site_names
 
 if TYPE_CHECKING:
-    from dpglm.spec.plan import Plan
+    from dpglm.spec.plan import Plan, Run
 
-Result = TypeVar("Result")
 _FILES: Final = (".csv", ".csv.gz", ".parquet", ".pq")
 
 
@@ -49,38 +50,54 @@ def fit_sites(
     labels = ["plan", "charge", *(f"site {index} of {len(sites)}" for index in range(1, len(sites) + 1))]
     with bar_of(progress, labels) as step:
         step()
-        noises = [noise_of(site_seed) for site_seed in site_seeds(seed, len(sites))]
-        specification = plan.specification
-        once = specification.schema.sites == "disjoint"
-        if once:
-            refuse_twins(tables)
-        declared = dict.fromkeys(sites, specification.schema) if schemas is None else schemas
-        plans = {
-            site: plan if schema == specification.schema else specification.under(schema).plan()
-            for site, schema in declared.items()
-        }
-        runs = deque(
-            at_site(site, partial(plans[site]._on, tables[site], seeded=not noise.private))
-            for site, noise in zip(sites, noises, strict=True)
-        )
-        guarantees = [run.guarantee for run in runs]
-        total = disjoint(guarantees) if once else overlapping(guarantees)
+        at = opened_sites(plan, tables, seed=seed, schemas=schemas)
         step()
-        models = {site: run.plan.specification.coded_model for site, run in zip(sites, runs, strict=True)}
-        charges = site_charges([run.charge for run in runs], sites, total, once=once)
+        models = {site: run.plan.specification.coded_model for site, run in at.runs.items()}
+        charges = site_charges([run.charge for run in at.runs.values()], sites, at.total, once=at.once)
 
         def answer(state: LedgerState | None) -> dict[str, FitRecord]:
             records: dict[str, FitRecord] = {}
-            for site, noise in zip(sites, noises, strict=True):
+            for site, noise in at.noises.items():
                 step()
-                run = runs.popleft()  # its rows are let go of with the run
+                run = at.runs.pop(site)  # its rows are let go of with the run
                 records[site] = run.write_up(run.solve(noise), noise, state)
             return records
 
         # Charge before reading: an interrupt from here on loses budget, never privacy.
         records = charged(ledger, key, charges, answer, sites=sites, kind=FitRecord)
         fits = {site: FitResult(with_row_map(record, models[site])) for site, record in records.items()}
-        return SiteFits(fits, total, pool)
+        return SiteFits(fits, at.total, pool)
+
+
+@dataclass(frozen=True)
+class OpenedSites:
+    """A plan at each of several sites: tables are open and checked, and no row was read."""
+
+    runs: dict[str, Run]
+    noises: dict[str, NoiseSource]
+    once: bool  # whether everybody is at one site only
+    total: Guarantee
+
+
+def opened_sites(
+    plan: Plan, tables: Mapping[str, object], *, seed: int | None, schemas: Mapping[str, Schema] | None
+) -> OpenedSites:
+    """Open every table, under its own schema, with noise of its own; a SchemaError names the site."""
+    noises = dict(zip(tables, map(noise_of, site_seeds(seed, len(tables))), strict=True))
+    specification = plan.specification
+    once = specification.schema.sites == "disjoint"
+    if once:
+        refuse_twins(tables)
+    declared = dict.fromkeys(tables, specification.schema) if schemas is None else schemas
+    plans = {
+        site: plan if schema == specification.schema else specification.under(schema).plan()
+        for site, schema in declared.items()
+    }
+    runs = {
+        site: at_site(site, partial(plans[site]._on, tables[site], seeded=not noise.private))
+        for site, noise in noises.items()
+    }
+    return OpenedSites(runs, noises, once, together([run.guarantee for run in runs.values()], once=once))
 
 
 def site_seeds(seed: int | None, count: int) -> list[int | None]:
@@ -172,16 +189,6 @@ def refuse_twins(tables: Mapping[str, object]) -> None:
                 remedy="Give each site its own rows, or leave sites: disjoint out of the schema.",
             )
         marks[mark] = site
-
-
-def at_site(site: str, action: Callable[[], Result]) -> Result:
-    """Run ``action``, naming the site where it finds fault with a table."""
-    try:
-        return action()
-    except SchemaError as error:
-        raise SchemaError(
-            f"at site {site!r}, {error.found}", expected=error.expected, remedy=error.remedy
-        ) from None
 
 
 def site_charges(

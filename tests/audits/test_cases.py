@@ -37,7 +37,7 @@ def concrete(kind: type[Release]) -> Iterator[type[Release]]:
 METHODS = list(methods.classes().values())
 RELEASES = sorted(set(concrete(Release)), key=lambda kind: kind.__name__)
 # Refused under add-remove.
-BY_PLACE = {"DPADMM", "OnBlocks", "OnPart", "PLR", "PPHTL", "PSTF", "PSTH", "PSTS", "RandomStopping", "Tune"}
+BY_PLACE = {"OnBlocks", "OnPart", "PLR", "PPHTL", "PSTF", "PSTH", "PSTS", "RandomStopping", "Tune"}
 AUDITED = [kind for kind in (*RELEASES, *METHODS) if kind.__name__ not in UNCLAIMED]
 
 

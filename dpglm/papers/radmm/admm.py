@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -14,11 +15,20 @@ from dpglm.inference.coefficients import Scaling
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Problem, methods, require_positive
 from dpglm.methods.iterated import declared_rows, estimate, require_steps
+from dpglm.methods.joint import JointMethod, Party
 from dpglm.papers.printed import printed_mpadmm
 from dpglm.papers.radmm.gradient_descent import DescentState, GradientMethod
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.events import Fact, MethodDescription
+from dpglm.privacy.events import TRUST, Fact, MethodDescription
 from dpglm.typing import FloatVector
+
+TRUSTED = (
+    "each party its own curator only: epsilon per record against anyone who sees all messages, the other "
+    "parties and the network included"
+)
+SIMULATED = (
+    "one curator, who holds all rows: this simulates parties, to which rows are dealt by place"
+)
 
 
 class _ADMM(GradientMethod):
@@ -181,22 +191,25 @@ class MPADMM(_ADMM):
 
 @methods.register("dp-admm", "dp_admm")
 @dataclass(frozen=True)
-class DPADMM(_ADMM):
+class DPADMM(_ADMM, JointMethod):
     r"""Consensus ADMM over J parties: each reads its rows, and adds its own noise to its own gradient.
 
     .. math:: x_i^+ = (x_i/\eta - \tilde g_i(x_i) - y_i + \rho z) / (\rho + 1/\eta), \quad
               z^+ = \mathrm{prox}_{h/\rho}(\mathrm{mean}_i (x_i^+ + y_i/\rho)), \quad
               y_i^+ = y_i + \rho (x_i^+ - z^+).
 
-    Rows are dealt out to parties by their place. A row is with one party, so that all parties together pay
-    what one pays; every party's noise is as large as a curator's would be: the price of not trusting one.
+    Tables by site, ``{"north": frame, "south": frame}``, are the parties: each site has its own curator,
+    noise and charge, and g_i is the gradient of its rows over the mean number of rows of a site. **One table
+    is a simulation of parties**: rows are dealt out to them by their place, and one curator holds all. A row
+    is with one party, so that all together pay what one pays; every party's noise is as large as a curator's
+    would be: the price of not trusting one.
 
     Parameters
     ----------
     steps, eta, schedule, clip, coding
         As in `GradientMethod`.
-    parties : int
-        J, replace-one only.
+    parties : int or None
+        J of a simulation on one table, replace-one only; None is 2. Tables by site have as many as sites.
     rho : float or None
         None is 1 / eta.
 
@@ -211,14 +224,14 @@ class DPADMM(_ADMM):
     'dp-admm'
     """
 
-    parties: int = 2
+    parties: int | None = None
     rho: float | None = None
 
     name: ClassVar[str] = "dp-admm"
     algorithm: ClassVar[str] = "consensus ADMM of parties with noisy gradients"
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
-        if privacy is not None and privacy.relation != "replace-one" and self.parties > 1:
+        if privacy is not None and privacy.relation != "replace-one" and self._count > 1:
             raise MethodError(
                 "parties under add-remove, where a row more moves others to another party",
                 expected="relation='replace-one'",
@@ -228,16 +241,41 @@ class DPADMM(_ADMM):
 
     def _check(self) -> None:
         super()._check()
-        if not isinstance(self.parties, int) or not 1 <= self.parties <= 1000:
+        if not isinstance(self._count, int) or not 1 <= self._count <= 1000:
             raise MethodError(
                 "parties out of range", expected="a whole number from 1 to 1000", remedy="Use parties=2."
             )
 
     def _gradient(self, problem: Problem, of_all_rows: Gradient) -> Gradient:
-        return replace(of_all_rows, parts=self.parties)
+        return replace(of_all_rows, parts=self._count)
+
+    @property
+    def _count(self) -> int:
+        return 2 if self.parties is None else self.parties
+
+    @property
+    def at_site(self) -> DPADMM:
+        if self.parties is None or self.parties == 1:
+            return replace(self, parties=1)
+        raise MethodError(
+            f"parties={self.parties} beside tables by site, which are the parties",
+            expected="as many parties as sites",
+            remedy="Leave parties out.",
+        )
+
+    def join(self, problem: Problem, parties: Mapping[str, Party]) -> Estimate:
+        return self.iterate(DescentState(self, problem, tuple(parties.values())))
+
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        found = super().describe(problem, plan)
+        if self._count == 1:
+            return replace(found, facts=(Fact(TRUST, TRUSTED), *found.facts))
+        how = f"{found.algorithm}, simulated on one table"
+        return replace(found, algorithm=how, facts=(Fact(TRUST, SIMULATED), *found.facts))
 
     def options(self) -> tuple[Fact, ...]:
-        return *super().options(), Fact("Parties", self.parties)
+        count = () if self._count == 1 else (Fact("Simulated parties", self._count),)
+        return *super().options(), *count
 
 
 @methods.register("dpsgd")

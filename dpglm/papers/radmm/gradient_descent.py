@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -25,6 +26,7 @@ from dpglm.methods.iterated import (
     public_rows,
     require_steps,
 )
+from dpglm.methods.joint import Party
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import NoisySums, Target, calibrate
 from dpglm.privacy.events import Fact, MethodDescription
@@ -49,23 +51,27 @@ CUT = 0.5
 class DescentState:
     """The state that the methods share: gradients in scaled coefficients, step sizes, the penalty.
 
-    All is about the average loss: gradients are divided by the public number of rows.
+    All is about the average loss: gradients are divided by the public number of rows. Of several parties each
+    has the gradients of its own plan, at points of its own.
     """
 
-    def __init__(self, method: GradientMethod, problem: Problem, plan: PricedReleases, ask: Ask) -> None:
-        self._method, self._problem, self._ask = method, problem, ask
-        self._releases = plan.of_kind(Gradient)
-        self._first = self._releases[0]
-        self.parts, self._scaling = self._first.parts, Scaling.of(problem.geometry)
+    def __init__(self, method: GradientMethod, problem: Problem, parties: Sequence[Party]) -> None:
+        self._method, self._problem = method, problem
+        self._asked = [(party.plan.of_kind(Gradient), party.ask) for party in parties]
+        self._first = self._asked[0][0][0]
+        self.parts, self._scaling = self._first.parts * len(parties), Scaling.of(problem.geometry)
         self.size = len(self._scaling.lengths)
         self._rows = public_rows(problem, method.name)
         self._divisor = self._first.rate * self._rows / self.parts
         self._kept = averaged(len(self))
         self.eta, self._free = _step_sizes(method.eta, problem, self._scaling)
+        if method.eta is None and len(parties) > 1:  # the loss of a large party bends more than the mean
+            largest = max(public_rows(party.problem, method.name) for party in parties)
+            self.eta, self._free = (size * self._divisor / largest for size in (self.eta, self._free))
         self._last: FloatMatrix = np.zeros((self.parts, self.size))
 
     def __len__(self) -> int:
-        return len(self._releases)
+        return len(self._asked[0][0])
 
     def step(self, number: int) -> float:
         """Size of step ``number`` = 0, 1, ... in the penalised coefficients."""
@@ -85,8 +91,9 @@ class DescentState:
         """Of the average loss at scaled coefficients, shape (parts * p,)."""
         mixing = self._scaling.mixing
         coded = points.reshape(self.parts, self.size) @ mixing.T
-        answer = self._ask(self._releases[number], coded.ravel()).reshape(self.parts, self.size)
-        scaled = answer @ mixing
+        own = np.split(coded, len(self._asked))
+        answers = [ask(all_[number], at.ravel()) for (all_, ask), at in zip(self._asked, own, strict=True)]
+        scaled = np.concatenate(answers).reshape(self.parts, self.size) @ mixing
         if self._method.eta is None:  # too large a step: what was released shows it
             self.eta *= 0.5 if self._reversed(scaled, self._scaling.penalised) else 1.0
             self._free *= 0.5 if self._reversed(scaled, ~self._scaling.penalised) else 1.0
@@ -238,7 +245,7 @@ class GradientMethod(Method):
         return of_all_rows
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
-        return self.iterate(DescentState(self, problem, plan, ask))
+        return self.iterate(DescentState(self, problem, [Party(problem, plan, ask)]))
 
     @abstractmethod
     def iterate(self, state: DescentState) -> Estimate:

@@ -29,6 +29,8 @@ from dpglm.data.schema.variables import Numeric
 from dpglm.data.tables import persons
 from dpglm.mechanisms.noise import NoiseLaw, SeededNoise
 from dpglm.methods.base import methods
+from dpglm.papers.dlr.dlp import DLP
+from dpglm.papers.dlr.dlvp import DLVP
 from dpglm.papers.dpsc.dpsc import DPSC
 from dpglm.papers.radmm.admm import DPADMM, DPSGD, MPADMM, SSADMM
 from dpglm.papers.stacking.plr import PLR
@@ -89,6 +91,8 @@ ASKED = {
     "MPADMM": Asked(lambda: MPADMM(steps=2), GDP),
     "DPSGD": Asked(lambda: DPSGD(steps=2), GDP),
     "DPADMM": Asked(lambda: DPADMM(steps=2, parties=2), GDP, both=False),
+    "DLVP": Asked(lambda: DLVP(steps=2), GDP),
+    "DLP": Asked(lambda: DLP(), PAIR),
     "PLR": Asked(lambda: PLR(), GDP, both=False),
     "PSTS": Asked(lambda: PSTS(parts=2), GDP, both=False),
     "PSTF": Asked(lambda: PSTF(groups=2), GDP, both=False),
@@ -185,7 +189,7 @@ def same_noise(self: Curator, release: Any, at: Any = None) -> Any:
 
 # Methods that ask for several releases; where there is one, no second has its noise. Not of parties: a slope
 # that changes between two rounds of one party tells less than the claim allows.
-SEVERAL = ["Objective", "Moments", "DPSC", "SSADMM", "MPADMM", "DPSGD", "PSTS", "PSTF", "PSTH"]
+SEVERAL = ["Objective", "Moments", "DPSC", "DLVP", "SSADMM", "MPADMM", "DPSGD", "PSTS", "PSTF", "PSTH"]
 
 
 @pytest.mark.audit

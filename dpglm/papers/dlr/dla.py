@@ -1,0 +1,176 @@
+"""DLA: consensus ADMM without noise, and a ridge chosen by cross-validation over the sites: NOT PRIVATE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+import numpy as np
+
+from dpglm.curator.curator import PricedReleases
+from dpglm.errors import MethodError
+from dpglm.glm.families import Family
+from dpglm.inference.coefficients import Scaling
+from dpglm.mechanisms.base import Release
+from dpglm.methods.base import Estimate, Problem, methods
+from dpglm.methods.iterated import require_steps
+from dpglm.methods.joint import Party
+from dpglm.papers.dlr.consensus import Consensus, ConsensusMethod, shares_of
+from dpglm.papers.dlr.local import HeldOutLoss, LocalMinimiser
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.events import TRUST, Fact, MethodDescription
+from dpglm.privacy.guarantee import Guarantee
+from dpglm.typing import FloatVector
+
+TRUSTED = "every site and the network: messages are exact, and may reveal rows"
+# Copies that move no more than this in a round, and are no farther from their centres, have agreed.
+AGREED: Final = 1e-10
+# Ridges that are compared, per row, and rounds for each in a fold, begun where the one before ended.
+STRENGTHS: Final = tuple(np.geomspace(1.0, 1e-4, 9).tolist())
+FOLD_ROUNDS: Final = 40
+
+
+@methods.register("dla")
+@dataclass(frozen=True)
+class DLA(ConsensusMethod):
+    r"""Consensus ADMM of sites that send exact numbers, marked NOT PRIVATE wherever it is shown.
+
+    As `DLVP` without noise, but for w: every round each site minimises its own loss exactly,
+
+    .. math:: w_j^+ = \mathrm{argmin}\, f_j(w)
+              + \sum_{i \in N_j} (\tfrac c2 |w - Z_i^+|^2 - V_{ij}'(w - Z_i^+)).
+
+    The paper takes M gradient steps towards it; its proof of convergence is for the exact one. Ends at the
+    minimiser of :math:`\frac1n \sum \mathrm{loss} + \frac\lambda2 |w|^2` over the rows of all sites.
+
+    Parameters
+    ----------
+    rounds : int
+        Most rounds; it ends before where all copies agree. How far they are then from that is the residual.
+    folds : int
+        Of the cross-validation that chooses the ridge where ``strength`` is ``"cv"``, or not given with
+        ``penalty="l2"``: rows are dealt to folds by their place at each site, all sites fit without a fold
+        together, and the sums of held-out losses over sites and folds are compared. The least one is taken.
+        The paper compares mean squared errors; losses are what `NonPrivate` compares.
+    graph, c, coding
+        As in `ConsensusMethod`.
+
+    References
+    ----------
+    The DLR paper, Algorithm 1, equations (8), (10) and (11), and the appendix for convergence and for
+    cross-validation.
+
+    Examples
+    --------
+    >>> DLA(rounds=200).name
+    'dla'
+    """
+
+    rounds: int = 1000
+    folds: int = 5
+
+    name: ClassVar[str] = "dla"
+
+    def default_penalty(self, goal: str, family: Family) -> str:
+        return "none" if goal == "explain" else "l2"
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        if privacy is not None:
+            raise MethodError(
+                "method='dla' with a privacy budget",
+                expected="privacy=None: its messages are exact",
+                remedy="Use method='dlvp' for a private fit, or say privacy=None.",
+            )
+        self.require_ridge(problem)
+        require_steps(self.rounds, "rounds")
+        if not isinstance(self.folds, int) or not 2 <= self.folds <= 1000:
+            raise MethodError(
+                "folds out of range", expected="a whole number from 2 to 1000", remedy="Use folds=5."
+            )
+        family, mixing = problem.family, Scaling.of(problem.geometry).mixing
+        releases: list[Release] = []
+        for start in range(self.folds) if searched(problem) else ():
+            held = HeldOutLoss(family, mixing, self.folds, start)
+            local = LocalMinimiser(family, mixing, self.folds, start)
+            for _ in STRENGTHS:
+                releases += [*(replace(local) for _ in range(FOLD_ROUNDS)), replace(held)]
+        releases += [LocalMinimiser(family, mixing) for _ in range(self.rounds)]
+        return PricedReleases(tuple(releases), Guarantee.none("no privacy was asked for"), None)
+
+    def join(self, problem: Problem, parties: Mapping[str, Party]) -> Estimate:
+        sites = _Sites(self, problem, parties)
+        if searched(problem):
+            problem = replace(problem, strength=self._chosen(problem, sites))
+        state = self.consensus(problem, tuple(parties), sites.shares)
+        apart = np.inf
+        for _ in range(self.rounds):
+            apart = sites.round(state, sites.counts)
+            if apart <= AGREED:
+                break
+        return replace(self.averaged(problem, state), residual=float(apart))
+
+    def _chosen(self, problem: Problem, sites: _Sites) -> float:
+        """The ridge of the least held-out loss over all sites and folds."""
+        lost = np.zeros(len(STRENGTHS))
+        for start in range(self.folds):
+            counts = sites.counts - np.array([len(range(start, int(n), self.folds)) for n in sites.counts])
+            before: Consensus | None = None
+            for place, strength in enumerate(STRENGTHS):
+                tried = replace(problem, strength=strength)
+                state = self.consensus(tried, sites.names, counts / counts.sum())
+                if before is not None:
+                    state = state.resumed(before)
+                for _ in range(FOLD_ROUNDS):
+                    sites.round(state, counts)
+                lost[place] += sites.held_out(state.w.mean(axis=0))
+                before = state
+        return STRENGTHS[int(np.argmin(lost))]
+
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        chosen = f"{self.folds}-fold cross-validation over the sites" if searched(problem) else "given"
+        return MethodDescription(
+            "consensus ADMM of sites without noise",
+            plan.describe(),
+            "in every round, to exact numbers",
+            facts=(
+                Fact(TRUST, TRUSTED),
+                Fact("Most rounds", self.rounds),
+                Fact("Penalty weight c", self.c),
+                Fact("Graph", "every site to every other" if self.graph is None else "given"),
+                Fact("Penalty strength chosen by", chosen),
+            ),
+        )
+
+
+def searched(problem: Problem) -> bool:
+    """Whether the ridge is chosen by cross-validation."""
+    return problem.penalty.name == "l2" and problem.strength in (None, "cv")
+
+
+class _Sites:
+    """All sites in a round: each is asked for its next release."""
+
+    def __init__(self, method: DLA, problem: Problem, parties: Mapping[str, Party]) -> None:
+        self.names = tuple(parties)
+        self.shares, rows = shares_of([party.problem for party in parties.values()], method.name)
+        self.counts: FloatVector = np.round(self.shares * rows)
+        self._asked: list[tuple[Iterator[Release], Party]] = [
+            (iter(party.plan.releases), party) for party in parties.values()
+        ]
+
+    def round(self, state: Consensus, counts: FloatVector) -> float:
+        """Equations (8), (10) and (11), on so many rows of each site; how far the sites are from agreeing."""
+        rows = float(counts.sum())
+        drawn = state.centre()
+        w = [
+            party.ask(next(releases), LocalMinimiser.request(start, rows * pull, rows * float(quadratic)))
+            for (releases, party), start, pull, quadratic in zip(
+                self._asked, state.w, drawn, state.quadratic, strict=True
+            )
+        ]
+        return state.move(np.array(w))
+
+    def held_out(self, w: FloatVector) -> float:
+        """The sum of held-out losses of all sites."""
+        return float(sum(party.ask(next(releases), w)[0] for releases, party in self._asked))

@@ -1,0 +1,136 @@
+"""DLVP: consensus over sites, each of which adds fresh noise to its gradient in every round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpglm.curator.curator import PricedReleases
+from dpglm.errors import MethodError
+from dpglm.glm.families import Family
+from dpglm.inference.coefficients import Scaling
+from dpglm.mechanisms.gradient import Gradient
+from dpglm.methods.base import Estimate, Problem, budgeted_plan, methods, require_positive
+from dpglm.methods.iterated import gaussian_total, public_rows, require_steps
+from dpglm.methods.joint import Party
+from dpglm.papers.dlr.consensus import LAST, ConsensusMethod, curvature, shares_of
+from dpglm.privacy.budget import Privacy
+from dpglm.privacy.calibration import NoisySums, Target, calibrate
+from dpglm.privacy.events import TRUST, Fact, MethodDescription
+from dpglm.typing import FloatMatrix
+
+TRUSTED = (
+    "each site its own curator only: epsilon per record against anyone who sees all messages, the other "
+    "sites and the network included"
+)
+
+
+@methods.register("dlvp")
+@dataclass(frozen=True)
+class DLVP(ConsensusMethod):
+    r"""Consensus ADMM of sites whose messages are private: variable perturbation of the DLR paper.
+
+    With closed neighbourhoods N_j, f_j the loss of site j's rows over the number of *all* rows n, and the
+    released sum :math:`\tilde g_j = n \nabla f_j(w_j) + N(0, \sigma^2 I)`, each round has
+
+    .. math::
+
+        Z_j^+ &= \sum_{i \in N_j} (c w_i - V_{ji}) / (\lambda / J + c |N_j|), \\
+        w_j^+ &= w_j - \alpha_j [\tilde g_j / n + \sum_{i \in N_j} (c (w_j - Z_i^+) - V_{ij})], \\
+        V_{ji}^+ &= V_{ji} + c (Z_j^+ - w_i^+).
+
+    The gradient is all that a site's curator releases; the noisy w_j is the state, so that Z, V and the
+    answer, the mean of the last w_j, are made of released numbers. One step a round: the printed noise is
+    right for that alone. A record is at one site, so that all sites together cost it what one costs.
+
+    Parameters
+    ----------
+    steps : int
+        Rounds K. More need more noise in each.
+    share : float
+        Step size as a share of :math:`1 / (L_j / 2 + c |N_j|)`, in (0, 1]; L_j is the most that f_j can bend:
+        R^2 / 4 times the share of rows, for the logistic loss. It is below the paper's bound and proved for
+        linearised ADMM. Public numbers alone decide.
+    clip : float
+        Gradients of single rows longer than this are cut; at 1 losses with slopes in [-1, 1] are never cut.
+    graph, c, coding
+        As in `ConsensusMethod`.
+
+    References
+    ----------
+    The DLR paper, Algorithm 3 and equations (8), (14) and (15). Its noise, of density
+    :math:`\exp(-n \epsilon(k) |b| / (2 \alpha))` on w, is noise on the gradient; here that is Gaussian, and
+    composed as such. ``mechanisms/gradient.md`` has the theorem used.
+
+    Examples
+    --------
+    >>> DLVP(steps=50, graph={"north": ["south"], "south": ["north"]}).name
+    'dlvp'
+    """
+
+    steps: int = 100
+    share: float = 1.0
+    clip: float = 1.0
+
+    name: ClassVar[str] = "dlvp"
+
+    def default_penalty(self, goal: str, family: Family) -> str:
+        return "none" if goal == "explain" else "l2"
+
+    def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:
+        privacy = problem.require_budget(privacy, self.name)
+        self.require_ridge(problem)
+        require_steps(self.steps, "steps")
+        require_positive(self.clip, "clip")
+        _require_share(self.share)
+        mu = gaussian_total(privacy, self.name)
+        if problem.count_rows is None:  # rows are counted when they are read
+            public_rows(problem, self.name)
+        gradient = Gradient(problem.family, self.clip, self.clip)
+        sums = NoisySums(gradient.sensitivity(privacy.relation), self.steps)
+        scale = calibrate(sums, Target(privacy.relation, mu=mu)).score_scale
+        gradient = replace(gradient, scale=scale)
+        gradient.require_grid(len(problem.geometry.names))  # refused here, not after the charge
+        return budgeted_plan(tuple(replace(gradient) for _ in range(self.steps)), privacy, mu=mu)
+
+    def join(self, problem: Problem, parties: Mapping[str, Party]) -> Estimate:
+        scaling = Scaling.of(problem.geometry)
+        shares, rows = shares_of([party.problem for party in parties.values()], self.name)
+        state = self.consensus(problem, tuple(parties), shares)
+        steps = self.share / (LAST * curvature(problem, scaling) * shares + state.quadratic)
+        asked = [(party.plan.of_kind(Gradient), party.ask) for party in parties.values()]
+        for number in range(self.steps):
+            drawn = state.centre()
+            coded = state.w @ scaling.mixing.T
+            sums: FloatMatrix = np.array(
+                [ask(releases[number], at) for (releases, ask), at in zip(asked, coded, strict=True)]
+            )
+            slope = sums @ scaling.mixing / rows + state.quadratic[:, None] * state.w - drawn
+            state.move(state.w - steps[:, None] * slope)
+        return self.averaged(problem, state)
+
+    def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
+        return MethodDescription(
+            "consensus ADMM of sites with noisy gradients",
+            plan.describe(),
+            "in every round, to released numbers",
+            plan.why(),
+            facts=(
+                Fact(TRUST, TRUSTED),
+                Fact("Rounds", self.steps),
+                Fact("Penalty weight c", self.c),
+                Fact("Graph", "every site to every other" if self.graph is None else "given"),
+                Fact("Share of the safe step", self.share),
+            ),
+        )
+
+
+def _require_share(value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0.0 < value <= 1.0:  # type: ignore[operator]  # a number, as just checked
+        raise MethodError(
+            "share out of range", expected="a share of the safe step in (0, 1]", remedy="Use share=1.0."
+        )
