@@ -20,10 +20,12 @@ PRIVACY = (
         "The noise is right for the exact minimiser over all n rows with the ridge lambda / 2. What is "
         "output is an iterate after K rounds, which one row moves eight times as far in the example of the "
         "audit; and messages "
-        'between computers go in clear. Output perturbation of a certified minimiser is `method="output"`, '
-        "on one computer.",
+        'between computers go in clear. Built as `method="dlp"`: the minimiser over the rows of all sites is '
+        "certified, the network is trusted, and everybody is at one site only.",
         (
             "tests/audits/papers/test_dlr.py::test_the_output_of_dlp_moves_further_than_its_noise_is_set_for",
+            "tests/audits/papers/test_dlr.py::"
+            "test_draws_refute_the_printed_claim_of_dlp_on_an_iterate_that_has_not_converged",
             "dpglm/mechanisms/output_perturbation.md",
         ),
     ),
@@ -31,18 +33,18 @@ PRIVACY = (
         "Algorithm 3 (DLVP): noise on w in every round, epsilon(1) + ... + epsilon(K) in all",
         CONDITIONAL,
         "True where a round is one gradient step, sums are divided by the rows of all computers, noise is "
-        'fresh, and the noisy w is all that is kept. Nearest here is `method="dp-admm"`, with Gaussian '
-        "noise on each party's gradients.",
+        'fresh, and the noisy w is all that is kept. Built so as `method="dlvp"`, with Gaussian noise on the '
+        "gradients of each site.",
         (
             "dpglm/mechanisms/gradient.md",
-            "tests/audits/papers/test_iterative.py::test_the_claim_stands_and_that_of_a_twin_falls",
+            "tests/audits/papers/test_joint.py::test_the_claim_stands_and_that_of_a_twin_falls",
         ),
     ),
     PrivacyClaim(
         "The strength by cross-validation over all computers",
         UNCOUNTED,
-        "Its errors are exact functions of the rows. Here strengths follow from public numbers, or are "
-        "chosen privately by `dpglm.tune`.",
+        'Its errors are exact functions of the rows. `method="dla"` has it, NOT PRIVATE. Elsewhere strengths '
+        "follow from public numbers, or are chosen privately by `dpglm.tune`.",
         ("dpglm/papers/tuning/held_out.md",),
     ),
 )
@@ -56,19 +58,18 @@ SUMMARY = Summary(
     ),
     (),
     (
-        "Not built: its algorithms DLA, DLP and DLVP are not in the package, and there is no study. The copy "
-        "at hand has the algorithms, the appendix and one table, but no theorem on privacy and no figure; "
-        "verdicts are about the algorithms.",
+        'Built as `method="dla"`, `"dlp"` and `"dlvp"`, over tables by site; there is no study of them yet. '
+        "The copy at hand has the algorithms, the appendix and one table, but no theorem on privacy and no "
+        "figure; verdicts are about the algorithms.",
         "For the same purpose the package has `dpglm.pool`, one model of what sites released, and "
-        '`method="dp-admm"`, '
-        "noisy gradients by parties on one computer.",
+        '`method="dp-admm"`, noisy gradients by parties.',
     ),
     PRIVACY,
     (
         Counterpart(
             "Table 1: sixteen times of DLA and glmfit, on 10,000 and 100,000 rows",
             (),
-            "DLA is not built, and the times are without privacy. Those of dpglm's own fits are measured by "
+            "Not repeated: the times are without privacy. Those of dpglm's own fits are measured by "
             "`python -m studies speed`.",
         ),
     ),

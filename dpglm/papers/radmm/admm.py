@@ -26,9 +26,7 @@ TRUSTED = (
     "each party its own curator only: epsilon per record against anyone who sees all messages, the other "
     "parties and the network included"
 )
-SIMULATED = (
-    "one curator, who holds all rows: this simulates parties, to which rows are dealt by place"
-)
+SIMULATED = "one curator, who holds all rows: this simulates parties, to which rows are dealt by place"
 
 
 class _ADMM(GradientMethod):
