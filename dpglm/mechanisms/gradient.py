@@ -28,7 +28,7 @@ from dpglm.mechanisms.rows import chosen_rows, finite, squares, widened
 from dpglm.mechanisms.whole_sums import WholeNumbers, WholeSum
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription, SampledGaussianEvent
-from dpglm.rows import LazyChunk, RowChunk, Together, total
+from dpglm.rows import LazyChunk, RowChunk, Together, rows_at, total
 from dpglm.typing import FloatVector
 
 # Rows of a step and the mechanism, in words.
@@ -143,9 +143,8 @@ class Gradient(NoisyRelease):
             sums = [WholeSum((rows.size,), self.clip) for _ in points]
             for first, chunk in placed:
                 for party, sum_ in enumerate(sums):
-                    own = (first + np.arange(chunk.count)) % self.parts == party
-                    dealt = chosen_rows(chunk, own) if self.parts > 1 else chunk
-                    self._add(dealt, points[party], sum_)
+                    own = slice((party - first) % self.parts, None, self.parts)
+                    self._add(rows_at(chunk, own), points[party], sum_)
             return Together(sums)
 
         sums = total(self._sampled(rows, noise), part)
