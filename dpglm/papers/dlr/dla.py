@@ -27,7 +27,7 @@ TRUSTED = "every site and the network: messages are exact, and may reveal rows"
 # Copies that move no more than this in a round, and are no farther from their centres, have agreed.
 AGREED: Final = 1e-10
 # Ridges that are compared, per row, and rounds for each in a fold, begun where the one before ended.
-STRENGTHS: Final = tuple(np.geomspace(1.0, 1e-4, 9).tolist())
+STRENGTHS: Final[tuple[float, ...]] = tuple(np.geomspace(1.0, 1e-4, 9).tolist())
 FOLD_ROUNDS: Final = 40
 
 
@@ -125,7 +125,7 @@ class DLA(ConsensusMethod):
                     sites.round(state, counts)
                 lost[place] += sites.held_out(state.w.mean(axis=0))
                 before = state
-        return STRENGTHS[int(np.argmin(lost))]
+        return float(STRENGTHS[int(np.argmin(lost))])
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         chosen = f"{self.folds}-fold cross-validation over the sites" if searched(problem) else "given"

@@ -72,7 +72,7 @@ class LocalMinimiser(_Local):
         own = self.rows(rows, held=False)
         return minimise(
             ChunkLoss(own.chunks, self.family, size=size, row_count=own.row_count()),
-            linear=-np.linalg.solve(self.mixing.T, at[size : 2 * size]),
+            linear=np.asarray(-np.linalg.solve(self.mixing.T, at[size : 2 * size]), dtype=np.float64),
             ridge=0.0,
             mixing=self.mixing,
             penalty=L2(strength=float(at[-1])),
