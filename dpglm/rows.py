@@ -198,7 +198,7 @@ def total(chunks: Iterable[Item], part: Callable[[Iterable[Item]], Sum]) -> Sum:
         with np.errstate(**state):  # a thread begins without its maker's
             return part(stretch)
 
-    with _ONE_THREAD_EACH, ThreadPoolExecutor(threads) as pool:
+    with ONE_THREAD_EACH, ThreadPoolExecutor(threads) as pool:
         stretches = _stretches(chunks)
         first, second = next(stretches, None), next(stretches, None)
         if first is None or second is None:
@@ -230,7 +230,8 @@ def _begun(
 class _OneThreadEach:
     """Products of matrices in one thread: those of a linear algebra library cost more than they gain here.
 
-    The last one to leave, of several fits at once, puts back what the first one found.
+    The last one to leave, of several fits at once, puts back what the first one found. Whoever sums often
+    enters once: asking a library for its threads takes as long as a sum over a few rows.
     """
 
     def __init__(self) -> None:
@@ -255,7 +256,7 @@ class _OneThreadEach:
                 self._limited.restore_original_limits()
 
 
-_ONE_THREAD_EACH = _OneThreadEach()
+ONE_THREAD_EACH = _OneThreadEach()
 
 
 def thread_count() -> int:

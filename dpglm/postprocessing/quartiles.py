@@ -109,7 +109,8 @@ class Distribution:
         last = max(int(np.searchsorted(self.shares, probability)), 1)
         low, high = self.shares[last - 1 : last + 1]
         within = (probability - low) / (high - low) if high > low else 0.5
-        return float(self.ends[last - 1] + within * (self.ends[last] - self.ends[last - 1]))
+        inside = self.ends[last - 1] + within * (self.ends[last] - self.ends[last - 1])
+        return float(min(inside, self.ends[last]))  # which rounding may pass
 
     def places(self, probability: float, errors: float, *, sampling: bool = True) -> tuple[int, int]:
         """Ends between which the quantile lies, give or take so many standard errors of the shares there.

@@ -58,7 +58,8 @@ class Case:
 
     ``subject`` is the class audited; ``run`` draws it with a share of its noise, a seed and a number of draws
     on each table; ``part`` is the twin's share, None for a subject whose claim is audited without a twin.
-    ``releases`` are those of a subject that is no method.
+    ``releases`` are those of a subject that is no method. A method has a third of the draws where it is
+    honest: each of its releases is audited by itself, and the twin shows what all draws can see.
     """
 
     subject: type
@@ -68,6 +69,11 @@ class Case:
     run: Callable[[float, int, int], Outcome]
     part: float | None = LESS
     releases: tuple[Release, ...] = ()
+
+    @property
+    def honest(self) -> int:
+        """Draws of the honest subject on each table."""
+        return self.trials if self.releases or self.part is None else self.trials // 3
 
     def caught(self, part: float, seed: int) -> Outcome:
         """What a twin with this share of the noise gives away, in a quarter of the draws or in all."""
@@ -245,7 +251,7 @@ def broken(release: Release, runs: Release) -> Release:
 
 def check(case: Case, record: Callable[[str, object], None], seed: int = 1) -> None:
     """The honest claim stands, the twin's falls; both are told to the table at the end of ``make audit``."""
-    honest = case.run(1.0, seed, case.trials)
+    honest = case.run(1.0, seed, case.honest)
     twin = None if case.part is None else case.caught(case.part, seed + 1)
     record(
         "audit",
@@ -254,7 +260,7 @@ def check(case: Case, record: Callable[[str, object], None], seed: int = 1) -> N
             case.title,
             words(case.claim),
             f"{honest.epsilon:.3f}",
-            f"{case.trials:,}",
+            f"{case.honest:,}",
             "-" if case.part is None else f"{100 * (1 - case.part):.0f} %",
             "-" if twin is None else "yes" if twin.refuted else "NO",
             "NO" if honest.refuted else "yes",

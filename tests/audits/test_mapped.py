@@ -21,7 +21,7 @@ from dpglm.privacy.budget import Relation
 from dpglm.privacy.gdp import gdp_mu
 from dpglm.rows import ArrayChunk
 from dpglm.spec.plan import Plan
-from tests.audits.harness import RELATIONS, Case, check, of_plan, of_releases, under_both
+from tests.audits.harness import LESS, MUCH_LESS, RELATIONS, Case, check, of_plan, of_releases, under_both
 from tests.audits.test_minimiser import calibrated
 from tests.audits.test_moments import Columns
 
@@ -105,8 +105,9 @@ def cases() -> list[Case]:
         }
         for words, release in mapped.items():
             near = [release_neighbours(release, privacy.relation, 2)]
-            trials = 30_000 if title == "pure" else 6000
-            found.append(of_releases(Mapped, f"{words}, {title}", privacy, [release], near, trials=trials))
+            trials, part = (10_000, MUCH_LESS) if title == "pure" else (6000, LESS)
+            what = f"{words}, {title}"
+            found.append(of_releases(Mapped, what, privacy, [release], near, trials=trials, part=part))
     for title, privacy in under_both():
         release = Mapped(calibrated(privacy), Standardisation())
         found.append(of_releases(Mapped, f"standardised, {title}", privacy, [release], trials=9000))
@@ -139,7 +140,7 @@ def whole(title: str, plan: Plan, twin_trials: int = 0) -> Case:
     """
     if twin_trials and plan.guarantee.relation == "add-remove":
         return of_plan(title, plan, trials=twin_trials)
-    return of_plan(title, plan, trials=3000, part=None)
+    return of_plan(title, plan, trials=1000, part=None)
 
 
 CASES = cases()

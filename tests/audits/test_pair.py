@@ -78,7 +78,7 @@ PLANS: list[tuple[str, Relation, float, float, int, float, float]] = [
     ("score", "add-remove", 0.1, 1.0, 1, FAR, MUCH_LESS),
     ("score", "replace-one", 0.1, 2.0, 1, FAR, MUCH_LESS),
     ("curvature", "add-remove", 0.9, 100.0, 1, 0.0, LESS),
-    ("curvature", "replace-one", 0.9, 200.0, 2, 0.0, LESS),
+    ("curvature", "replace-one", 0.9, 200.0, 2, 0.0, MUCH_LESS),
     ("both", "add-remove", 0.5, 1.0, 1, 0.5, 0.5),
     ("both", "replace-one", 0.5, 2.0, 2, 0.5, 0.5),
 ]

@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, settings
 from tests.fuzz.counting import PROPERTY
 from tests.fuzz.documented import SENTINEL, Counter
 
-QUICK, LONG = 0.25, 10.0
+QUICK, LONG = 0.25, 4.0
 
 
 @pytest.fixture(params=[QUICK, pytest.param(LONG, marks=pytest.mark.audit)], ids=["quick", "long"])
 def drawn(request: pytest.FixtureRequest) -> Callable[[int], Callable[[Any], Any]]:
-    """Settings: ``drawn(cases)`` decorates a property; a fourth in `make test`, ten times in `make audit`."""
+    """Settings: ``drawn(cases)`` decorates a law; a fourth in `make test`, four times in `make audit`."""
     effort: float = request.param
     seed = os.environ.get("DPGLM_FUZZ_SEED") if effort > 1 else None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpglm.auditing.neighbours import Table
@@ -41,6 +41,7 @@ def found(values: Any, edges: Any, variance: float = 1e-12) -> Distribution:
 
 
 @given(st.lists(UNIT, min_size=1, max_size=200), st.lists(UNIT, min_size=1, max_size=40))
+@example(values=[-1.0, -1e-218], edges=[-1e-64, -1e-218])
 @settings(max_examples=200, deadline=None)
 def test_without_noise_a_quartile_lies_in_the_class_of_the_true_one(values: Any, edges: Any) -> None:
     known = found(values, np.sort(edges))

@@ -175,13 +175,13 @@ def test_the_printed_source_of_pst_h_breaks_its_claim() -> None:
     joint = SubmodelMinimisers((gaussian("replace-one"),) * count, np.eye(count))
     pair = release_neighbours(joint, "replace-one", count)
     found = bounded(
-        _Each(together.releases), [pair], claimed(privacy), SeededNoise(1), trials=10_000, failure=FAILURE
+        _Each(together.releases), [pair], claimed(privacy), SeededNoise(1), trials=3000, failure=FAILURE
     )
     assert found.bound.refuted
     assert found.bound.epsilon > 2.0  # the exact price is 5
     pair = replace(pair, direction=np.ones(1))
     alone = bounded(
-        _Each(tuple(printed[:1])), [pair], claimed(privacy), SeededNoise(2), trials=5000, failure=FAILURE
+        _Each(tuple(printed[:1])), [pair], claimed(privacy), SeededNoise(2), trials=3000, failure=FAILURE
     )
     assert not alone.bound.refuted
 
