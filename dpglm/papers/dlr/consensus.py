@@ -99,9 +99,9 @@ class ConsensusMethod(JointMethod):
                 remedy="Use family='binomial' or 'huber_svm'.",
             )
 
-    def consensus(self, problem: Problem, sites: tuple[str, ...], shares: FloatVector) -> Consensus:
-        """The state before the first round; ``shares`` are those of the rows, shape (J,)."""
-        near, scaling = neighbourhoods(self.graph, sites), Scaling.of(problem.geometry)
+    def consensus(self, problem: Problem, near: FloatMatrix, shares: FloatVector) -> Consensus:
+        """The state before the first round on a graph; ``shares`` are those of the rows, shape (J,)."""
+        scaling = Scaling.of(problem.geometry)
         ridge = np.where(scaling.penalised, ridge_per_row(problem), 0.0)
         c = self.c if self.c is not None else _default_c(problem, scaling, near, shares)
         return Consensus(near, ridge, c)
