@@ -3,6 +3,8 @@
 python -m studies                                       list the studies
 python -m studies run dpsc [--quick] [--jobs 2]         run what is missing, then write the page
 python -m studies page dpsc [--quick]                   write the page of what has been run
+python -m studies keep dpsc                             write what has been run to studies/results, where
+                                                        later runs, elsewhere too, go on from it
 python -m studies run coverage_designs --only slopes_strong,level_99 --epsilon 1 --reps 40
                                                         run a part and print it, a line per cell
 python -m studies index                                 write reports/papers.html and reports/index.html
@@ -43,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif options.command is None:
         for name in index.STUDIES:
             print(f"{name:16}  {index.study(name).about}")
+    elif options.command == "keep":
+        print(f"kept {index.study(options.study).keep():,} results")
     else:
         return _study(index.study(options.study), options)
     return 0
@@ -84,11 +88,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("index", help="write the pages of the papers and of all pages")
+    keep = commands.add_parser("keep", help="write what has been run to studies/results")
+    keep.add_argument("study", choices=index.STUDIES)
     for name, about in (("run", "run what is missing, then write the page"), ("page", "write the page")):
         command = commands.add_parser(name, help=about)
         command.add_argument("study", choices=index.STUDIES)
         command.add_argument("--quick", action="store_true", help="a small design, in seconds")
-        command.add_argument("--out", type=Path, help="folder of the results, by default in studies/runs")
+        command.add_argument(
+            "--out",
+            type=Path,
+            help="folder of the results, by default in studies/runs; in another one all is run anew",
+        )
         command.add_argument("--page", type=Path, help="file to write, by default in reports")
         part = command.add_argument_group("a part of the study, which is printed", "lists have commas")
         part.add_argument("--only", type=_words, default=(), help="tables or designs, or kinds of them")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import multiprocessing
 import os
@@ -42,20 +43,43 @@ class JobStore:
     ----------
     path : Path
         One JSON line per job; arrays of numbers are kept in single precision.
+    kept : Path or None
+        Compressed lines of earlier runs, on whatever machine, which are not run again.
     """
 
     path: Path
+    kept: Path | None = None
 
     def read(self) -> dict[str, Result]:
         """All results by the key of their job."""
-        results = {}
-        for line in self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else ():
+        return {key: entry["found"] for key, entry in self._entries().items()}
+
+    def keep(self, jobs: Iterable[Job]) -> int:
+        """Write what these jobs found to ``kept``; how many there are."""
+        assert self.kept is not None, "a store with a place for kept results"
+        entries = self._entries()
+        lines = [
+            json.dumps(entries[key], default=_plain) for key in sorted(map(key_of, jobs)) if key in entries
+        ]
+        self.kept.parent.mkdir(parents=True, exist_ok=True)
+        self.kept.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+        return len(lines)
+
+    def _entries(self) -> dict[str, Any]:
+        """Jobs with what they found, by key; what was run here comes before what was kept."""
+        lines = []
+        if self.kept is not None and self.kept.exists():
+            lines += gzip.decompress(self.kept.read_bytes()).decode().splitlines()
+        if self.path.exists():
+            lines += self.path.read_text(encoding="utf-8").splitlines()
+        entries = {}
+        for line in lines:
             try:
                 entry = json.loads(line, object_hook=_array)
-                results[key_of(entry["job"])] = entry["found"]
+                entries[key_of(entry["job"])] = {"job": entry["job"], "found": entry["found"]}
             except (ValueError, KeyError, TypeError):
                 continue
-        return results
+        return entries
 
     def results(self, jobs: Iterable[Job]) -> list[Result]:
         """Results of those jobs that have been run, each with the job's own entries."""

@@ -12,7 +12,7 @@ from studies.jobs import Job, JobStore, Result, Work, key_of
 from studies.page import Paper, Section, write
 
 ROOT = Path(__file__).resolve().parents[1]
-RUNS, PAGES = ROOT / "studies" / "runs", ROOT / "reports"
+RUNS, KEPT, PAGES = ROOT / "studies" / "runs", ROOT / "studies" / "results", ROOT / "reports"
 Grid = TypeVar("Grid")
 
 
@@ -164,16 +164,29 @@ class Study(Generic[Grid]):
 
     def findings(self, folder: Path, *, quick: bool) -> Findings[Grid]:
         """What the store holds of this study; nothing is run."""
+        grid = self._grid(quick)
+        absent = self._absent(grid)
+        wanted, results = self._wanted(folder, quick=quick)
+        return Findings(grid, quick, results, absent, len(wanted) - len(results))
+
+    def keep(self) -> int:
+        """Write the results of full runs to a file that is part of the tree; how many there are."""
+        folder = RUNS / "full"
+        wanted, _ = self._wanted(folder, quick=False)
+        return self.store(folder).keep(wanted.values())
+
+    def _wanted(self, folder: Path, *, quick: bool) -> tuple[dict[str, Job], list[Result]]:
+        """The jobs by their key, and the results that the store has of them."""
         grid, store = self._grid(quick), self.store(folder)
         absent = self._absent(grid)
         tables = [name for name in self.tables(grid) if name not in absent]
         results: list[Result] = []
-        wanted: set[str] = set()
+        wanted: dict[str, Job] = {}
         for stage in self.stages:
             jobs = stage(grid, tables, results)
-            wanted.update(map(key_of, jobs))
+            wanted.update((key_of(job), job) for job in jobs)
             results += store.results(jobs)
-        return Findings(grid, quick, results, absent, len(wanted) - len(results))
+        return wanted, results
 
     def write(self, path: Path, findings: Findings[Grid]) -> None:
         """Write the page."""
@@ -181,8 +194,9 @@ class Study(Generic[Grid]):
         write(path, self.title, self.sections(findings), self.paper)
 
     def store(self, folder: Path) -> JobStore:
-        """Results in a folder."""
-        return JobStore(folder / f"{self.name}.jsonl")
+        """Results in a folder; to those of full runs belong the kept ones."""
+        kept = KEPT / f"{self.name}.jsonl.gz" if folder == RUNS / "full" else None
+        return JobStore(folder / f"{self.name}.jsonl", kept)
 
     def _grid(self, quick: bool) -> Grid:
         return self.quick if quick else self.full

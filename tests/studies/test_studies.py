@@ -56,6 +56,29 @@ TOY = Study(
 )
 
 
+def test_kept_results_are_gone_on_from_where_nothing_else_is_left(tmp_path: Path) -> None:
+    kept = tmp_path / "tree" / "squares.jsonl.gz"
+    first = JobStore(tmp_path / "first.jsonl", kept)
+    first.run(JOBS, square)
+    assert first.keep(JOBS[:3]) == 3
+    written = kept.read_bytes()
+    again = JobStore(tmp_path / "again.jsonl", kept)
+    assert [one["square"] for one in again.results(JOBS)] == [0, 1, 4]
+    assert again.results(JOBS)[1]["halves"].tolist() == [0.0, 0.5, 1.0]
+    ran: list[int] = []
+
+    def noted(job: Job) -> Result:
+        ran.append(job["number"])
+        return square(job)
+
+    again.run(JOBS, noted)
+    assert ran == [3, 4]
+    assert again.keep(JOBS) == 5
+    assert kept.read_bytes() != written
+    assert first.keep(JOBS) == 5
+    assert len(JobStore(tmp_path / "none.jsonl", kept).results(JOBS)) == 5
+
+
 def test_results_are_kept_and_jobs_that_are_done_are_not_run_again(tmp_path: Path) -> None:
     store, ran = JobStore(tmp_path / "new" / "results.jsonl"), []
 
