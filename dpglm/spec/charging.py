@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpglm.data.coding.design import CodedModel
-from dpglm.errors import AnswerNotKept, LedgerError, PrivacyError, SchemaError, StoreError
+from dpglm.errors import AnswerNotKept, LedgerError, MethodError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.methods.base import Estimate
 from dpglm.postprocessing.codec import decode
@@ -103,10 +103,10 @@ def charged_apart(
 
 
 def at_site(site: str, action: Callable[[], Result]) -> Result:
-    """Run ``action``, naming the site where it finds fault with a table or a ledger."""
+    """Run ``action``, naming the site where it finds fault with a table, a schema or a ledger."""
     try:
         return action()
-    except (SchemaError, LedgerError, PrivacyError) as error:
+    except (SchemaError, MethodError, LedgerError, PrivacyError) as error:
         raise type(error)(
             f"at site {site!r}, {error.found}", expected=error.expected, remedy=error.remedy
         ) from None

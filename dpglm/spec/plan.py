@@ -18,6 +18,7 @@ from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Charge
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Ask, Estimate, Problem, to_response_scale
+from dpglm.methods.joint import JointMethod
 from dpglm.planning.advice import advice
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_rate
@@ -164,6 +165,8 @@ class Plan:
         if is_sites(data):
             return run_at_sites(self, site_tables(data), ledger=opened, key=key, seed=seed, progress=progress)
         opened = one_ledger(opened)
+        if isinstance(self.specification.method, JointMethod):
+            self.specification.method.require_sites(("",))
         with bar_of(progress, STEPS) as step:
             run = self._on(data, seeded=not noise.private)
             step()

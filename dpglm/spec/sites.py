@@ -90,7 +90,7 @@ def opened_sites(
         refuse_twins(tables)
     declared = dict.fromkeys(tables, specification.schema) if schemas is None else schemas
     plans = {
-        site: plan if schema == specification.schema else specification.under(schema).plan()
+        site: plan if schema == specification.schema else at_site(site, specification.under(schema).plan)
         for site, schema in declared.items()
     }
     runs = {

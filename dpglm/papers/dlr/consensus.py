@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
 
+from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import expected_information
-from dpglm.methods.base import Estimate, Problem, require_positive
+from dpglm.methods.base import Ask, Estimate, Problem, require_positive
 from dpglm.methods.iterated import estimate, public_rows
-from dpglm.methods.joint import JointMethod
+from dpglm.methods.joint import JointMethod, Party
 from dpglm.papers.dlr.graph import Graph, neighbourhoods, spectral_gap
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -83,6 +84,10 @@ class ConsensusMethod(JointMethod):
     def require_sites(self, sites: tuple[str, ...]) -> None:
         neighbourhoods(self.graph, sites)
 
+    def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
+        # One holder has no neighbours: an audit draws it alone, whatever the graph.
+        return replace(self, graph=None).join(problem, {"": Party(problem, plan, ask)})
+
     def require_ridge(self, problem: Problem) -> None:
         """Refuse what the paper's equations do not hold for, by a MethodError from public facts."""
         require_positive(self.c, "c")
@@ -99,9 +104,9 @@ class ConsensusMethod(JointMethod):
                 remedy="Use family='binomial' or 'huber_svm'.",
             )
 
-    def consensus(self, problem: Problem, sites: tuple[str, ...], shares: FloatVector) -> Consensus:
-        """The state before the first round; ``shares`` are those of the rows, shape (J,)."""
-        near, scaling = neighbourhoods(self.graph, sites), Scaling.of(problem.geometry)
+    def consensus(self, problem: Problem, near: FloatMatrix, shares: FloatVector) -> Consensus:
+        """The state before the first round on a graph; ``shares`` are those of the rows, shape (J,)."""
+        scaling = Scaling.of(problem.geometry)
         ridge = np.where(scaling.penalised, ridge_per_row(problem), 0.0)
         c = self.c if self.c is not None else _default_c(problem, scaling, near, shares)
         return Consensus(near, ridge, c)

@@ -17,6 +17,7 @@ from dpglm.methods.base import Estimate, Problem, methods
 from dpglm.methods.iterated import require_steps
 from dpglm.methods.joint import Party
 from dpglm.papers.dlr.consensus import Consensus, ConsensusMethod, shares_of
+from dpglm.papers.dlr.graph import neighbourhoods
 from dpglm.papers.dlr.local import HeldOutLoss, LocalMinimiser
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import TRUST, Fact, MethodDescription
@@ -102,7 +103,7 @@ class DLA(ConsensusMethod):
         sites = _Sites(self, problem, parties)
         if searched(problem):
             problem = replace(problem, strength=self._chosen(problem, sites))
-        state = self.consensus(problem, tuple(parties), sites.shares)
+        state = self.consensus(problem, sites.near, sites.shares)
         apart = np.inf
         for _ in range(self.rounds):
             apart = sites.round(state, sites.counts)
@@ -118,7 +119,7 @@ class DLA(ConsensusMethod):
             before: Consensus | None = None
             for place, strength in enumerate(STRENGTHS):
                 tried = replace(problem, strength=strength)
-                state = self.consensus(tried, sites.names, counts / counts.sum())
+                state = self.consensus(tried, sites.near, counts / counts.sum())
                 if before is not None:
                     state = state.resumed(before)
                 for _ in range(FOLD_ROUNDS):
@@ -152,7 +153,7 @@ class _Sites:
     """All sites in a round: each is asked for its next release."""
 
     def __init__(self, method: DLA, problem: Problem, parties: Mapping[str, Party]) -> None:
-        self.names = tuple(parties)
+        self.near = neighbourhoods(method.graph, tuple(parties))
         self.shares, rows = shares_of([party.problem for party in parties.values()], method.name)
         self.counts: FloatVector = np.round(self.shares * rows)
         self._asked: list[tuple[Iterator[Release], Party]] = [

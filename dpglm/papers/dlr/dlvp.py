@@ -12,11 +12,13 @@ from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.inference.coefficients import Scaling
+from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_minimiser
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Estimate, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.iterated import gaussian_total, public_rows, require_steps
 from dpglm.methods.joint import Party
 from dpglm.papers.dlr.consensus import LAST, ConsensusMethod, curvature, shares_of
+from dpglm.papers.dlr.graph import neighbourhoods
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import NoisySums, Target, calibrate
 from dpglm.privacy.events import TRUST, Fact, MethodDescription
@@ -99,7 +101,7 @@ class DLVP(ConsensusMethod):
     def join(self, problem: Problem, parties: Mapping[str, Party]) -> Estimate:
         scaling = Scaling.of(problem.geometry)
         shares, rows = shares_of([party.problem for party in parties.values()], self.name)
-        state = self.consensus(problem, tuple(parties), shares)
+        state = self.consensus(problem, neighbourhoods(self.graph, tuple(parties)), shares)
         steps = self.share / (LAST * curvature(problem, scaling) * shares + state.quadratic)
         asked = [(party.plan.of_kind(Gradient), party.ask) for party in parties.values()]
         for number in range(self.steps):
@@ -111,6 +113,25 @@ class DLVP(ConsensusMethod):
             slope = sums @ scaling.mixing / rows + state.quadratic[:, None] * state.w - drawn
             state.move(state.w - steps[:, None] * slope)
         return self.averaged(problem, state)
+
+    def expected(self, problem: Problem, plan: PricedReleases, rows: ExpectedRows) -> EstimateNoise:
+        """Of a single holder of all rows: as many steps of gradient descent, each with its noise.
+
+        J holders of as many rows have noise sqrt(J) times as large. What an early end shrinks is not in it.
+        """
+        mixing = Scaling.of(problem.geometry).mixing
+        most = curvature(problem, Scaling.of(problem.geometry))
+        drawn = self.consensus(problem, np.ones((1, 1)), np.ones(1)).quadratic[0]
+        step = self.share / (LAST * most + drawn)
+        bent, along = np.linalg.eigh(mixing.T @ rows.information @ mixing / rows.n)
+        left = np.clip(1.0 - step * bent, -1.0, 1.0)
+        both = np.minimum(np.outer(left, left), 1.0 - 1e-12)  # of a step's noise, a step later
+        (scale,) = {release.scale for release in plan.of_kind(Gradient)}
+        moved = (step * scale / rows.n) ** 2 * (along.T @ mixing.T @ mixing @ along)
+        back = mixing @ along
+        noise = back @ (moved * (1.0 - both**self.steps) / (1.0 - both)) @ back.T
+        sampling = noise_of_minimiser(rows.information, 0.0, 0.0, rows.dispersion).sampling
+        return EstimateNoise(sampling, noise)
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
         return MethodDescription(

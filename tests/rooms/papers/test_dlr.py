@@ -9,15 +9,18 @@ import pandas as pd
 import pytest
 
 import dpglm
+from dpglm.auditing.neighbours import Table
 from dpglm.curator.curator import Curator
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.gradient import Gradient
+from dpglm.mechanisms.output_perturbation import PerturbedOutput
 from dpglm.papers.dlr.dla import DLA
 from dpglm.papers.dlr.dlp import DLP
 from dpglm.papers.dlr.dlvp import DLVP
 from dpglm.papers.dlr.graph import neighbourhoods, spectral_gap
 from dpglm.papers.radmm.admm import DPADMM
+from dpglm.rows import JoinedRows
 from dpglm.typing import FloatVector
 from tests.effort import quick
 
@@ -148,6 +151,26 @@ def test_the_order_of_sites_changes_nothing_but_roundings(
         fit(given, method, privacy=budget) for given in (data, dict(reversed(list(data.items()))))
     )
     np.testing.assert_allclose(first.params, second.params, rtol=0, atol=1e-8)
+
+
+def test_a_person_at_both_sites_moves_the_minimiser_by_more_than_one_noise_hides() -> None:
+    """Why DLP asks for ``sites: disjoint``: two rows of one person, exchanged together."""
+    budget = dpglm.Privacy(1.0)
+    plan = dpglm.plan("y ~ a - 1", SCHEMA, method=DLP(ridge=2.0), penalty="none", privacy=budget)
+    (release,) = plan.releases.releases
+    case = release.worst_case("replace-one", 1)
+    assert isinstance(release, PerturbedOutput)
+
+    def moved(sites: int) -> float:
+        ends = [
+            release.certified_minimum(JoinedRows((Table(row),) * sites), np.zeros(1))
+            for row in (case.first, case.second)
+        ]
+        assert all(isinstance(end, np.ndarray) for end in ends)
+        return float(np.linalg.norm(ends[0] - ends[1]))  # type: ignore[operator]
+
+    assert moved(1) == pytest.approx(release.sensitivity("replace-one"), rel=1e-6)
+    assert moved(2) == pytest.approx(2.0 * release.sensitivity("replace-one"), rel=1e-6)
 
 
 def test_a_ridge_is_chosen_by_folds_over_all_sites() -> None:

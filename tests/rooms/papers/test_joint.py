@@ -158,6 +158,20 @@ def test_sites_may_declare_their_own_numbers_of_rows_and_must_under_add_remove()
     assert "rows," not in str(found._record.part.sites[0].line)
     with pytest.raises(MethodError, match="number of rows is private"):
         fit(tables(), privacy=budget)
+    data["south"] = dpglm.declare(table(1, 80), SCHEMA)
+    with pytest.raises(MethodError, match=r"at site 'south'.*number of rows is private"):
+        fit(data, schema=None, privacy=budget)
+
+
+def test_a_graph_is_kept_with_the_fit_and_is_none_of_one_table(tmp_path: Path) -> None:
+    method = DLVP(steps=3, graph={"north": ["south"], "south": ["north"]})
+    again = dpglm.load(fit(tables(), method).save(tmp_path / "graph.json"))
+    assert again.specification.method.options["graph"] == {"north": ["south"], "south": ["north"]}
+    assert dpglm.audit(again, trials=200, seed=1, progress=False).passed
+    ward = ledger(tmp_path, "ward")
+    with pytest.raises(MethodError, match="a graph with 'north', which is no site"):
+        fit(table(0, 60), method, ledger=ward)
+    assert ward.entries == ()
 
 
 def test_dp_admm_of_one_table_says_that_it_is_a_simulation() -> None:
