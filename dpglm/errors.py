@@ -114,6 +114,13 @@ class BudgetExceeded(LedgerError):
     """A charge that the ledger's budget does not cover: nothing was read or released."""
 
 
+class SitesDiffer(UserWarning):
+    """Released numbers show that sites have different coefficients where a pool gives them a common one.
+
+    Silence it with ``warnings.simplefilter("ignore", dpglm.errors.SitesDiffer)``.
+    """
+
+
 class AnswerNotKept(UserWarning):
     """A ledger was charged under a key and could not keep the answer: what was given back is all there is."""
 

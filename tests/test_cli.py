@@ -85,6 +85,20 @@ def test_a_profile_is_charged_printed_reported_and_saved() -> None:
     assert "Privacy report" in Path("out.html").read_text(encoding="utf-8")
 
 
+def test_saved_fits_of_sites_are_pooled() -> None:
+    for seed, site in enumerate(("north", "south")):
+        rows = dpglm.load_data("fair").sample(2000, random_state=seed)
+        dpglm.fit("affair ~ age", rows, privacy=(4.0, 1e-6), seed=seed, progress=False).save(f"{site}.json")
+    done = run(
+        "pool", "north.json", "south.json", "--overlapping", "--report", "both.html", "--save", "both.json"
+    )
+    assert done.exit_code == 0
+    for words in ("2: north, south", "wrote both.html", "wrote both.json"):
+        assert words in done.output
+    assert str(dpglm.load("both.json").summary()) in done.output
+    assert "paths of their own" in told(run("pool", "north.json", "south.json", "--save", "south.json"))
+
+
 def test_a_column_that_cannot_be_described_costs_nothing() -> None:
     assert "nobody" in told(run(*DESCRIBE, "--column", "nobody", "--ledger", "fair.db"))
     assert "SchemaError" in told(

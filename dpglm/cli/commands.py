@@ -1,11 +1,11 @@
-"""The verbs on the command line: fit, describe, plan and audit."""
+"""The verbs on the command line: fit, describe, plan, audit and pool."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, get_args
@@ -21,10 +21,12 @@ from dpglm.data.tables.csv_rows import CsvFile
 from dpglm.errors import DpglmError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
+from dpglm.postprocessing.site_pool import Effects
 from dpglm.postprocessing.store import writable
 from dpglm.results.result import Result
 from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.describe import describe as describe_table
+from dpglm.spec.pool import pool as pool_fits
 
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
@@ -254,6 +256,30 @@ def audit(
         raise click.exceptions.Exit(1)
 
 
+@main.command()
+@click.argument("fits", type=PATH, nargs=-1, required=True)
+@click.option("--effects", type=click.Choice(get_args(Effects)), default="common", show_default=True)
+@click.option("--fixed", multiple=True, help="With random effects: a coefficient that all sites share.")
+@click.option(
+    "--disjoint/--overlapping",
+    default=None,
+    help="Whether nobody is at two sites; left out, as the schemas of all sites say.",
+)
+@REPORT
+@SAVE
+def pool(
+    fits: tuple[Path, ...],
+    effects: Effects,
+    fixed: tuple[str, ...],
+    disjoint: bool | None,
+    report: Path | None,
+    save: Path | None,
+) -> None:
+    """Pool FITS, saved results of one model at several sites, and print the summary; reads no data."""
+    _check_targets(fits, report, save)
+    _give(pool_fits(fits, effects=effects, fixed=fixed, disjoint=disjoint), report, save)
+
+
 main.add_command(ledger_commands)
 
 
@@ -279,13 +305,17 @@ def _check_files(
         raise SchemaError(
             f"data {str(data)!r}, a folder", expected="a CSV or Parquet file", remedy="Name one file."
         )
-    taken = {path.resolve() for path in (data, schema, ledger) if path is not None}
+    _check_targets([path for path in (data, schema, ledger) if path is not None], report, save)
+
+
+def _check_targets(read: Sequence[Path], report: Path | None, save: Path | None) -> None:
+    taken = {path.resolve() for path in read}
     for target in [path for path in (save, report) if path is not None]:
         writable(target)
         if target.resolve() in taken:
             raise StoreError(
                 f"{str(target)!r} for two files",
-                expected="paths of their own for data, schema, ledger, --save and --report",
+                expected="paths of their own for what is read, --save and --report",
                 remedy="Choose another path.",
             )
         taken.add(target.resolve())

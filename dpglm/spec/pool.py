@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,10 @@ import numpy as np
 from dpglm import __version__
 from dpglm.data.coding.design import CodedModel
 from dpglm.data.schema.schema import Schema
-from dpglm.errors import MethodError
+from dpglm.errors import MethodError, SitesDiffer
 from dpglm.glm.penalties import penalties
 from dpglm.inference.coefficients import coefficients, scaling_of
+from dpglm.postprocessing.between_sites import heterogeneity
 from dpglm.postprocessing.joint_sites import site_lines
 from dpglm.postprocessing.parts import MeasuredScales
 from dpglm.postprocessing.record import Choice, FitRecord, ResponseFacts, SpendLine
@@ -31,6 +33,9 @@ from dpglm.results.fit_result import FitResult
 from dpglm.spec.charging import with_row_map
 from dpglm.spec.pooled_fits import coded_of, opened_sites, poolable, require_alike
 from dpglm.typing import BoolVector
+
+# Level, over all coefficients together, at which sites that have a common one are said to differ.
+DIFFERENT = 1e-3
 
 
 def pool(
@@ -68,6 +73,8 @@ def pool(
 
     Raises
     ------
+    SitesDiffer
+        A warning: common effects of sites that are told apart, by Q at level .001 over all coefficients.
     MethodError
         Another formula, family, levels, relation or unit at a site, which is named; a fit without an
         information matrix, one that is pooled itself, or the same one twice.
@@ -171,7 +178,29 @@ def pool(
         scales=scales,
         part=part,
     )
-    return FitResult(with_row_map(_estimated(drafted), model))
+    record = _estimated(drafted)
+    if effects == "common":
+        _warn_of_differences(record)
+    return FitResult(with_row_map(record, model))
+
+
+def _warn_of_differences(record: FitRecord) -> None:
+    """Say so where a common coefficient is an average of sites that are not alike: a post-processing."""
+    tests = heterogeneity(record).p_value
+    tested = np.isfinite(tests)
+    differing = [
+        name
+        for name, test in zip(record.names, tests.tolist(), strict=True)
+        if test * tested.sum() < DIFFERENT  # not of NaN, where there is no test
+    ]
+    if differing:
+        more = f" and {len(differing) - 3} others" if len(differing) > 3 else ""
+        warnings.warn(
+            f"Sites differ in {', '.join(differing[:3])}{more}: a common coefficient may be none of theirs. "
+            "See heterogeneity() and plot('sites', name), or pool with effects='random'.",
+            SitesDiffer,
+            stacklevel=3,
+        )
 
 
 def _estimated(record: FitRecord) -> FitRecord:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.errors import MethodError, StoreError
+from dpglm.errors import MethodError, SitesDiffer, StoreError
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.pooled_model import SiteRelease, pooled_model
 from dpglm.inference.score_and_information import ScoreAndInformation
@@ -305,3 +306,16 @@ def test_more_sites_tell_more() -> None:
     fits = [fitted(30 + place) for place in range(8)]
     few, many = (dpglm.pool(fits[:count]).bse.to_numpy() for count in (2, 8))
     assert few / many == pytest.approx(2.0, rel=0.2)
+
+
+def test_sites_that_are_not_alike_are_told_of_and_others_are_not() -> None:
+    alike = {f"site {seed}": fitted(seed, privacy=(4.0, 1e-6)) for seed in (11, 12, 13)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SitesDiffer)
+        dpglm.pool(alike)
+    other = fitted(14, shift=2.5, privacy=(4.0, 1e-6))
+    with pytest.warns(SitesDiffer, match="differ in Intercept"):
+        dpglm.pool({**alike, "far": other})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SitesDiffer)
+        dpglm.pool({**alike, "far": other}, effects="random")
