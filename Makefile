@@ -42,6 +42,7 @@ reports: $(VENV)/.package
 	$(BIN)/python -m studies.examples
 	$(BIN)/python -m studies index
 
+# Goes on from the results in studies/results; `--out FOLDER` starts anew.
 studies: $(VENV)/.tests
 	for name in dpsc radmm stacking hospitals fwell; do $(BIN)/python -m studies run $$name --jobs 2 || exit 1; done
 	$(BIN)/python -m studies index

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ContextDecorator, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -227,7 +227,7 @@ def _begun(
     return done
 
 
-class _OneThreadEach:
+class _OneThreadEach(ContextDecorator):
     """Products of matrices in one thread: those of a linear algebra library cost more than they gain here.
 
     The last one to leave, of several fits at once, puts back what the first one found. Whoever sums often

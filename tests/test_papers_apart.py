@@ -49,9 +49,6 @@ for name in ("dpsc", "ssadmm", "pst-f"):
 print("the day is over")
 """
 
-# They try hostile files and texts, and pages: no paper has a part in it, and they take half of the time.
-ASIDE = ("attacks", "browser", "fuzz", "replay", "studies")
-
 
 def copy_without_papers(folder: Path, *parts: str) -> Path:
     """The repository's folders ``parts``, without the papers and the tests that are theirs."""
@@ -84,8 +81,5 @@ def test_all_other_tests_pass_without_papers(tmp_path: Path) -> None:
     for name in rest:
         if (ROOT / name).is_file():
             shutil.copy(ROOT / name, folder)
-    away = [f"--ignore=tests/{name}" for name in ASIDE]
-    done = run(
-        folder, "-m", "pytest", "-m", "not audit and not papers", "-p", "no:cacheprovider", *away, "tests"
-    )
+    done = run(folder, "-m", "pytest", "-m", "not audit and not papers", "-p", "no:cacheprovider", "tests")
     assert done.returncode == 0, done.stdout[-3000:]

@@ -33,6 +33,7 @@ class Found:
     statistics: tuple[str, ...]
 
 
+@ONE_THREAD_EACH
 def bounded(
     act: Act,
     pairs: Sequence[Neighbours],
@@ -50,34 +51,33 @@ def bounded(
     promises most. For a single pair a quarter chooses statistic and events. ``known`` holds further
     statistics of all outputs side by side, chosen without any draw; ``step`` is called at each draw.
     """
-    with ONE_THREAD_EACH:
-        each = max(trials // 4 if len(pairs) == 1 else trials // (2 * len(pairs)), LEAST)
-        each = min(each, trials // (len(pairs) + 1))  # some are left
-        fresh = trials - each * len(pairs)
-        best = None
-        for pair in pairs:
-            fit = each // 2
-            outputs = [act.draw(table, noise, each, pair, step) for table in (pair.first, pair.second)]
-            first, second = (np.concatenate(answers, axis=1) for answers in outputs)
-            sizes = [answers.shape[1] for answers in outputs[0]]
-            given = {**known, **known_statistics(act, pair, first, sizes)}
-            with np.errstate(all="ignore"):
-                trained = learned(first[:fit], second[:fit]) | digits(first[:fit], second[:fit])
-            level = failure / (2 * EVENTS)
-            choice = better(
-                chosen_events(given, first, second, claim, level, fresh),
-                chosen_events(trained, first[fit:], second[fit:], claim, level, fresh, _CAUTION),
-            )
-            promise = choice[0][0] if choice else -math.inf
-            if best is None or promise > best[0]:
-                events = tuple(dict.fromkeys(event for _, event in choice))
-                best = promise, pair, {**trained, **given}, events
-        assert best is not None, "at least one pair of tables"
-        _, pair, statistics, events = best
-        first, second = (
-            np.concatenate(act.draw(table, noise, fresh, pair, step), axis=1)
-            for table in (pair.first, pair.second)
+    each = max(trials // 4 if len(pairs) == 1 else trials // (2 * len(pairs)), LEAST)
+    each = min(each, trials // (len(pairs) + 1))  # some are left
+    fresh = trials - each * len(pairs)
+    best = None
+    for pair in pairs:
+        fit = each // 2
+        outputs = [act.draw(table, noise, each, pair, step) for table in (pair.first, pair.second)]
+        first, second = (np.concatenate(answers, axis=1) for answers in outputs)
+        sizes = [answers.shape[1] for answers in outputs[0]]
+        given = {**known, **known_statistics(act, pair, first, sizes)}
+        with np.errstate(all="ignore"):
+            trained = learned(first[:fit], second[:fit]) | digits(first[:fit], second[:fit])
+        level = failure / (2 * EVENTS)
+        choice = better(
+            chosen_events(given, first, second, claim, level, fresh),
+            chosen_events(trained, first[fit:], second[fit:], claim, level, fresh, _CAUTION),
         )
+        promise = choice[0][0] if choice else -math.inf
+        if best is None or promise > best[0]:
+            events = tuple(dict.fromkeys(event for _, event in choice))
+            best = promise, pair, {**trained, **given}, events
+    assert best is not None, "at least one pair of tables"
+    _, pair, statistics, events = best
+    first, second = (
+        np.concatenate(act.draw(table, noise, fresh, pair, step), axis=1)
+        for table in (pair.first, pair.second)
+    )
     bound = counted(events, statistics, first, second, claim, failure)
     return Found(bound, pair.label, tuple(dict.fromkeys(event.statistic for event in events)))
 

@@ -73,13 +73,16 @@ def pool(
 
     Raises
     ------
-    SitesDiffer
-        A warning: common effects of sites that are told apart, by Q at level .001 over all coefficients.
     MethodError
         Another formula, family, levels, relation or unit at a site, which is named; a fit without an
         information matrix, one that is pooled itself, or the same one twice.
     StoreError
         A file that is no saved result.
+
+    Warns
+    -----
+    SitesDiffer
+        Common effects of sites that are told apart, by Q at level .001 over all coefficients.
 
     Examples
     --------

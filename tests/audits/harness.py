@@ -72,13 +72,17 @@ class Case:
 
     @property
     def honest(self) -> int:
-        """Draws of the honest subject on each table."""
+        """Draws of the honest subject on each table, at most."""
         return self.trials if self.releases or self.part is None else self.trials // 3
 
-    def caught(self, part: float, seed: int) -> Outcome:
-        """What a twin with this share of the noise gives away, in a quarter of the draws or in all."""
-        early = self.run(part, seed, self.trials // 4)
-        return early if early.refuted else self.run(part, seed + 1, self.trials)
+    def caught(self, part: float, seed: int) -> tuple[Outcome, int]:
+        """What a twin with this share of the noise gives away, in 1/16 of the draws, in 1/4, or in all."""
+        for place, share in enumerate((16, 4, 1)):
+            draws = self.trials // share
+            found = self.run(part, seed + place, draws)
+            if found.refuted:
+                break
+        return found, draws
 
     def __str__(self) -> str:
         return f"{self.subject.__name__}-{self.title}".replace(" ", "_")
@@ -250,9 +254,13 @@ def broken(release: Release, runs: Release) -> Release:
 
 
 def check(case: Case, record: Callable[[str, object], None], seed: int = 1) -> None:
-    """The honest claim stands, the twin's falls; both are told to the table at the end of ``make audit``."""
-    honest = case.run(1.0, seed, case.honest)
-    twin = None if case.part is None else case.caught(case.part, seed + 1)
+    """The honest claim stands, the twin's falls; both are told to the table at the end of ``make audit``.
+
+    The honest subject is drawn twice as often as was needed to catch its twin, at most ``honest`` times.
+    """
+    twin, needed = (None, case.trials) if case.part is None else case.caught(case.part, seed + 1)
+    draws = min(case.honest, 2 * needed)
+    honest = case.run(1.0, seed, draws)
     record(
         "audit",
         [
@@ -260,7 +268,7 @@ def check(case: Case, record: Callable[[str, object], None], seed: int = 1) -> N
             case.title,
             words(case.claim),
             f"{honest.epsilon:.3f}",
-            f"{case.honest:,}",
+            f"{draws:,}",
             "-" if case.part is None else f"{100 * (1 - case.part):.0f} %",
             "-" if twin is None else "yes" if twin.refuted else "NO",
             "NO" if honest.refuted else "yes",

@@ -108,4 +108,4 @@ def test_every_release_that_an_exchange_moves_farther_is_drawn_with_the_noise_of
 @pytest.mark.parametrize(("case", "share"), WRONG, ids=[case.subject.__name__ for case, _ in WRONG])
 def test_the_sensitivity_of_add_remove_under_replace_one_is_caught(case: Case, share: float) -> None:
     """A quarter less noise, or less still; a fifth less is caught by the audit of every release."""
-    assert case.caught(share, 5).refuted
+    assert case.caught(share, 5)[0].refuted

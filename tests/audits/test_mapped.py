@@ -1,4 +1,7 @@
-"""Releases on mapped rows keep the claims of what is inside, alone and together; quieter ones are caught."""
+"""Releases on mapped rows keep the claims of what is inside, alone and together; quieter ones are caught.
+
+Twins have 20 % less noise, and 30 % less where sums have a pure epsilon.
+"""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_the_claim_stands_and_that_of_a_twin_falls(
 @pytest.mark.audit
 @pytest.mark.parametrize("case", cases(1.0), ids=str)
 def test_rows_that_count_in_full_are_caught(case: Case) -> None:
-    assert case.caught(1.0, 3).refuted
+    assert case.caught(1.0, 3)[0].refuted
 
 
 @dataclass(frozen=True)
