@@ -76,8 +76,8 @@ class Case:
         return self.trials if self.releases or self.part is None else self.trials // 3
 
     def caught(self, part: float, seed: int) -> tuple[Outcome, int]:
-        """What a twin with this share of the noise gives away, in 1/16 of the draws, in 1/4, or in all."""
-        for place, share in enumerate((16, 4, 1)):
+        """What a twin with this share of the noise gives away, in a quarter of the draws or in all."""
+        for place, share in enumerate((4, 1)):
             draws = self.trials // share
             found = self.run(part, seed + place, draws)
             if found.refuted:
