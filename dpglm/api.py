@@ -88,8 +88,9 @@ def fit(
         ``[0, LARGEST]``; ``"huber_svm"`` and ``"softplus_hinge"``, linear support vector machines, which give
         classes, but no probabilities or standard errors.
     penalty : str, Penalty or None
-        None follows the goal: ``"none"`` to explain, ``"l2"`` to predict, ``"l1/2"`` to select. Without
-        privacy it does, too: the default call is then maximum likelihood, as R's glm and statsmodels have it.
+        None follows the goal: ``"none"`` to explain, ``"l1/2"`` to select, and to predict ``"l1"`` where a
+        response has two levels, else ``"l2"``. Without privacy it does, too: the default call is then maximum
+        likelihood, as R's glm and statsmodels have it.
         Or ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"``, ``"l1/2"``, ``"lq"``,
         ``"scad"``, ``"mcp"``, ``"group"``, or an object of ``dpglm.penalties``. Where the information matrix
         is released, any penalty is applied afterwards and another one is free (`FitResult.refit`). Otherwise

@@ -122,6 +122,19 @@ def quadratic(contrasts: Contrasts, scaling: Scaling) -> tuple[FloatMatrix, Floa
     return _weighted(contrasts, scaling, omega)
 
 
+def family_loss(
+    contrasts: Contrasts, scaling: Scaling, unit: float
+) -> tuple[FloatMatrix, FloatVector, float]:
+    """``A`` and ``c`` of the family's loss of the coded response, and its dispersion.
+
+    That loss is what strengths speak of. Over the dispersion it is the one of `quadratic`, whose coefficients
+    are ``unit`` times as large.
+    """
+    matrix, right = quadratic(contrasts, scaling)
+    dispersion = contrasts.model.released.dispersion
+    return dispersion * matrix, dispersion / unit * right, dispersion / unit**2
+
+
 def _weighted(contrasts: Contrasts, scaling: Scaling, omega: FloatMatrix) -> tuple[FloatMatrix, FloatVector]:
     """The quadratic loss with a given covariance."""
     model = contrasts.model
@@ -138,13 +151,15 @@ def coefficients(
     strength: float | None,
     *,
     size: float | None = None,
+    unit: float = 1.0,
 ) -> Coefficients:
     """The fit's coefficients.
 
     Without a penalty: the estimate where it has a standard error, the prior's compromise elsewhere. With "l2"
     and no strength: the prior's compromise throughout. With any other penalty: the minimiser of the released
-    loss plus the penalty, on the scale of ``scaling``. The strength is in sum units; None chooses it by BIC
-    along the path, where ``size`` is a public number of rows. ``contrasts`` are of the user's coefficients.
+    loss plus the penalty, on the scale of ``scaling``. The strength is one of the family's loss of the coded
+    response, in sum units; None chooses it by BIC along the path, where ``size`` is a public number of rows.
+    ``contrasts`` are of the user's coefficients, in ``unit`` of the coded response.
     """
     if penalty.name == "none" or (penalty.name == "l2" and strength is None):
         estimates = contrasts.shrunk
@@ -153,15 +168,24 @@ def coefficients(
             estimates = np.where(reported, contrasts.estimates, estimates)
         coded = scaling.coded(scaling.from_user(estimates))
         return Coefficients(coded, estimates, np.ones(len(estimates), dtype=np.bool_), None)
-    matrix, right = quadratic(contrasts, scaling)
     if strength is None:
-        path = sparse_path(matrix, right, penalty, scaling.penalised)
-        judge = deviance_at_own(contrasts, scaling)
-        index = weakest(path, choose_bic(path, matrix, right, size=size, deviance=judge))
+        path, index = chosen_path(contrasts, scaling, penalty, size=size, unit=unit)
     else:
+        matrix, right, _ = family_loss(contrasts, scaling, unit)
         path = sparse_path(matrix, right, penalty, scaling.penalised, strengths=np.array([strength]))
         index = 0
-    return of_scaled(path.coefficients[index], float(path.strengths[index]), scaling, contrasts)
+    return of_scaled(unit * path.coefficients[index], float(path.strengths[index]), scaling, contrasts)
+
+
+def chosen_path(
+    contrasts: Contrasts, scaling: Scaling, penalty: Penalty, *, size: float | None, unit: float
+) -> tuple[QuadraticPath, int]:
+    """The path of scaled coefficients of the coded response, and the index that BIC chooses on it."""
+    matrix, right, dispersion = family_loss(contrasts, scaling, unit)
+    path = sparse_path(matrix, right, penalty, scaling.penalised)
+    judge = deviance_at_own(contrasts, scaling)
+    index = choose_bic(path, matrix, right, dispersion=dispersion, size=size, deviance=judge)
+    return path, weakest(path, index)
 
 
 def weakest(path: QuadraticPath, index: int) -> int:
@@ -264,18 +288,19 @@ def choose_bic(
     matrix: FloatMatrix,
     right: FloatVector,
     *,
+    dispersion: float = 1.0,
     size: float | None = None,
     deviance: Callable[[BoolVector], float] | None = None,
 ) -> int:
     r"""Index on the path of the least Bayesian information criterion.
 
-    The released linear model is Gaussian with known covariance, so :math:`g'Ag - 2c'g` is minus twice its log
-    likelihood, up to a constant. To it each degree of freedom adds :math:`\max(\log size, 2 \log p, 2)`: p is
-    the number of penalised coefficients and :math:`2 \log p` the risk inflation criterion, which keeps p pure
-    noises out. It has p observations, whatever the number of rows, so that BIC's usual :math:`\log n` needs
-    a number of rows that is public or released. Each strength is judged by the likelihood of the unpenalised
-    refit on its support: otherwise shrinkage, the lasso's above all, speaks for larger supports. A penalty
-    with a ridge, which is meant to shrink, is judged as it is.
+    The released linear model is Gaussian with known covariance, so :math:`g'Ag - 2c'g`, over the dispersion,
+    is minus twice its log likelihood, up to a constant. To it each degree of freedom adds :math:`\max(\log
+    size, 2 \log p, 2)`: p is the number of penalised coefficients and :math:`2 \log p` the risk inflation
+    criterion, which keeps p pure noises out. It has p observations, whatever the number of rows, so that
+    BIC's usual :math:`\log n` needs a number of rows that is public or released. Each strength is judged by
+    the likelihood of the unpenalised refit on its support: otherwise shrinkage, the lasso's above all, speaks
+    for larger supports. A penalty with a ridge, which is meant to shrink, is judged as it is.
 
     ``size`` is a public or released number of rows, >= 1; None relies on p alone. ``deviance`` is minus twice
     the log likelihood of a support, see `deviance_at_own`; None takes that of the quadratic. Of equal
@@ -314,6 +339,7 @@ def choose_bic(
         supports = (fits != 0.0) | ~path.penalised
         fits = np.array([refit(matrix, right, support) for support in supports])
     likelihood = np.sum((fits @ matrix) * fits, axis=1) - 2.0 * (fits @ right)
+    likelihood = likelihood / dispersion
     if deviance is not None:
         known = {support.tobytes(): deviance(support) for support in np.unique(supports, axis=0)}
         likelihood = np.array([known[support.tobytes()] for support in supports])

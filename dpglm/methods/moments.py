@@ -50,10 +50,9 @@ class Moments(Method):
     Noisy normal equations are solved as a linear model whose error has a known covariance. By default, and
     with Gaussian noise, they are those of residuals at a point that is released first, on rows in released
     standard deviations: the noise of X'X then multiplies only what that point is wrong by. A pure epsilon, a
-    strength, a model without an intercept, and ``scales="declared"`` take one release of X'X, X'y and y'y on
-    rows in declared ranges, where that noise multiplies all of theta. Coefficients are shrunk by a normal
-    prior whose scale is read off the release where ``learn_scale``, else declared. Without noise this is
-    least squares.
+    model without an intercept, and ``scales="declared"`` take one release of X'X, X'y and y'y on rows in
+    declared ranges, where that noise multiplies all of theta. Coefficients are shrunk by a normal prior whose
+    scale is read off the release where ``learn_scale``, else declared. Without noise this is least squares.
 
     Parameters
     ----------
@@ -124,11 +123,10 @@ class Moments(Method):
                 coded = scaling.coded(scaling.from_user(estimates))
             every = np.ones(len(coded), dtype=np.bool_)
             return Estimate(coded, estimates, every, released=released, scales=scales)
-        total = None  # the strength in sum units on the released loss, which is half the deviance
-        if problem.strength is not None:
-            total = float(problem.strength) * rows / released.dispersion
+        rows = problem.public_size() or rows
+        total = None if problem.strength is None else float(problem.strength) * rows
         fit = coefficients(contrasts, scaling, problem.penalty, total, size=problem.public_size())
-        strength = None if fit.strength is None else fit.strength * released.dispersion / rows
+        strength = None if fit.strength is None else fit.strength / rows
         return Estimate(fit.coded, fit.estimates, fit.selected, strength, released=released, scales=scales)
 
     def _shrunk(self, released: ScoreAndInformation) -> FloatVector:

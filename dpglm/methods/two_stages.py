@@ -83,14 +83,11 @@ ALIGNED: Final = 0.35
 
 
 def in_two_stages(problem: Problem, privacy: Privacy) -> bool:
-    """Whether there is an intercept, and noise is Gaussian: a pure epsilon is worth more in one release.
-
-    A strength has a meaning in rows as they are.
-    """
+    """Whether there is an intercept, and noise is Gaussian: a pure epsilon is worth more in one release."""
     geometry = problem.geometry
     constant = any(term.kind == "intercept" for term in geometry.term_columns)
     intercept = constant and not np.all(geometry.penalised)
-    return intercept and privacy.definition != "pure" and problem.strength is None
+    return intercept and privacy.definition != "pure"
 
 
 def two_stage_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...]:

@@ -12,15 +12,12 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.inference.coefficients import (
     Coefficients,
-    choose_bic,
+    chosen_path,
     coefficients,
-    deviance_at_own,
     of_scaled,
     on_user_scale,
     quadratic,
     scaling_of,
-    sparse_path,
-    weakest,
 )
 from dpglm.inference.coefficients import refit as refit_on
 from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
@@ -87,7 +84,8 @@ def refit(record: FitRecord, penalty: str | Penalty | None, strength: float | No
     contrasts, size = _released(record, "refit"), _size(record)
     total = None if chosen.strength is None else chosen.strength * (size or 1.0)
     scaling = scaling_of(record.user_from_coded, record.names)
-    return _with(record, chosen.name, coefficients(contrasts, scaling, chosen, total, size=size))
+    fitted = coefficients(contrasts, scaling, chosen, total, size=size, unit=_unit(record))
+    return _with(record, chosen.name, fitted)
 
 
 def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
@@ -99,11 +97,9 @@ def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
         raise MethodError("a path of penalty 'none'", expected="a penalty", remedy="Use path('l1').")
     scaling = scaling_of(record.user_from_coded, record.names)
     contrasts = _released(record, "path")
-    matrix, right = quadratic(contrasts, scaling)
-    steps = sparse_path(matrix, right, chosen, scaling.penalised)
-    users = np.array([on_user_scale(scaled, scaling, contrasts) for scaled in steps.coefficients])
-    judge = deviance_at_own(contrasts, scaling)
-    index = weakest(steps, choose_bic(steps, matrix, right, size=_size(record), deviance=judge))
+    unit = _unit(record)
+    steps, index = chosen_path(contrasts, scaling, chosen, size=_size(record), unit=unit)
+    users = np.array([on_user_scale(unit * scaled, scaling, contrasts) for scaled in steps.coefficients])
     return CoefficientPath(chosen.name, record.names, steps.strengths, users, index)
 
 
@@ -203,6 +199,15 @@ def _penalty(record: FitRecord, penalty: str | Penalty | None, strength: float |
             remedy="Leave strength= out.",
         )
     return chosen.with_strength(strength)
+
+
+def _unit(record: FitRecord) -> float:
+    """What a response of 1 was divided by: half of the range of a number, which a constant centres."""
+    bounds = record.response.bounds if record.specification.family.name == "gaussian" else None
+    if bounds is None:
+        return 1.0
+    low, high = bounds
+    return 0.5 * high - 0.5 * low if "Intercept" in record.names else max(abs(low), abs(high))
 
 
 def _size(record: FitRecord) -> float | None:

@@ -82,7 +82,9 @@ def pool(
     Warns
     -----
     SitesDiffer
-        Common effects of sites that are told apart, by Q at level .001 over all coefficients.
+        Common effects of sites that are told apart, by Q at level .001 over all coefficients. A coefficient
+        is compared between sites that have an interval for it: one whose outcome hardly varies may differ
+        unnoticed.
 
     Examples
     --------

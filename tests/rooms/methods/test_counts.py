@@ -81,14 +81,13 @@ def test_all_of_the_budget_is_spent_and_no_more(formula: str, privacy: dpglm.Pri
     assert 0.999999 * mu**2 < spent <= mu**2
 
 
-def test_it_is_for_gaussian_noise_a_constant_no_strength_and_intervals() -> None:
+def test_it_is_for_gaussian_noise_a_constant_and_intervals() -> None:
     assert names(planned()) == SIX
     assert names(planned("y ~ g")) == [SIX[0], *SIX[2:]]
     assert names(planned(penalty="l1")) == SIX
     assert SIX[-1] not in names(planned(privacy=dpglm.Privacy(1.0)))
     others: list[dict[str, Any]] = [
         {"formula": "y ~ x + g - 1"},
-        {"penalty": "l2", "strength": 0.1},
         {"method": Objective(scales="declared")},
         {"goal": "predict"},
         {"goal": "select"},

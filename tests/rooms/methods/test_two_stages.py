@@ -51,7 +51,7 @@ def test_all_of_the_budget_is_spent_and_no_more(formula: str, privacy: dpglm.Pri
     assert spent > 0.999999 * mu**2
 
 
-def test_it_is_for_gaussian_noise_a_constant_and_no_strength() -> None:
+def test_it_is_for_gaussian_noise_and_a_constant() -> None:
     five = [
         "means and standard deviations",
         "classes of row length",
@@ -61,12 +61,12 @@ def test_it_is_for_gaussian_noise_a_constant_and_no_strength() -> None:
     ]
     assert names(planned()) == five
     assert names(planned(goal="predict")) == five
+    assert names(planned(penalty="l2", strength=0.1)) == five
     assert names(planned("y ~ g")) == [five[0], *five[2:]]
     one = ["second moments"]
     assert names(planned(privacy=dpglm.Privacy(1.0))) == one
     assert names(planned("y ~ x + z - 1")) == one
     assert names(planned("y ~ 0 + g")) == one
-    assert names(planned(penalty="l2", strength=0.1)) == one
     assert names(planned(method=Moments(scales="declared"))) == one
     with pytest.raises(MethodError, match="neither measured nor declared"):
         planned(method=Moments(scales="guessed"))  # type: ignore[arg-type]
