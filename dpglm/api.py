@@ -89,8 +89,7 @@ def fit(
         classes, but no probabilities or standard errors.
     penalty : str, Penalty or None
         None follows the goal: ``"none"`` to explain, ``"l1/2"`` to select, and to predict ``"l1"`` where a
-        response has two levels, else ``"l2"``. Without privacy it does, too: the default call is then maximum
-        likelihood, as R's glm and statsmodels have it.
+        response has two levels, else ``"l2"``. So it does without privacy: maximum likelihood, as in R's glm.
         Or ``"none"``, ``"l2"`` ("ridge"), ``"l1"`` ("lasso"), ``"elastic_net"``, ``"l1/2"``, ``"lq"``,
         ``"scad"``, ``"mcp"``, ``"group"``, or an object of ``dpglm.penalties``. Where the information matrix
         is released, any penalty is applied afterwards and another one is free (`FitResult.refit`). Otherwise

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
+from dpglm.inference.bic import refit as refit_on
 from dpglm.inference.coefficients import (
     Coefficients,
     chosen_path,
@@ -19,7 +20,6 @@ from dpglm.inference.coefficients import (
     quadratic,
     scaling_of,
 )
-from dpglm.inference.coefficients import refit as refit_on
 from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
 from dpglm.postprocessing.intervals import p_values
 from dpglm.postprocessing.record import FitRecord

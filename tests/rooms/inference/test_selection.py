@@ -6,7 +6,8 @@ from scipy.stats import norm
 
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import penalties
-from dpglm.inference.coefficients import choose_bic, degrees_of_freedom, refit, sparse_path
+from dpglm.inference.bic import choose_bic, degrees_of_freedom, refit
+from dpglm.inference.coefficients import sparse_path
 from dpglm.inference.contrasts import benjamini_hochberg, false_coverage_level, two_sided_pvalues
 from dpglm.optim.quadratic import strength_max
 
