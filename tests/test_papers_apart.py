@@ -75,11 +75,13 @@ def test_fits_files_reports_plans_and_audits_need_no_paper(tmp_path: Path) -> No
 
 @pytest.mark.audit
 @pytest.mark.papers
-def test_all_other_tests_pass_without_papers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rooms", [True, False], ids=["rooms", "others"])
+def test_all_other_tests_pass_without_papers(rooms: bool, tmp_path: Path) -> None:
     rest = [path.name for path in ROOT.iterdir() if path.name[0] != "."]
     folder = copy_without_papers(tmp_path, *(name for name in rest if (ROOT / name).is_dir()))
     for name in rest:
         if (ROOT / name).is_file():
             shutil.copy(ROOT / name, folder)
-    done = run(folder, "-m", "pytest", "-m", "not audit and not papers", "-p", "no:cacheprovider", "tests")
+    tests = ["tests/rooms"] if rooms else ["tests", "--ignore=tests/rooms"]
+    done = run(folder, "-m", "pytest", "-m", "not audit and not papers", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]
