@@ -48,7 +48,7 @@ for name in ("dpsc", "ssadmm", "pst-f"):
         raise AssertionError(name)
 print("the day is over")
 """
-# Pages in a browser, numbers of oracles, attacks and stored files are the same whether papers are there or not.
+# Pages in a browser, numbers of oracles, attacks and stored files are the same with papers and without.
 SAME = "tests/attacks", "tests/browser", "tests/fuzz", "tests/oracles", "tests/replay"
 PYTEST = "-m", "pytest", "-m", "not audit and not papers", "-p", "no:cacheprovider", "--assert=plain"
 
@@ -80,7 +80,7 @@ def test_fits_files_reports_plans_and_audits_need_no_paper(tmp_path: Path) -> No
 @pytest.mark.papers
 @pytest.mark.parametrize("rooms", [True, False], ids=["rooms", "others"])
 def test_tests_pass_without_papers(rooms: bool, tmp_path: Path) -> None:
-    """Those of `SAME` are only collected: they load what they need, and what they judge runs no other lines."""
+    """Those of `SAME` are only collected: they load what they need, and judge the same lines of code."""
     rest = [path.name for path in ROOT.iterdir() if path.name[0] != "."]
     folder = copy_without_papers(tmp_path, *(name for name in rest if (ROOT / name).is_dir()))
     for name in rest:
