@@ -189,9 +189,9 @@ def test_the_ledger_is_charged_shown_and_kept_within_budget(data: pd.DataFrame, 
     assert [entry.status for entry in ledger.entries] == ["charged", "refused"]
 
 
-def test_reference_coding_clips_rows_and_says_so(data: pd.DataFrame) -> None:
-    fit = dpglm.fit(WITH_FACTOR, data, privacy=1.0, method=dpglm.methods.Objective(coding="reference"))
-    assert fit.specification.method.options["coding"] == "reference"
+def test_clipped_coding_clips_rows_and_says_so(data: pd.DataFrame) -> None:
+    fit = dpglm.fit(WITH_FACTOR, data, privacy=1.0, method=dpglm.methods.Objective(coding="clipped"))
+    assert fit.specification.method.options["coding"] == "clipped"
     assert fit._record.rows_clipped != "none"
     with pytest.raises(MethodError):
         dpglm.fit(FORMULA, data, privacy=1.0, method=dpglm.methods.Objective(coding="other"))  # type: ignore[arg-type]

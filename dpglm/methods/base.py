@@ -217,7 +217,7 @@ class Method(ABC):
     name: ClassVar[str]
 
     # How rows are coded: "centred", so that no row exceeds its bound, unless a method makes this a field.
-    coding: Literal["centred", "reference"] = "centred"
+    coding: Literal["centred", "clipped"] = "centred"
     # Whether `dpglm.tune` may choose it: one linear predictor, and nothing read from a file.
     tunable: ClassVar[bool] = True
 

@@ -79,8 +79,9 @@ class Objective(Method):
     ridge : float or None
         Ridge on the coded coefficients, sum units. None takes the smallest one for which the guarantee costs
         no more noise than the noise mechanism alone: 1/epsilon (add-remove) or 2/epsilon (replace-one).
-    coding : {"centred", "reference"}
-        Centred columns, whose bound no row exceeds, or the user's own columns with rows clipped.
+    coding : {"centred", "clipped"}
+        Centred columns divided by a bound, which no row exceeds, or by the norm of a typical row, longer
+        ones clipped.
     scales : {"measured", "declared"}
         How numbers are scaled where a ``ridge`` is not given and ``coding`` is centred. ``"measured"`` spends
         5 % of mu squared (10 % of a pure epsilon) on means and standard deviations, and rows are read in
@@ -109,7 +110,7 @@ class Objective(Method):
     """
 
     ridge: float | None = None
-    coding: Literal["centred", "reference"] = "centred"
+    coding: Literal["centred", "clipped"] = "centred"
     scales: Literal["measured", "declared"] = "measured"
 
     name: ClassVar[str] = "objective"

@@ -44,7 +44,7 @@ class Output(Method):
     ridge : float or None
         On the coded coefficients, sum units. None takes the standard deviation that noise of the score would
         have at this budget.
-    coding : {"reference", "centred"}
+    coding : {"clipped", "centred"}
         As in `Objective`.
 
     References
@@ -59,7 +59,7 @@ class Output(Method):
     """
 
     ridge: float | None = None
-    coding: Literal["centred", "reference"] = "reference"
+    coding: Literal["centred", "clipped"] = "clipped"
 
     name: ClassVar[str] = "output"
 

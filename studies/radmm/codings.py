@@ -20,8 +20,8 @@ def codings(results: Sequence[Result]) -> dict[Which, Coding]:
     Examples
     --------
     >>> fit = {"study": "coding", "method": "dpsgd", "table": "adult", "family": "binomial"}
-    >>> codings([{**fit, "coding": one, "accuracy": len(one)} for one in CODINGS])
-    {('dpsgd', 'adult', 'binomial'): 'reference'}
+    >>> codings([{**fit, "coding": one, "accuracy": by} for one, by in zip(CODINGS, (0.7, 0.8), strict=True)])
+    {('dpsgd', 'adult', 'binomial'): 'centred'}
     """
     return {which: max(by, key=lambda coding: by[coding]) for which, by in _means(results).items()}
 
@@ -41,8 +41,9 @@ def table(results: Sequence[Result]) -> Table | None:
     ]
     caption = (
         f"Codings, at epsilon {CODED_AT:g} and default strengths: accuracy, or xi_20 of methods that are to "
-        "select. Reference: the table's own columns, long rows cut. Centred: columns less the middle of "
-        "their bounds, or of their levels; no row is cut. * is what the method has everywhere on this page."
+        "select. Both have columns less the middle of their bounds, or of their levels. Clipped: rows are "
+        "divided by the norm of a typical one, longer ones cut. Centred: by a bound, none cut. * is what the "
+        "method has everywhere on this page."
     )
     return Table(caption, ("method", "table", *CODINGS), rows)
 

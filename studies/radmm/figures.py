@@ -61,7 +61,7 @@ def real_tables(fits: Fits, family: str, number: int, title: str) -> list[Pictur
         drawing,
         f"Figure {number}, {title}: accuracy and objective on test rows against epsilon at the paper's two "
         "strengths. Grey dashes: accuracy of the fit without privacy. Objectives are on a logarithmic axis, "
-        "in units of the reference coding: they compare methods of one coding (the last table has each "
+        "in units of the clipped coding: they compare methods of one coding (the last table has each "
         "method's).",
     )
     drawing, axes = _grid(1, len(tables))

@@ -83,9 +83,9 @@ METHODS = {
 SELECTING = ("ssadmm", "mpadmm", "dpsgd")
 ITERATIVE = ("ssadmm", "mpadmm", "dpsgd", "dp-admm", "dpsc")
 # The two codings that iterative methods have; each runs in the one that is better for it on a table.
-CODINGS = ("reference", "centred")
+CODINGS = ("clipped", "centred")
 CODED_AT = 1.0
-Coding = Literal["reference", "centred"]
+Coding = Literal["clipped", "centred"]
 # The coding of a method on a table, for a family; by default the first.
 Codings = Mapping[tuple[str, str, str], Coding]
 

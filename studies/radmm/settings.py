@@ -30,11 +30,11 @@ def introduction(findings: Findings[Grid]) -> Section:
         "Fits use seeds and judge themselves on rows they have not seen, outside any mechanism: this is a "
         "study of public tables, and none of its numbers is private.",
         "The objective is the average loss of test rows plus strength times the l1 norm of the coefficients "
-        "without the intercept, in the units of the reference coding: columns divided by the largest "
-        "absolute value that is declared, rows of norm at most 1. A strength has the units of a method's own "
-        "coding, so that objectives are compared between methods of one coding only. The paper evaluates on "
-        "test rows, too, its columns scaled to [0, 1] by what the data show and rows of norm at most 1; the "
-        "units are alike, not the same.",
+        "without the intercept, in the units of the clipped coding: columns less the middle of their "
+        "declared bounds, divided by their width, rows of norm at most 1. A strength has the units of a "
+        "method's own coding, so that objectives are compared between methods of one coding only. The paper "
+        "evaluates on test rows, too, its columns scaled to [0, 1] by what the data show and rows of norm "
+        "at most 1; the units are alike, not the same.",
         f"xi_k is the share of the {RELEVANT} relevant columns among the k largest absolute coefficients; "
         "one that is exactly zero does not count.",
         *findings.notes(),

@@ -115,7 +115,7 @@ class Fits:
     def alike(self, methods: Sequence[str], cells: Iterable[Cell]) -> list[Cell]:
         """Cells in which all of these methods have the same coding: a strength then means the same to them.
 
-        What is printed has the reference coding, in which lengths are measured.
+        What is printed has the clipped coding, in which lengths are measured.
         """
         return [
             cell

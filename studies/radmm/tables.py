@@ -54,10 +54,10 @@ class Split:
     truth: FloatVector | None = None
 
     def length(self, estimates: FloatVector) -> float:
-        """The l1 norm that a strength multiplies: of scaled coefficients in the reference coding.
+        """The l1 norm that a strength multiplies: of scaled coefficients in the clipped coding.
 
-        Columns are divided by their largest absolute value and rows cut to norm 1, whatever the method's own
-        coding: one unit for all methods.
+        Columns are centred, divided by their declared width, and rows cut to norm 1, whatever the
+        method's own coding: one unit for all methods.
         """
         scaling = _scaling(self.formula, self.schema)
         scaled = scaling.from_user(np.asarray(estimates, dtype=np.float64))
@@ -143,4 +143,4 @@ def _simulated(draw: int, rows: int | None) -> Split:
 
 @lru_cache(maxsize=8)
 def _scaling(formula: str, schema: dpglm.Schema) -> Scaling:
-    return Scaling.of(Coding.of(parse(formula, schema), kind="reference"))
+    return Scaling.of(Coding.of(parse(formula, schema), kind="clipped"))

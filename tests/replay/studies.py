@@ -89,7 +89,7 @@ METHODS: tuple[Any, ...] = (
     "auto",
     *methods,
     dpglm.methods.Objective(ridge=5.0),
-    dpglm.methods.Objective(coding="reference"),
+    dpglm.methods.Objective(coding="clipped"),
     dpglm.methods.Moments(learn_scale=False),
 )
 

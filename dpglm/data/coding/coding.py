@@ -1,8 +1,8 @@
 """Public coding: the linear map between the user's coefficients and those of bounded rows, and these rows.
 
-Centred: rows are products of centred coordinates with public weights, and none is ever clipped. Reference:
-rows are the user's columns, each divided by its bound, and long ones are clipped. Whole columns go in, coded
-rows come out, each row by itself.
+Rows are products of centred coordinates with public weights, divided by a public norm. Centred: by their
+bound, so that none is ever clipped. Clipped: by the norm of a typical row; longer rows are clipped. Whole
+columns go in, coded rows come out, each row by itself.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from dpglm.data.coding.geometry import (
     span,
     whole,
 )
-from dpglm.data.coding.layouts import partial, reference
+from dpglm.data.coding.layouts import clipped, partial
 from dpglm.data.coding.standardised import affine_maps, standardisable, standardised
 from dpglm.data.formula.model import Model, NumericFactor
 from dpglm.errors import FormulaError, MethodError
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
-Kind: TypeAlias = Literal["centred", "reference"]
+Kind: TypeAlias = Literal["centred", "clipped"]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 _CHUNK_ROWS: Final = 8192  # rows worked on at a time, so that what is in use stays in cache
@@ -57,7 +57,7 @@ class Coding:
         False for the user's intercept only.
     row_norm : float
         What rows are divided by, but for the slack of rounding: the bound of their norm (centred), or the
-        norm at which they are clipped (reference).
+        norm at which they are clipped (clipped).
     clips : bool
         Whether a row may be clipped, which makes the maps inexact for that row.
     groups : tuple of Group
@@ -88,7 +88,7 @@ class Coding:
 
     @classmethod
     def of(cls, model: Model, *, kind: Kind = "centred") -> Self:
-        """The public coding of a model, ``"centred"`` or ``"reference"``.
+        """The public coding of a model, ``"centred"`` or ``"clipped"``.
 
         Raises
         ------
@@ -97,11 +97,11 @@ class Coding:
         MethodError
             For another kind.
         """
-        if kind not in ("centred", "reference"):
+        if kind not in ("centred", "clipped"):
             raise MethodError(
-                f"coding of kind {kind!r}", expected="'centred' or 'reference'", remedy="Leave it out."
+                f"coding of kind {kind!r}", expected="'centred' or 'clipped'", remedy="Leave it out."
             )
-        to_coded, norm, groups = _centred(model) if kind == "centred" else reference(model)
+        to_coded, norm, groups = _centred(model) if kind == "centred" else clipped(model, _centred(model))
         # Columns may be in any unit: invert directions, not lengths.
         unit_columns, lengths = directions(to_coded, model.formula)
         inverse, condition = inverted(unit_columns)
@@ -118,7 +118,7 @@ class Coding:
         maps = inverse / lengths[:, None] / divisor, to_coded * divisor
         for array in (*maps, penalised):
             array.setflags(write=False)
-        return cls(model, *maps, penalised, norm, kind == "reference", groups)
+        return cls(model, *maps, penalised, norm, kind == "clipped", groups)
 
     @cached_property
     def standardisable(self) -> tuple[str, ...]:

@@ -139,6 +139,15 @@ class Space:
             squares[rows] = whole / (rows.stop - rows.start)
         return squares
 
+    def usual(self) -> float:
+        """Norm of a row of uncorrelated products, the numbers uniform on their declared ranges."""
+        return math.sqrt(
+            math.fsum(
+                self.share(subset) * math.prod(self.factors[index].uniform for index in subset)
+                for subset in self.subsets
+            )
+        )
+
     def product(self, position: int, norm: float, mixing: FloatMatrix | None = None) -> Product:
         """The product at ``position`` in rows that are divided by ``norm`` (and the slack)."""
         subset = self.subsets[position]

@@ -1,26 +1,23 @@
-"""Layouts of rows for formulas without all lower-order terms, and of the users' columns, clipped."""
+"""Layouts of rows for formulas without all lower-order terms, and of rows that are clipped."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
 
 from dpglm.data.coding.geometry import (
     DEPENDENT,
-    SLACK,
     Group,
     Layout,
-    Part,
-    Product,
     Space,
-    kind_of,
-    prior_of,
+    span,
 )
 from dpglm.data.formula.expressions import FormulaText
-from dpglm.data.formula.model import Model, NumericFactor, Subterm, Term, column_count
-from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.data.formula.model import Model, Term
+from dpglm.typing import FloatMatrix
 
 
 def partial(model: Model, space: Space, scaled: FloatMatrix) -> Layout:
@@ -116,41 +113,16 @@ def _joint_bound(space: Space, supports: list[list[int]], bounds: list[float]) -
     return total
 
 
-def reference(model: Model) -> Layout:
-    """Rows of the user's columns in [-1, 1], clipped at the norm of a typical row.
+def clipped(model: Model, layout: Layout) -> Layout:
+    """The rows of a layout divided by the norm of a typical row, at which longer ones are clipped.
 
-    That is one whose numbers sit at the root mean square of their declared ranges.
+    That is one whose numbers sit at the root mean square of their declared ranges around the middle.
     """
-    subterms = [(term.name, subterm) for term in model.terms for subterm in term.subterms]
-    scaled = [_scaled_parts(model, subterm) for _, subterm in subterms]
-    norm = math.sqrt(math.fsum(typical for *_, typical in scaled))
-    groups, start = [], 0
-    for (name, subterm), (parts, _, typical) in zip(subterms, scaled, strict=True):
-        factors = [model.factors[usage.factor] for usage in subterm]
-        product = Product(parts, 1.0 / (norm * SLACK), prior=prior_of(factors))
-        stop = start + column_count(subterm)
-        groups.append(Group(name, kind_of(factors), start, stop, typical, (product,)))
-        start = stop
-    return np.diag(np.concatenate([largest for _, largest, _ in scaled])), norm, tuple(groups)
-
-
-def _scaled_parts(model: Model, subterm: Subterm) -> tuple[tuple[Part, ...], FloatVector, float]:
-    """Parts scaled into [-1, 1], the largest values of the columns, and a typical squared norm."""
-    parts, largest, typical = [], np.ones(1), 1.0
-    for usage in subterm:
-        factor = model.factors[usage.factor]
-        if usage.table is None:
-            assert isinstance(factor, NumericFactor)
-            most = max(abs(factor.low), abs(factor.high))
-            low, high = factor.low / most, factor.high / most
-            parts.append(Part(usage.factor, 0.0, 1.0 / most))
-            with np.errstate(over="ignore", under="ignore"):  # the coding looks at the lengths
-                largest = largest * most
-            typical *= (low * low + low * high + high * high) / 3
-        else:
-            most_each = np.abs(usage.table).max(axis=0)
-            table = usage.table / most_each
-            parts.append(Part(usage.factor, table=table))
-            largest = np.kron(most_each, largest)
-            typical *= float((table**2).sum(axis=1).max())
-    return tuple(parts), largest, typical
+    to_coded, norm, groups = layout
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # the coding looks at the lengths
+        usual = min(span(model).usual(), norm)
+    wider = []
+    for group in groups:
+        products = tuple(replace(part, scale=part.scale * norm / usual) for part in group.products)
+        wider.append(replace(group, bound=min(group.bound, usual**2), products=products))
+    return to_coded, usual, tuple(wider)

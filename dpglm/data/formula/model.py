@@ -126,6 +126,11 @@ class Factor(ABC):
         """A typical squared norm of the coordinates."""
         return self.bound
 
+    @property
+    def uniform(self) -> float:
+        """Mean squared norm of the coordinates where numbers are uniform on their declared range."""
+        return self.bound
+
 
 # A standardised coordinate is so many standard deviations wide.
 WIDTH: Final = 4.0
@@ -168,6 +173,10 @@ class NumericFactor(Factor):
     @property
     def typical(self) -> float:
         return self.bound if self.moments is None else 1.0 / WIDTH**2
+
+    @property
+    def uniform(self) -> float:
+        return self.bound / 3.0
 
     @property
     def middle(self) -> float:

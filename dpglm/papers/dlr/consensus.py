@@ -73,13 +73,13 @@ class ConsensusMethod(JointMethod):
     c : float or None
         Penalty weight of ADMM, for the *average* loss. None: from public numbers alone, the curvature that
         the loss may have, the one that declared bounds let expect, and the graph.
-    coding : {"reference", "centred"}
-        The user's own columns with long rows cut, or centred columns, which need no cut.
+    coding : {"clipped", "centred"}
+        Centred columns divided by the norm of a typical row, longer ones cut, or by a bound, none cut.
     """
 
     graph: Graph | None = None
     c: float | None = None
-    coding: Literal["centred", "reference"] = "centred"
+    coding: Literal["centred", "clipped"] = "centred"
 
     def require_sites(self, sites: tuple[str, ...]) -> None:
         neighbourhoods(self.graph, sites)

@@ -68,8 +68,8 @@ class DPSC(Method):
     c : float or None
         Augmentation per row, of a declared number of rows. None: the least Lam at which an iteration costs
         no more than its noise.
-    coding : {"reference", "centred"}
-        The user's own columns with long rows cut, or centred columns, which need no cut.
+    coding : {"clipped", "centred"}
+        Centred columns divided by the norm of a typical row, longer ones cut, or by a bound, none cut.
     paper_exact : bool
         Runs the algorithm as it is printed, one noise vector for all iterations and ``inner`` gradient steps,
         for reproduction only: the result is NOT PRIVATE, and a ledger refuses it.
@@ -89,7 +89,7 @@ class DPSC(Method):
 
     iterations: int | None = None
     c: float | None = None
-    coding: Literal["centred", "reference"] = "reference"
+    coding: Literal["centred", "clipped"] = "clipped"
     paper_exact: bool = False
     inner: int = 10
     alpha: float = 0.5

@@ -184,15 +184,15 @@ class GradientMethod(Method):
         never cut; 1/2 where logistic coefficients at a default strength only say which ones there are
         (``goal="select"``): half the noise, for coefficients of a loss whose slopes end at 1/2 for rows of
         norm 1. Their order and signs mean what they did, their sizes do not.
-    coding : {"reference", "centred"}
-        The user's own columns with long rows cut, or centred columns, which need no cut.
+    coding : {"clipped", "centred"}
+        Centred columns divided by the norm of a typical row, longer ones cut, or by a bound, none cut.
     """
 
     steps: int | None = None
     eta: float | None = None
     schedule: Schedule = "constant"
     clip: float | None = None
-    coding: Literal["centred", "reference"] = "reference"
+    coding: Literal["centred", "clipped"] = "clipped"
 
     algorithm: ClassVar[str]
 

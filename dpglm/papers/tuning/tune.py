@@ -65,7 +65,7 @@ class Tune(Method):
 
     candidates: Sequence[Mapping[str, Any]] = ()
     holdout: float = 0.2
-    coding: Literal["centred", "reference"] = field(default="centred", init=False)
+    coding: Literal["centred", "clipped"] = field(default="centred", init=False)
 
     name: ClassVar[str] = "tune"
     tunable: ClassVar[bool] = False
@@ -81,7 +81,7 @@ class Tune(Method):
             raise MethodError(
                 "candidates whose methods read differently coded rows",
                 expected="methods of one coding",
-                remedy="Give the methods coding='centred' or coding='reference', or tune them apart.",
+                remedy="Give the methods coding='centred' or coding='clipped', or tune them apart.",
             )
         object.__setattr__(self, "coding", next(iter(codings), "centred"))
 

@@ -108,7 +108,7 @@ def test_plot_draws_a_bar_and_a_claim_for_each_row() -> None:
             {"privacy": 1.0, "method": dpglm.methods.Objective(ridge=7.0), "goal": "predict"},
             marks=pytest.mark.audit,
         ),
-        {"privacy": 1.0, "method": dpglm.methods.Objective(coding="reference"), "goal": "predict"},
+        {"privacy": 1.0, "method": dpglm.methods.Objective(coding="clipped"), "goal": "predict"},
         pytest.param({"privacy": (1.0, 1e-6), "penalty": "scad", "goal": "predict"}, marks=pytest.mark.audit),
     ],
     ids=str,
@@ -140,7 +140,7 @@ def test_a_saved_fit_is_audited_with_the_options_of_its_penalty_and_method(tmp_p
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=1.0, penalty=net, goal="predict", seed=1)
     plan = plan_of(dpglm.load(fit.save(tmp_path / "fit.json"))).releases
     assert plan.of_kind(PerturbedMinimiser)[0].penalty.l1_ratio == 0.9
-    method = dpglm.methods.Objective(ridge=50.0, coding="reference")
+    method = dpglm.methods.Objective(ridge=50.0, coding="clipped")
     fit = dpglm.fit("y ~ x", frame(), schema=SCHEMA, privacy=(1.0, 1e-6), method=method, seed=1)
     assert plan_of(dpglm.load(fit.save(tmp_path / "steps.json"))).specification.method == method
 

@@ -551,7 +551,7 @@ def test_a_real_fit_with_a_stack_is_saved_loaded_and_predicts_alike(tmp_path):
         penalty="l2",
         privacy=1.0,
         seed=1,
-        method=dpglm.methods.Objective(coding="reference"),
+        method=dpglm.methods.Objective(coding="clipped"),
     )
     size = len(plain.names)
     reads = np.zeros((2, size))

@@ -42,7 +42,7 @@ def rows(seed: int, schema: dict[str, Any] = MANY) -> pd.DataFrame:
         {"privacy": 0.01, "penalty": "l1"},
         {"privacy": 0.01, "family": "huber_svm"},
         {"privacy": 0.01, "method": "output"},
-        {"privacy": 0.01, "method": dpglm.methods.Objective(coding="reference")},
+        {"privacy": 0.01, "method": dpglm.methods.Objective(coding="clipped")},
         {"privacy": 100.0},
     ],
     ids=str,

@@ -75,7 +75,7 @@ def test_kinds_tell_slopes_levels_and_splines_apart() -> None:
 def test_coding_is_a_function_of_formula_schema_and_kind() -> None:
     formula = "affair ~ age:educ + C(occupation, Sum) * religious + bs(children, df=5)"
     again = Schema.from_dict(json.loads(json.dumps(FAIR.to_dict())))
-    for kind in ("centred", "reference"):
+    for kind in ("centred", "clipped"):
         one, two = coded(formula, FAIR, kind), coded(formula, again, kind)
         assert one.names == two.names
         assert one.row_norm == two.row_norm
@@ -104,9 +104,9 @@ def test_values_outside_the_bounds_count_as_the_bound() -> None:
     assert usable.all()
 
 
-def test_reference_coding_says_that_it_clips() -> None:
-    assert coded("affair ~ age", FAIR, "reference").clips
-    assert "longer than" in coded("affair ~ age", FAIR, "reference").clipping
+def test_clipped_coding_says_that_it_clips() -> None:
+    assert coded("affair ~ age", FAIR, "clipped").clips
+    assert "longer than" in coded("affair ~ age", FAIR, "clipped").clipping
     assert coded("affair ~ age", FAIR).clipping == "none"
 
 
@@ -142,7 +142,7 @@ def test_a_formula_without_columns_still_has_rows() -> None:
     assert usable.all()
 
 
-@pytest.mark.parametrize("kind", ["centred", "reference"])
+@pytest.mark.parametrize("kind", ["centred", "clipped"])
 @pytest.mark.parametrize(
     "right", ["x", "x*z", "x:z", "bs(x, df=4)*z", "0 + C(h, Helmert):I(x**2)", "C(many, Poly)"]
 )
