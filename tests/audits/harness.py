@@ -76,8 +76,8 @@ class Case:
         return self.trials if self.releases or self.part is None else self.trials // 3
 
     def caught(self, part: float, seed: int) -> tuple[Outcome, int]:
-        """What a twin with this share of the noise gives away, in a quarter of the draws or in all."""
-        for place, share in enumerate((4, 1)):
+        """What a twin with this share of the noise gives away, in a quarter of the draws, a half or all."""
+        for place, share in enumerate((4, 2, 1)):
             draws = self.trials // share
             found = self.run(part, seed + place, draws)
             if found.refuted:
@@ -256,10 +256,11 @@ def broken(release: Release, runs: Release) -> Release:
 def check(case: Case, record: Callable[[str, object], None], seed: int = 1) -> None:
     """The honest claim stands, the twin's falls; both are told to the table at the end of ``make audit``.
 
-    The honest subject is drawn twice as often as was needed to catch its twin, at most ``honest`` times.
+    The honest subject is drawn as often as was needed to catch its twin, at most ``honest`` times: in as many
+    draws less noise would have been seen.
     """
     twin, needed = (None, case.trials) if case.part is None else case.caught(case.part, seed + 1)
-    draws = min(case.honest, 2 * needed)
+    draws = min(case.honest, needed)
     honest = case.run(1.0, seed, draws)
     record(
         "audit",
