@@ -159,8 +159,8 @@ def plain(
 ) -> dict[str, FloatVector]:
     """One Newton step back from the ridge, t + H+^-1 P t, with V = H+^-1 (H+ + s_b^2 I) H+^-1 and no gate.
 
-    It is the recipe that was planned before, but for the coding: here the centred one, there reference
-    dummies. The noise of H~ is left out of its variance.
+    It is the recipe that was planned before, but in the centred coding. The noise of H~ is left out of its
+    variance.
 
     Parameters
     ----------

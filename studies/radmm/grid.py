@@ -193,7 +193,7 @@ def _of_table(grid: Grid, name: str, chosen: Codings) -> Iterable[Job]:
         if (entry.simulated_only and name in REAL) or (entry.share == "few" and family != "binomial"):
             continue
         epsilons = (None,) if method == "nonprivate" else grid.epsilons
-        # Variants of ssADMM have its coding; what is printed has that of the paper, its columns as they are.
+        # Variants of ssADMM have its coding; what is printed has its rows cut to norm 1, as in the paper.
         alike = "ssadmm" if method in ("samples", "samples-printed", "long") else method
         coding = chosen.get((alike, name, family), CODINGS[0])
         for strength, epsilon in product(((None,) if entry.default else ()) + entry.given, epsilons):
