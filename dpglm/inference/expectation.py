@@ -16,6 +16,8 @@ from dpglm.typing import FloatMatrix, FloatVector
 # Share of the largest squared norm that a column without declared shares is expected to reach: that of a
 # uniform variable.
 UNIFORM = 1.0 / 3.0
+# Variance of a number whose declared range is six standard deviations wide, in units of a uniform one.
+NARROW = 12.0 / 36.0
 # Keeps singular information invertible: a column that never varies has infinite noise, as it should.
 _LEAST = 1e-12
 

@@ -12,7 +12,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.coefficients import Scaling
 from dpglm.inference.contrasts import Contrasts
-from dpglm.inference.expectation import expected_information, expected_model, products_of_minimiser
+from dpglm.inference.expectation import NARROW, expected_information, expected_model, products_of_minimiser
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.information import Information, information_sensitivity
 from dpglm.mechanisms.noise import NoiseLaw
@@ -54,7 +54,7 @@ BOUNDED_MOST_PURE, BOUNDED_MOST = 10, 50
 MOST_PURE_BLIND, MOST_BLIND = 10, 50
 # A penalty that selects is better served by the whole budget unless the curvature, with slopes of a sixth of
 # their range as standard deviation, is expected to hold this many times what noise alone would show.
-SIGNAL_WORTH, NARROW = 100.0, 12.0 / 36.0
+SIGNAL_WORTH = 100.0
 # Share of the level of noise that a penalty for predictions stops.
 PREDICTED = 0.35
 

@@ -14,7 +14,13 @@ from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.coefficients import Scaling
-from dpglm.inference.expectation import EstimateNoise, ExpectedRows, expected_information, noise_of_minimiser
+from dpglm.inference.expectation import (
+    NARROW,
+    EstimateNoise,
+    ExpectedRows,
+    expected_information,
+    noise_of_minimiser,
+)
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Ask, Estimate, Method, Problem, budgeted_plan, require_positive
 from dpglm.methods.iterated import (
@@ -127,7 +133,7 @@ class DescentState:
         """What a row should add to the variance of a penalised coordinate, the intercept taken out."""
         weight = min(self._problem.family.score_weight_max, self._first.clip**2)
         mixing, term_columns = self._scaling.mixing, self._problem.geometry.term_columns
-        expected = mixing.T @ expected_information(term_columns, weight)
+        expected = mixing.T @ expected_information(term_columns, weight, narrow=NARROW)
         each = np.einsum("ij,ji->i", expected, mixing)[self._scaling.penalised]
         return min(float(each.mean()), weight / size) if size else 0.0
 
@@ -155,7 +161,9 @@ def _step_sizes(eta: float | None, problem: Problem, scaling: Scaling) -> tuple[
     if eta is not None:
         return eta, eta
     most = problem.family.curvature_max
-    expected = expected_information(problem.geometry.term_columns, 1.0 if most is None else most)
+    expected = expected_information(
+        problem.geometry.term_columns, 1.0 if most is None else most, narrow=NARROW
+    )
     information = scaling.mixing.T @ expected @ scaling.mixing
     sizes = []
     for mask in (scaling.penalised, ~scaling.penalised):
