@@ -24,7 +24,7 @@ from dpglm.privacy.gdp import SAFETY
 
 # The ridge, in units of the noise of the score that objective perturbation would add: the noise of the output
 # is that over the ridge, the bias grows with the ridge.
-RIDGE = 1.0
+RIDGE = 3.0
 # Of the solver, as a share of the ridge: its error adds this to a sensitivity of the inverse ridge.
 TOLERANCE = 1e-7
 # Slopes that stay below this are worth reading no more rows than were declared.
@@ -42,8 +42,8 @@ class Output(Method):
     Parameters
     ----------
     ridge : float or None
-        On the coded coefficients, sum units. None takes the standard deviation that noise of the score would
-        have at this budget.
+        On the coded coefficients, sum units. None takes three times the standard deviation that noise of
+        the score would have at this budget.
     coding : {"clipped", "centred"}
         As in `Objective`.
 

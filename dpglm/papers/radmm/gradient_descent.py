@@ -182,9 +182,9 @@ class GradientMethod(Method):
         Number T of releases. None: 100 on all rows; on samples as many as read the table ten times.
     eta : float or None
         Step size, for the *average* loss of coded rows. None: 1 over the largest eigenvalue that its second
-        derivative in the penalised coefficients is expected to have, from declared bounds, and for the
-        intercept over its own; less at first, and halved whenever a released gradient shows that steps
-        overshoot.
+        derivative in the penalised coefficients is expected to have where declared ranges are six standard
+        deviations wide, and for the intercept over its own; less at first, and halved whenever a released
+        gradient shows that steps overshoot.
     schedule : {"constant", "sqrt"}
         Step k has the size ``eta``, or ``eta / sqrt(k)``.
     clip : float or None
