@@ -43,7 +43,7 @@ SUMMARY = Summary(
     (STUDY.name,),
     (
         'Built as `dpglm.rank_features`, with `method="fwell"` (prototypes, or a public reference table) and '
-        '`"fwell-block"`; `privacy=None` is the original FWELL and `paper_exact=True` Private FWELL as '
+        '`"fwell-kmeans"` and `"fwell-block"`; `privacy=None` is the original FWELL and `paper_exact=True` Private FWELL as '
         "printed, both NOT PRIVATE.",
     ),
     PRIVACY,
