@@ -11,6 +11,7 @@ FloatVector: TypeAlias = NDArray[np.float64]
 FloatMatrix: TypeAlias = NDArray[np.float64]
 FloatBlock: TypeAlias = NDArray[np.float32]
 BoolVector: TypeAlias = NDArray[np.bool_]
+BoolMatrix: TypeAlias = NDArray[np.bool_]
 IntVector: TypeAlias = NDArray[np.int64]
 
 # Shares that rows have of a person are whole multiples of one part in so many, so that they add up exactly.

@@ -25,7 +25,7 @@ class ClassNumbers(RowMapping):
         return Fact("Numbers", "in the unit box, by class")
 
     def mapped(self, rows: Rows, at: FloatVector | None) -> tuple[Rows, FloatVector | None]:
-        return _ClassNumbers(rows), at
+        return ClassNumbersView(rows), at
 
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
         return at
@@ -35,7 +35,7 @@ class ClassNumbers(RowMapping):
         return ArrayChunk(X, rows.X[0].astype(np.float64), None, rows.weight, rows.share)
 
 
-class _ClassNumbers(RowView):
+class ClassNumbersView(RowView):
     @property
     def size(self) -> int:
         return 1 + self._rows.size

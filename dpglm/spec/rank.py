@@ -42,7 +42,7 @@ from dpglm.spec.profiled import informed
 from dpglm.spec.ranking import RankingPlan, RankingProblem, Weights, rankings
 from dpglm.typing import FloatMatrix
 
-RankingName: TypeAlias = Literal["fwell", "fwell-block", "objective", "marginal"]
+RankingName: TypeAlias = Literal["fwell", "fwell-kmeans", "fwell-block", "objective", "marginal"]
 # Columns for each row and unit of epsilon above which no method finds more than chance.
 MOST_COLUMNS: Final = 0.1
 
@@ -82,13 +82,14 @@ def rank_features(
     k : int, optional
         How many features are selected; None: those whose weight is above the noise level. It can be chosen
         afterwards, too: the ranking is of all features.
-    method : {"fwell", "fwell-block", "objective", "marginal"}
+    method : {"fwell", "fwell-kmeans", "fwell-block", "objective", "marginal"}
         ``"fwell"``: margins between two points of either class in each column, which are released first. It
-        sees shifts, thresholds and U shapes of single features, and no interactions. ``"fwell-block"``: near
-        hits and misses inside of blocks of ten rows; it sees interactions such as XOR, and needs many rows,
-        a larger epsilon, and replace-one neighbours. ``"objective"``: coefficients of the linear model of
-        ``goal="select"``, of as many features as a formula names. ``"marginal"``: differences of class
-        means, the plain baseline.
+        sees shifts, thresholds and U shapes of single features, and no interactions. ``"fwell-kmeans"``: near
+        hits and misses among centres of clusters, found by private k-means; it sees interactions such as XOR,
+        where columns are few or epsilon is large. ``"fwell-block"``: near hits and misses inside of blocks of
+        ten rows; it sees interactions, too, and needs many rows and replace-one neighbours. ``"objective"``:
+        coefficients of the linear model of ``goal="select"``, of as many features as a formula names.
+        ``"marginal"``: differences of class means, the plain baseline.
     privacy : float, (epsilon, delta), Privacy or None
         Required. None is the original FWELL on exact near hits and misses, without privacy, and says so.
     strength : float, optional

@@ -34,6 +34,7 @@ STYLES = {
     PASS: Style(BLACK, "--", "+"),
     PRINTED: Style(RED, "-", "x"),
     "fwell": Style(BLUE, "-", "o"),
+    "fwell-kmeans": Style("#8C510A", "-", "P"),
     "fwell-block": Style(GREEN, "-", "s"),
     REFERENCE: Style("#56B4E9", "-.", "D"),
     "objective": Style(ORANGE, "--", "^"),

@@ -40,13 +40,14 @@ NOT_PRIVATE: Final = "NOT PRIVATE"
 ORIGINAL, PASS, PRINTED, RANDOM = "original", "single-pass", "printed", "random"
 # With rows of its own design as a public table: on designs only.
 REFERENCE, REFERENCE_ROWS = "reference", 600
-CORRECTED: Final = ("fwell", "fwell-block")
+CORRECTED: Final = ("fwell", "fwell-kmeans", "fwell-block")
 LINEAR: Final = ("objective", "marginal")
 METHODS: Final = {
     ORIGINAL: Entry("FWELL", NOT_PRIVATE),
     PASS: Entry("FWELL, Algorithm 1", NOT_PRIVATE, {"single_pass": True}),
     PRINTED: Entry("Private FWELL as printed", NOT_PRIVATE, {"paper_exact": True}),
     "fwell": Entry("prototypes", "(epsilon, 1e-6)", {"method": "fwell"}),
+    "fwell-kmeans": Entry("clusters", "(epsilon, 1e-6)", {"method": "fwell-kmeans"}),
     "fwell-block": Entry("blocks", "(epsilon, 1e-6)", {"method": "fwell-block"}),
     REFERENCE: Entry("margins to 600 public rows", "(epsilon, 1e-6)", {"method": "fwell"}),
     "objective": Entry("objective", "(epsilon, 1e-6)", {"method": "objective"}),

@@ -38,6 +38,11 @@ SEES = (
         "interactions, too",
         "what the public table does not show",
     ),
+    (
+        "clusters (`fwell-kmeans`)",
+        "interactions such as XOR, with few columns or a large epsilon",
+        "weak effects among many columns",
+    ),
     ("blocks (`fwell-block`)", "interactions such as XOR", "weak effects; it has a tenth of the rows"),
     ("`objective`", "linear effects, jointly", "shapes without a slope, interactions"),
     ("`marginal`", "shifts of single columns", "shapes without a shift, interactions"),
@@ -60,6 +65,8 @@ CHANGED = (
     "Prototypes: two points of either class in each column are released first, and a margin compares a "
     "row with them. It depends on its own row and on what was released, and its length is at most 1 "
     "without any cutting.",
+    "Clusters: private k-means releases the sums of rows near each of four centres of either class, five "
+    "times; near hits and near misses are then looked for among the centres.",
     "Blocks: near hits and near misses are looked for among ten rows, and the mean margin of a block is "
     "one row of the minimiser, so that one row changes one block.",
     "Noise is in the objective of an exact minimiser, not on its answer (objective_perturbation.md), at "

@@ -42,9 +42,9 @@ SUMMARY = Summary(
     PAPER,
     (STUDY.name,),
     (
-        'Built as `dpglm.rank_features`, with `method="fwell"` (prototypes, or a public reference table) and '
-        '`"fwell-block"`; `privacy=None` is the original FWELL and `paper_exact=True` Private FWELL as '
-        "printed, both NOT PRIVATE.",
+        'Built as `dpglm.rank_features`, with `method="fwell"` (prototypes, or a public reference table), '
+        '`"fwell-kmeans"` and `"fwell-block"`; `privacy=None` is the original FWELL and `paper_exact=True` '
+        "Private FWELL as printed, both NOT PRIVATE.",
     ),
     PRIVACY,
     (),

@@ -17,7 +17,7 @@ import dpglm
 from dpglm.spec.rank import RankingName
 from dpglm.typing import FloatMatrix, FloatVector
 
-METHODS: tuple[RankingName, ...] = ("fwell", "fwell-block", "objective", "marginal")
+METHODS: tuple[RankingName, ...] = ("fwell", "fwell-kmeans", "fwell-block", "objective", "marginal")
 
 
 def linear(Z: FloatMatrix) -> FloatVector:
@@ -114,13 +114,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--draws", type=int, default=20)
     draws = parser.parse_args(arguments).draws
     for title, designs in (("set on", SET_ON), ("judged on", JUDGED_ON)):
-        print(f"{title:<36} epsilon  " + "  ".join(f"{method:>11}" for method in METHODS))
+        print(f"{title:<36} epsilon  " + "  ".join(f"{method:>12}" for method in METHODS))
         for design in designs:
             for epsilon in (0.5, 4.0):
                 found = [
                     np.mean([design.recall(method, epsilon, 100 + seed) for seed in range(draws)])
                     for method in METHODS
                 ]
-                cells = "  ".join(f"{value:11.2f}" for value in found)
+                cells = "  ".join(f"{value:12.2f}" for value in found)
                 print(f"{design.name:<36} {epsilon:7g}  {cells}", flush=True)
     return 0

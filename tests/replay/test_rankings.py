@@ -32,6 +32,7 @@ ODD = [
 PRIVATE = [
     ("fwell", dpglm.Privacy(1.0, 1e-6)),
     ("fwell", dpglm.Privacy(1.0, relation="add-remove")),
+    ("fwell-kmeans", dpglm.Privacy(1.0, 1e-6)),
     ("fwell-block", dpglm.Privacy(2.0)),
     ("marginal", dpglm.Privacy(1.0, 1e-6, relation="add-remove")),
     ("objective", dpglm.Privacy(1.0, 1e-6)),

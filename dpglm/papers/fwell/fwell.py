@@ -79,7 +79,7 @@ class FWELL(RankingMethod):
         at = None
         for sums in plan.of_kind(ColumnSums):
             at = prototypes(class_moments(sums, ask(plan.releases[0])))
-        return _released(self.problem, plan, ask(plan.releases[-1], at))
+        return released(self.problem, plan, ask(plan.releases[-1], at))
 
     def algorithm(self) -> str:
         problem = self.problem
@@ -115,7 +115,7 @@ class BlockFWELL(RankingMethod):
         return budgeted_plan((blocks,), problem.privacy, mu=problem.privacy.mu)
 
     def weights(self, plan: PricedReleases, ask: Ask) -> Weights:
-        return _released(self.problem, plan, ask(plan.releases[0]))
+        return released(self.problem, plan, ask(plan.releases[0]))
 
     def algorithm(self) -> str:
         return "objective perturbation on the mean margins of blocks of rows"
@@ -193,7 +193,7 @@ def _strength(problem: RankingProblem) -> float:
     return STRENGTH if problem.strength is None else problem.strength
 
 
-def _released(problem: RankingProblem, plan: PricedReleases, columns: FloatVector) -> Weights:
+def released(problem: RankingProblem, plan: PricedReleases, columns: FloatVector) -> Weights:
     """Weights of the features, with the noise that a weight of pure noise has at most."""
     (minimiser,) = plan.of_kind(PerturbedMinimiser)
     deviation = float(np.hypot(minimiser.deviation / minimiser.least_ridge, minimiser.residual_noise_scale))

@@ -144,6 +144,25 @@ def hausdorff(first: FloatMatrix, second: FloatMatrix) -> FloatVector:
     )
 
 
+def near_margins(first: FloatMatrix, second: FloatMatrix) -> Margins:
+    """Margins between near hit and near miss among points, shapes (m, size) and (m', size) by class."""
+    from scipy.spatial.distance import cdist
+
+    length = float(cdist(first, second, "euclidean").max(initial=0.0))
+    if not length > LEAST_DISTANCE:
+        return lambda x, second: np.zeros(x.shape)
+
+    def margins(x: FloatMatrix, is_second: BoolVector) -> FloatMatrix:
+        rows = np.where(np.isnan(x), 0.5, x).T  # proof: reference
+        away, near = (
+            np.abs(rows - table[cdist(rows, table, "cityblock").argmin(axis=1)]) for table in (first, second)
+        )
+        z = np.where(is_second[:, None], away - near, near - away).T * (SHRINK / length)
+        return np.where(np.isnan(x), np.nan, z)
+
+    return margins
+
+
 @dataclass(frozen=True, eq=False)
 class ReferenceMargins(MarginMapping):
     """Margins between the near hit and the near miss of a public labelled table: the real FWELL, row by row.
@@ -163,23 +182,8 @@ class ReferenceMargins(MarginMapping):
         return Fact("Rows", f"margins between near hit and near miss among {count} public rows")
 
     def _margins_at(self, at: FloatVector | None, size: int) -> Margins:
-        from scipy.spatial.distance import cdist
-
         assert at is None, "what rows are compared with is public"
-        length = float(cdist(self.first, self.second, "euclidean").max(initial=0.0))
-        if not length > LEAST_DISTANCE:
-            return lambda x, second: np.zeros(x.shape)
-
-        def margins(x: FloatMatrix, second: BoolVector) -> FloatMatrix:
-            rows = np.where(np.isnan(x), 0.5, x).T  # proof: reference
-            away, near = (
-                np.abs(rows - table[cdist(rows, table, "cityblock").argmin(axis=1)])
-                for table in (self.first, self.second)
-            )
-            z = np.where(second[:, None], away - near, near - away).T * (SHRINK / length)
-            return np.where(np.isnan(x), np.nan, z)
-
-        return margins
+        return near_margins(self.first, self.second)
 
     def before(self, at: FloatVector | None, size: int) -> FloatVector | None:
         return None

@@ -16,7 +16,10 @@ from hypothesis.extra import numpy as arrays
 import dpglm
 from dpglm.auditing.neighbours import Table
 from dpglm.errors import BudgetExceeded, MethodError, PlanningAdvice, PrivacyError, StoreError
+from dpglm.mechanisms.noise import SeededNoise
+from dpglm.methods.class_moments import class_moments, class_sums
 from dpglm.papers.fwell.blocks import BlockRows, dealt
+from dpglm.papers.fwell.kmeans import CENTRES, CentreMargins, NearestCentre, begun, moved
 from dpglm.papers.fwell.margins import MarginRows, PrototypeMargins, ReferenceMargins
 from dpglm.papers.fwell.printed import minimiser, neighbour_margins, single_pass
 from dpglm.rows import ArrayChunk
@@ -80,6 +83,78 @@ def test_margins_to_public_rows_are_of_norm_at_most_1(table: Any, first: Any, se
     for place in range(4):
         alone = margin_rows(table[0][:, [place]], table[1][[place]], mapping, None)
         assert alone[:, 0].tobytes() == z[:, place].tobytes()
+
+
+centres = arrays.arrays(np.float64, (2 * CENTRES * SIZE,), elements=st.floats(-0.5, 1.5))
+
+
+@law
+@given(boxes(5), boxes(1), centres, st.integers(0, 4))
+def test_one_row_exchanged_changes_its_own_cluster_and_margin_only(
+    table: Any, other: Any, at: Any, place: int
+) -> None:
+    (X, y), (x, c) = table, other
+    X2, y2 = X.copy(), y.copy()
+    X2[:, place], y2[place] = x[:, 0], c[0]
+    rest = np.arange(5) != place
+    z, w = (margin_rows(*rows, CentreMargins(CENTRES), at) for rows in ((X, y), (X2, y2)))
+    assert z[:, rest].tobytes() == w[:, rest].tobytes()
+    assert max(norms(z).max(), norms(w).max()) <= 1.0
+    raw = CentreMargins(CENTRES)._margins_at(at, SIZE)(X.astype(np.float64), y == 1.0)
+    assert norms(np.nan_to_num(raw)).max() <= 1.0  # no row is clipped
+    u, v = (clustered(*rows, at) for rows in ((X, y), (X2, y2)))
+    assert u[:, rest].tobytes() == v[:, rest].tobytes()
+
+
+def clustered(X: Any, y: Any, at: Any) -> Any:
+    rows, inside = NearestCentre(CENTRES).mapped(Table(ArrayChunk(X, y, None)), at)
+    assert inside is None
+    return np.concatenate([chunk.X for chunk in rows.chunks()], axis=1)
+
+
+@law
+@given(boxes(6), centres)
+def test_a_row_is_in_the_group_of_the_nearest_centre_of_its_class(table: Any, at: Any) -> None:
+    X, y = table
+    numbers = clustered(X, y, at)
+    points = np.clip(at, 0.0, 1.0).reshape(CENTRES, 2, SIZE)
+    for place in range(6):
+        if y[place] < 0.0:
+            assert numbers[0, place] == -1.0
+            continue
+        row = np.where(np.isnan(X[:, place]), 0.5, X[:, place]).astype(np.float64)
+        squares = ((points[:, int(y[place])] - row) ** 2).sum(axis=1)
+        centre, label = divmod(int(numbers[0, place]), 2)
+        assert label == y[place]
+        assert squares[centre] <= squares.min() + 1e-12
+    np.testing.assert_array_equal(numbers[1:], 2.0 * X - 1.0)
+
+
+def test_without_noise_its_steps_are_those_of_k_means() -> None:
+    """Against a plain k-means, written without regard to privacy, from the same start."""
+    generator = np.random.default_rng(4)
+    places = np.array([[0.2, 0.2], [0.8, 0.8], [0.2, 0.8], [0.8, 0.2]])
+    part = generator.integers(0, 4, 4000)
+    X = np.clip(places[part] + 0.05 * generator.normal(size=(4000, 2)), 0, 1).astype(np.float32).T
+    y = (part >= 2).astype(float)
+    table = Table(ArrayChunk(X, y, None))
+    missing = np.zeros(2, dtype=bool)
+    first = class_sums(missing, 1e5, "replace-one", pure=False)
+    noise = SeededNoise(1)
+    at = begun(class_moments(first.inner, first.run(table, None, noise)))
+    expected = at.reshape(CENTRES, 2, 2).copy()
+    for _ in range(3):
+        step = class_sums(
+            missing, 1e5, "replace-one", pure=False, groups=2 * CENTRES, mapping=NearestCentre(CENTRES)
+        )
+        at = moved(at, class_moments(step.inner, step.run(table, at.ravel(), noise)))
+        for label in (0, 1):
+            rows = X.T[y == label].astype(float)
+            near = ((rows[:, None] - expected[None, :, label]) ** 2).sum(axis=2).argmin(axis=1)
+            for centre in range(CENTRES):
+                if (near == centre).sum() >= 20:
+                    expected[centre, label] = rows[near == centre].mean(axis=0)
+    np.testing.assert_allclose(at.reshape(CENTRES, 2, 2), expected, atol=1e-3)
 
 
 @law
@@ -157,6 +232,18 @@ def test_the_best_version_sees_what_linear_rankings_do_not(name: str, best: str)
     assert recall(name, best, 4.0) >= 0.9
     assert recall(name, "objective", 4.0) < 0.5
     assert recall(name, "marginal", 4.0) < 0.5
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_clusters_let_margins_see_interactions(relation: Any) -> None:
+    """Measured over 20 tables: 1.00 against .03 of the points in each column."""
+    for seed in range(3):
+        frame, active = design("xor", 5000, seed)
+        privacy = dpglm.Privacy(4.0, 1e-6, relation=relation)
+        ranking = dpglm.rank_features(
+            "y ~ .", frame, schema=SCHEMA, k=2, method="fwell-kmeans", privacy=privacy, seed=seed
+        )
+        assert set(ranking.selected) == active
 
 
 def test_on_a_linear_design_prototypes_work_at_half_an_epsilon() -> None:
@@ -249,7 +336,7 @@ BUDGETS = {
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("method", ["fwell", "fwell-block", "marginal", "objective"])
+@pytest.mark.parametrize("method", ["fwell", "fwell-kmeans", "fwell-block", "marginal", "objective"])
 def test_every_budget_is_kept_by_every_method_that_takes_it(budget: str, method: Any) -> None:
     privacy = BUDGETS[budget]
     ask = lambda: dpglm.rank_features(  # noqa: E731
@@ -293,9 +380,10 @@ def test_persons_are_covered_by_prototypes_and_refused_by_blocks() -> None:
     frame = small().assign(who=np.arange(400) // 2)
     for unit in ({"column": "who", "rows": 3}, {"column": "who", "rows": 1}):
         schema = dpglm.Schema.of(SMALL, unit=unit)
-        ranking = dpglm.rank_features("y ~ .", frame, schema=schema, privacy=(2.0, 1e-6))
-        assert ranking.privacy.persons
-        assert ranking.names == ("a", "b", "g")
+        for method in ("fwell", "fwell-kmeans"):
+            ranking = dpglm.rank_features("y ~ .", frame, schema=schema, method=method, privacy=(2.0, 1e-6))
+            assert ranking.privacy.persons
+            assert ranking.names == ("a", "b", "g")
         with pytest.raises(MethodError, match="whose a row is"):
             dpglm.rank_features("y ~ .", frame, schema=schema, method="fwell-block", privacy=(2.0, 1e-6))
 
@@ -328,6 +416,8 @@ def test_more_columns_than_a_tenth_of_rows_times_epsilon_are_warned_of_before_th
         {"method": "objective", "reference": small()},
         {"method": "marginal", "privacy": None},
         {"method": "fwell-block", "privacy": None},
+        {"method": "fwell-kmeans", "privacy": None},
+        {"method": "fwell-kmeans", "reference": small()},
         {"method": "fwell", "privacy": None, "paper_exact": True},
         {"method": "nearest"},
         {"method": 3},
@@ -356,7 +446,7 @@ def test_tables_by_site_and_no_budget_are_refused() -> None:
         dpglm.rank_features("y ~ .", small(), schema=SMALL)
 
 
-@pytest.mark.parametrize("method", ["fwell", "fwell-block", "marginal"])
+@pytest.mark.parametrize("method", ["fwell", "fwell-kmeans", "fwell-block", "marginal"])
 def test_hostile_tables_raise_nothing(method: Any) -> None:
     frame = pd.DataFrame(
         {

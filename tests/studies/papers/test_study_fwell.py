@@ -153,7 +153,7 @@ def test_the_whole_study_has_the_papers_settings_and_its_jobs_are_distinct() -> 
     assert min(printed) == 1e-8
     assert set(FULL.designs) | set(FULL.judged) == set(DESIGNS)
     private = [name for name in BUDGETED if METHODS[name].promise != NOT_PRIVATE]
-    assert private == ["fwell", "fwell-block", "objective", "marginal"]
+    assert private == ["fwell", "fwell-kmeans", "fwell-block", "objective", "marginal"]
 
 
 def _stand_in(job: Job) -> Result:
