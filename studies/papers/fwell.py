@@ -25,7 +25,7 @@ PRIVACY = (
         "blocks by place: one row changes one margin row of norm at most 1.",
         (
             AUDITS + "test_the_printed_private_fwell_exceeds_its_claim",
-            AUDITS + "test_corrected_rankings_keep_the_claim_that_the_printed_one_breaks",
+            AUDITS + "test_corrected_rankings_keep_their_claim",
             "dpglm/papers/fwell/margins.md",
             "dpglm/papers/fwell/blocks.md",
         ),
