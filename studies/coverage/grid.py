@@ -1,37 +1,36 @@
-"""What is run: tables at budgets, replications of each, and the seeds that belong to them."""
+"""What is run: tables or designs at budgets, one job for each cell, and the seeds that belong to it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
-from dpglm.privacy.budget import Relation
-from studies.coverage.tables import TABLES, design
+from dpglm.privacy.budget import Privacy, Relation
 from studies.jobs import Job
+from studies.study import Part
 
-EPSILONS = (0.5, 1.0, 2.0, 4.0)
 RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
 DELTAS = {"approximate": 1e-6, "pure": 0.0}
-# Tables whose linear regression is studied: the response is another of their columns.
-RESPONSES = {"adult": "hours-per-week", "diabetes130": "time_in_hospital"}
-TRUTH, FIT, LINEAR = "truth", "fit", "linear"
+# How numbers are scaled: as `dpglm.fit` does it, or by declared ranges, to compare with.
+MEASURED, DECLARED = "measured", "declared"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One table at one budget; `epsilon` None is the non-private fit of the same responses."""
+    """One table or simulated design at one budget."""
 
     table: str
-    epsilon: float | None = None
+    epsilon: float
     relation: Relation = "add-remove"
     definition: str = "approximate"
+    scales: str = MEASURED
 
     @property
-    def delta(self) -> float:
-        """1e-6, or 0 for pure epsilon."""
-        return DELTAS[self.definition]
+    def privacy(self) -> Privacy:
+        """With a delta of 1e-6, or 0 for pure epsilon."""
+        return Privacy(self.epsilon, DELTAS[self.definition], relation=self.relation)
 
     @property
     def key(self) -> str:
@@ -42,98 +41,83 @@ class Cell:
         >>> Cell("fair", 1.0).key
         'eps1-add-remove-approximate'
         """
-        if self.epsilon is None:
-            return "nonprivate"
-        return f"eps{self.epsilon:g}-{self.relation}-{self.definition}"
+        own = "" if self.scales == MEASURED else f"-{self.scales}"
+        return f"eps{self.epsilon:g}-{self.relation}-{self.definition}{own}"
 
     @classmethod
     def of(cls, job: Job) -> Cell:
-        """The cell of a fit."""
-        return cls(job["table"], job["epsilon"], job["relation"], job["definition"])
+        """The cell of a job."""
+        return cls(job["table"], job["epsilon"], job["relation"], job["definition"], job["scales"])
 
 
 @dataclass(frozen=True)
 class Grid:
-    """How much is run.
-
-    Parameters
-    ----------
-    cells : tuple of Cell
-    replications : int
-        Of every cell.
-    continued : int
-        Of cells in which a coefficient is below its bar after ``replications``.
-    linear : int
-        Replications of the linear regressions; 0 for none.
-    """
+    """Cells, and the replications of each."""
 
     cells: tuple[Cell, ...]
     replications: int
-    continued: int
-    linear: int
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tables."""
+        return list(dict.fromkeys(cell.table for cell in self.cells))
 
 
-def _cells(tables: Iterable[str], definition: str) -> tuple[Cell, ...]:
+def cells_of(
+    tables: Iterable[str], epsilons: Iterable[float], definition: str = "approximate", scales: str = MEASURED
+) -> tuple[Cell, ...]:
+    """All of these, under both relations."""
     return tuple(
-        Cell(name, epsilon, relation, definition)
-        for name, relation, epsilon in product(tables, RELATIONS, EPSILONS)
+        Cell(name, epsilon, relation, definition, scales)
+        for name, relation, epsilon in product(tables, RELATIONS, epsilons)
     )
 
 
-FULL = Grid(
-    (*_cells(TABLES, "approximate"), *_cells(("fair", "randhie"), "pure")),
-    replications=300,
-    continued=1_000,
-    linear=300,
-)
-QUICK = Grid((Cell("fair", 1.0),), replications=2, continued=2, linear=0)
+def jobs(grid: Grid, names: Sequence[str], fingerprint: Callable[[str], str]) -> list[Job]:
+    """One job a cell, those of one table after the other.
 
-
-def truths(grid: Grid, tables: Sequence[str]) -> list[Job]:
-    """The true coefficients of each table."""
-    return [{"what": TRUTH, "table": name, "design": design(name)} for name in tables]
-
-
-def fits(grid: Grid, tables: Sequence[str]) -> list[Job]:
-    """All replications, those of one table after the other, its non-private fits first."""
-    return [
-        job
-        for name in tables
-        for cell in (Cell(name), *(cell for cell in grid.cells if cell.table == name))
-        for job in replications(cell, range(grid.replications))
-    ]
-
-
-def replications(cell: Cell, numbers: Iterable[int]) -> list[Job]:
-    """Fits of a cell. Runs of another design are never mixed in: its fingerprint is in the job."""
+    A table that is changed has another fingerprint: its earlier results are not mixed in.
+    """
     return [
         {
-            "what": FIT,
-            "table": cell.table,
+            "table": name,
             "epsilon": cell.epsilon,
             "relation": cell.relation,
             "definition": cell.definition,
-            "number": number,
-            "design": design(cell.table),
+            "scales": cell.scales,
+            "replications": grid.replications,
+            "design": fingerprint(name),
         }
-        for number in numbers
+        for name in names
+        for cell in grid.cells
+        if cell.table == name
     ]
 
 
-def linear(grid: Grid, tables: Sequence[str]) -> list[Job]:
-    """The linear regressions, one job per cell."""
-    return [
-        {
-            "what": LINEAR,
-            "table": name,
-            "epsilon": epsilon,
-            "relation": relation,
-            "replications": grid.linear,
-            "design": design(name),
-        }
-        for name, relation, epsilon in product(RESPONSES, RELATIONS, EPSILONS)
-        if grid.linear and name in tables
-    ]
+def part(grid: Grid, asked: Part, words: Mapping[str, Collection[str]]) -> Grid:
+    """The cells that were asked for; ``words`` has what a table may be asked for by, beside its name.
+
+    Raises
+    ------
+    ValueError
+        A word names no table; or no cell is left.
+    """
+    known = set(words) | {word for own in words.values() for word in own}
+    if unknown := set(asked.only) - known:
+        raise ValueError(f"nothing called {sorted(unknown)}; there are {', '.join(sorted(known))}")
+
+    def wanted(cell: Cell) -> bool:
+        return (
+            (not asked.only or bool({cell.table, *words[cell.table]} & set(asked.only)))
+            and (not asked.epsilons or cell.epsilon in asked.epsilons)
+            and (not asked.relations or cell.relation in asked.relations)
+            and (not asked.definitions or cell.definition in asked.definitions)
+        )
+
+    cells = tuple(filter(wanted, grid.cells))
+    if not cells:
+        raise ValueError("the study has no such cell")
+    return replace(grid, cells=cells, replications=asked.replications or grid.replications)
 
 
 def seed_of(*parts: object) -> int:

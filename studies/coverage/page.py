@@ -1,244 +1,157 @@
-"""Sections of the page: coverage and width of every cell, and what the variance is made of."""
+"""What the pages of both coverage studies share: a line a cell, and what is said first."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from studies.coverage.grid import LINEAR, TRUTH, Cell, Grid
-from studies.coverage.summary import PARTS, POOLED_BAR, SINGLE_BAR, Summary, summaries
-from studies.coverage.tables import TABLES
-from studies.coverage.truth import Truth
+from studies.coverage.cell import code
+from studies.coverage.grid import DECLARED, Cell, Grid
+from studies.coverage.summary import (
+    MARKED_BAR,
+    POOLED_BAR,
+    SINGLE_BAR,
+    Intervals,
+    Summary,
+    summaries,
+)
 from studies.jobs import Result
 from studies.page import Section, Table
 from studies.study import Findings
 
 SHORT = {"add-remove": "ar", "replace-one": "rep"}
-TITLES = {"approximate": "(epsilon, 1e-6)", "pure": "Pure epsilon"}
-
-INTRODUCTION = (
-    "The rows are real. In every replication the responses are drawn again from a logistic model with known "
-    "coefficients: those of a non-private fit, with |z| < 2 set to exactly zero (the simulated tables bring "
-    "their own). Zeros change the rate of successes, since the intercept stays. The nominal level is 95 %; "
-    "delta is 1e-6 where it is not 0. The intercept is in the model and in none of the figures. "
-    "`python -m studies run coverage` runs the study. The seed of every response and of every draw of noise "
-    "belongs to its table, replication and cell.",
-    f"There are two bars: a pooled coverage of {POOLED_BAR:g} or more of the printed intervals, and "
-    f"{SINGLE_BAR:g} or more for every coefficient that is printed in at least 30 % of the replications. A "
-    "cell in which a coefficient is below the bar after 300 replications is continued to 1,000, which "
-    "favours its meeting the bar.",
-    "Constants of the procedure were chosen on the tables marked as seen. `adult_hours` has the rows of "
-    "`adult` and most of its columns: a new response, not a new population. On `diabetes130` the unit is the "
-    "encounter, not the patient, and which codes keep a level of their own was read off the file.",
-    "One constant came later and was chosen on 100 replications of nine cells, three of them of tables not "
-    "marked as seen: the distance of the estimate from the truth is taken half way between declared and "
-    "learned scales (cells of `adult`, `adult_merged`, `fair`, `gusto`, `diabetes130`, `sim_rare_a` and "
-    "`sim_rare_b`). `adult_hours` and `heart` had no part in it.",
+BARS = (
+    f"There are three bars: a pooled coverage of {POOLED_BAR:g} or more of the intervals without a mark, "
+    f"{SINGLE_BAR:g} or more for every coefficient that has one in at least 30 % of the replications, and a "
+    f"pooled coverage of {MARKED_BAR:g} of the marked ones, which rest mostly on declared scales."
 )
 READING = (
-    "np: maximum likelihood without privacy on the same responses. naive: the released estimate with the "
-    "sampling variance only, over all coefficients (in brackets: those with |z| > 1.96). plain: one Newton "
-    "step back from the ridge, without a gate and without the noise of the information matrix in its "
-    "variance. Both start from the same two releases in centred coding. Both are here to be compared with, "
-    "not to be used.",
-    "all: the intervals whether printed or not, mean / least coefficient. printed: the share of pairs of "
-    "replication and coefficient; in brackets the coefficients printed in more than half of the "
-    "replications.",
-    "pooled: over printed pairs, with its standard error over replications. least: over coefficients printed "
-    "in at least 30 % of the replications. At 300 replications a coefficient that covers .95 has a standard "
-    "error of .013.",
-    "width: of printed intervals, and of all, divided by the width of the non-private interval; medians. "
-    "selected: coverage of printed coefficients with |z| > 1.96. ar: add-remove. rep: replace-one.",
+    "ml: maximum likelihood without privacy, on the same responses. It covers less than .95 where rows are "
+    "clustered or counts overdispersed, and no private interval of the same formula can be asked for more.",
+    "printed: the share of pairs of replication and coefficient with an interval that has no mark; in "
+    "brackets, the coefficients that have one in more than half of the replications. pooled: coverage over "
+    "these pairs, with its standard error over replications. least: over coefficients that have one in at "
+    "least 30 % of the replications. A coefficient that covers .95 has a standard error of .013 at 300 "
+    "replications, and the least of 40 such coefficients is .92 on average.",
+    "width: the mean of intervals with two ends and no mark, and the median of all pairs, divided by the "
+    "width of the non-private interval; a coefficient without an interval is infinitely wide. error: the "
+    "root mean square distance of private from non-private estimates of the same response, in non-private "
+    "standard errors. ar: add-remove. rep: replace-one.",
+    "marked: intervals that rest mostly on declared scales, share and coverage. naive: the private estimate "
+    "with the standard error of maximum likelihood at it, pooled / least / width. It is here to be compared "
+    "with, not to be used.",
 )
-REGRESSION = (
-    'Here `family="gaussian"` has the same columns, with another of them as response; delta is 1e-6. The '
-    "response is the least-squares fit, with |z| < 2 set to zero, plus residuals of other rows. Its bounds "
-    "are declared a quarter wider than the code book's on both sides, and what is still outside is clipped.",
-    "With all 259 levels of `diabetes130`, rare ones unmerged, and the skewed counts among them, some "
-    "coefficients next to those whose noise hides them covered as little as .35. Merge levels by "
-    "declaration, or declare a larger `effect`.",
-)
-SOURCES = "Median share of each source in the variance of printed intervals; medians need not add up to 1."
-DESIGNS = ("table", "what", "seen", "n", "coefficients", "zero / non-zero", "rate observed", "rate drawn")
 COLUMNS = (
-    "data",
-    "epsilon, relation",
-    "np",
-    "naive: all (selected)",
-    "plain",
-    "all: mean / least",
-    "printed",
-    "pooled",
-    "least",
-    "zero / non-zero",
-    "width, printed",
-    "width, all",
-    "selected",
-    "bars",
+    *("data", "epsilon, relation", "ml", "printed", "pooled", "least", "width, printed", "width, all"),
+    *("error", "marked", "naive", "bars"),
 )
-
-
-REGRESSIONS = (
-    *("data: response", "epsilon, relation", "printed", "pooled", "least", "zero / non-zero", "width"),
-    *("clipped", "bars"),
-)
-VARIANCE = ("data", "epsilon, relation", *PARTS, "seconds per replication")
 BELOW = ("data", "epsilon, relation", "coefficient", "coverage", "printed")
-Lines = Sequence[Sequence[str]]
 
 
-def sections(findings: Findings[Grid]) -> list[Section]:
-    """The whole page."""
-    truths = {one["table"]: Truth.of_json(one) for one in findings.results if one["what"] == TRUTH}
-    found = summaries(findings.results)
-    by_definition = {
-        name: {cell: summary for cell, summary in found.items() if cell.definition == name} for name in TITLES
-    }
-    regressions = [one for one in findings.results if one["what"] == LINEAR]
-    return laid_out(
-        findings.notes(),
-        designs(truths),
-        {name: (counts(cells.values()), coverages(cells)) for name, cells in by_definition.items() if cells},
-        (_range({one["replications"] for one in regressions}), linear(regressions)),
-        sources(found),
-        below(found),
+def verdict(title: str, found: Mapping[Cell, Summary]) -> str:
+    """How many cells miss a bar, and which tables they are of."""
+    printed = [one for one in found.values() if one.own.share]
+    missed = [cell for cell, one in found.items() if not one.met]
+    low = list(dict.fromkeys(cell.table for cell in missed))
+    names = f", of {len(low)}: " + ", ".join(f"`{name}`" for name in low) if low else ""
+    none = len(found) - len(printed)
+    return (
+        f"{title}: {len(missed)} of {len(found)} cells miss a bar{names}. {none} cells have no interval "
+        "without a mark."
     )
 
 
-def laid_out(
-    notes: Sequence[str],
-    design_lines: Lines,
-    coverage_lines: Mapping[str, tuple[str, Lines]],
-    regression_lines: tuple[str, Lines],
-    source_lines: Lines,
-    low_lines: Lines,
-) -> list[Section]:
-    """The page from the lines of its tables; replications stand before the lines that have them."""
-    each = "{} replications of each cell."
-    parts = [
-        Section("", [*notes, *INTRODUCTION]),
-        Section("Tables", tables=[Table("Designs of the study.", DESIGNS, design_lines)]),
-    ]
-    for definition, (replications, lines) in coverage_lines.items():
-        parts.append(Section(TITLES[definition], tables=[Table(each.format(replications), COLUMNS, lines)]))
-    replications, lines = regression_lines
-    if lines:
-        table = Table(each.format(replications), REGRESSIONS, lines)
-        parts.append(Section("Linear regression", REGRESSION, tables=[table]))
-    low = Table("Printed often, and below the bar.", BELOW, low_lines)
-    return [
-        *parts,
-        Section("Reading", READING),
-        Section("What the variance is made of", tables=[Table(SOURCES, VARIANCE, source_lines)]),
-        Section(
-            "Coefficients below the bar",
-            () if low_lines else ("None.",),
-            tables=[low] if low_lines else (),
-        ),
-    ]
+def coverages(caption: str, found: Mapping[Cell, Summary]) -> Table:
+    """One line a cell."""
+    return Table(caption, COLUMNS, [_line(cell, one, first) for cell, one, first in _grouped(found)])
 
 
-def designs(truths: Mapping[str, Truth]) -> Lines:
-    """The designs."""
-    lines = []
-    for name, truth in truths.items():
-        beta = truth.beta[truth.studied]
-        zeros = int((beta == 0.0).sum())
-        observed = "--" if math.isnan(truth.observed_rate) else f"{100 * truth.observed_rate:.1f} %"
-        lines.append(
-            (
-                f"`{name}`",
-                TABLES[name].about,
-                "yes" if TABLES[name].seen else "no",
-                f"{truth.rows:,}",
-                str(len(beta)),
-                f"{zeros} / {len(beta) - zeros}",
-                observed,
-                f"{100 * truth.true_rate:.1f} %",
-            )
-        )
-    return lines
-
-
-def counts(found: Iterable[Summary]) -> str:
-    """From the fewest to the most replications."""
-    return _range({summary.replications for summary in found})
-
-
-def _range(numbers: set[int]) -> str:
-    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)})) if numbers else ""
-
-
-def coverages(found: Mapping[Cell, Summary]) -> Lines:
-    """One line per cell."""
-    lines, before = [], ""
-    for cell, one in found.items():
-        lines.append(
-            (
-                cell.table if cell.table != before else "",
-                f"{cell.epsilon:g} {SHORT[cell.relation]}",
-                coverage(one.nonprivate),
-                f"{coverage(one.naive)} ({coverage(one.naive_selected)})",
-                coverage(one.plain),
-                f"{coverage(one.everything)} / {coverage(one.everything_least)}",
-                f"{one.share:.2f} ({one.usual} of {one.of})",
-                f"{coverage(one.pooled)} ± {coverage(one.pooled_error)}",
-                coverage(one.least),
-                f"{coverage(one.zeros)} / {coverage(one.nonzeros)}",
-                number(one.width),
-                number(one.width_all),
-                coverage(one.selected),
-                "met" if one.met and one.share else "nothing printed" if one.met else "missed",
-            )
-        )
-        before = cell.table
-    return lines
-
-
-def linear(cells: Sequence[Result]) -> Lines:
-    """One line per cell of the linear regressions."""
-    return [
-        (
-            f"{one['table']}: `{one['response']}`",
-            f"{one['epsilon']:g} {SHORT[one['relation']]}",
-            f"{one['share']:.2f} ({one['usual']} of {one['coefficients']})",
-            coverage(one["pooled"]),
-            coverage(one["least"]),
-            f"{coverage(one['zeros'])} / {coverage(one['nonzeros'])}",
-            number(one["width"]),
-            f"{100.0 * one['clipped']:.2f} %",
-            "met" if one["pooled"] >= POOLED_BAR and one["least"] >= SINGLE_BAR else "missed",
-        )
-        for one in cells
-    ]
-
-
-def sources(found: Mapping[Cell, Summary]) -> Lines:
-    """Median shares of the four parts of the variance, and the time a replication takes."""
-    return [
-        (
-            cell.table,
-            f"{cell.epsilon:g} {SHORT[cell.relation]}" + (" pure" if cell.definition == "pure" else ""),
-            *(coverage(part, 2) for part in one.parts),
-            number(one.seconds),
-        )
-        for cell, one in found.items()
-    ]
-
-
-def below(found: Mapping[Cell, Summary]) -> Lines:
+def below(found: Mapping[Cell, Summary]) -> Section:
     """Coefficients that the minimum counts and that cover less than the bar."""
-    return [
-        (
-            cell.table,
-            f"{cell.epsilon:g} {SHORT[cell.relation]}",
-            f"`{name}`",
-            coverage(value),
-            f"{share:.2f}",
-        )
+    rows = [
+        (cell.table, budget(cell), f"`{low.name}`", coverage(low.coverage), f"{low.share:.2f}")
         for cell, one in found.items()
-        for name, value, share in one.low
+        for low in one.own.low
     ]
+    table = Table("Printed often, and below the bar.", BELOW, rows)
+    return Section("Coefficients below the bar", () if rows else ("None.",), tables=[table] if rows else ())
+
+
+def replications(found: Mapping[Cell, Summary]) -> str:
+    """From the fewest to the most of a cell."""
+    numbers = {one.replications for one in found.values()}
+    words = " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)})) if numbers else "0"
+    return f"{words} replications of each cell."
+
+
+def stale(results: Sequence[Result]) -> list[str]:
+    """A sentence where cells were run by other code than today's: they are not run again."""
+    other = sum(one.get("code") != code() for one in results)
+    if not other:
+        return []
+    return [
+        f"{other} of {len(results)} cells are of another state of dpglm; "
+        "in another folder (--out) all are run."
+    ]
+
+
+def lines(findings: Findings[Grid]) -> Sequence[str]:
+    """The cells as lines of text, and a warning where results are of other code."""
+    cells = [one for one in findings.results if "epsilon" in one]
+    return [*(_text(cell, one) for cell, one in summaries(cells).items()), *stale(cells)]
+
+
+def budget(cell: Cell) -> str:
+    """Epsilon and relation, and what else is not the rule."""
+    words = [f"{cell.epsilon:g} {SHORT[cell.relation]}"]
+    words += ["pure"] if cell.definition == "pure" else []
+    words += ["declared"] if cell.scales == DECLARED else []
+    return " ".join(words)
+
+
+def _grouped(found: Mapping[Cell, Summary]) -> list[tuple[Cell, Summary, bool]]:
+    """Cells, and whether each is the first one of its table."""
+    tables = ["", *(cell.table for cell in found)]
+    return [(cell, one, cell.table != tables[place]) for place, (cell, one) in enumerate(found.items())]
+
+
+def _line(cell: Cell, one: Summary, first: bool) -> Sequence[str]:
+    own = one.own
+    return (
+        cell.table if first else "",
+        budget(cell),
+        coverage(one.nonprivate),
+        f"{own.share:.2f} ({own.usual} of {one.coefficients})",
+        f"{coverage(own.pooled)} ± {coverage(own.pooled_error)}" if own.share else "--",
+        _least(own),
+        number(own.width),
+        number(own.width_all),
+        number(one.error),
+        f"{one.marked.share:.2f}: {coverage(one.marked.pooled)}" if one.marked.share else "--",
+        f"{coverage(one.naive.pooled)} / {coverage(one.naive.least)} / {number(one.naive.width)}",
+        "missed" if not one.met else "met" if own.share else "nothing printed",
+    )
+
+
+def _least(one: Intervals) -> str:
+    return f"{coverage(one.least)} `{one.least_name}`" if one.least_name else "--"
+
+
+def _text(cell: Cell, one: Summary) -> str:
+    head = f"{cell.table:18} {cell.key:32} reps {one.replications:3}  ml {one.nonprivate:.3f}"
+    parts = [head, _words(f"share {one.own.share:.2f}", one.own)]
+    if one.marked.share:
+        parts.append(_words(f"marked {one.marked.share:.2f}", one.marked))
+    if one.one_sided > 0.0:
+        parts.append(f"one-sided {one.one_sided:.2f}")
+    return "  | ".join([*parts, _words("naive", one.naive), f"error {one.error:.2f}", f"{one.seconds:.2f} s"])
+
+
+def _words(title: str, one: Intervals) -> str:
+    if not one.share:
+        return title
+    least = f"least {one.least:.3f} {one.least_name}" if one.least_name else "least -"
+    return f"{title}  pooled {one.pooled:.3f}  {least}  width {one.width:.2f}, all {one.width_all:.2f}"
 
 
 def coverage(value: float, digits: int = 3) -> str:
@@ -250,5 +163,5 @@ def coverage(value: float, digits: int = 3) -> str:
 
 
 def number(value: float) -> str:
-    """A number with two decimals."""
-    return "--" if math.isnan(value) else f"{value:.2f}"
+    """A number with two decimals; infinite is "inf"."""
+    return "--" if math.isnan(value) else "inf" if math.isinf(value) else f"{value:.2f}"

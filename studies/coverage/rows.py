@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 
-from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design, Response
-from dpglm.data.formula.model import Model
-from dpglm.data.formula.parse import parse
-from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.sources import open_source
+from dpglm.data.coding.design import CodedModel
 from dpglm.glm.families import families
-from dpglm.glm.families.base import ResponseKind
 from dpglm.optim.loss import ChunkLoss
 from dpglm.rows import ArrayChunk
-from dpglm.typing import FloatBlock, FloatVector
+from dpglm.spec.model_spec import ModelSpec
+from dpglm.typing import FloatMatrix, FloatVector
 from studies.coverage.tables import Loaded
 
 
@@ -28,32 +23,32 @@ class StudyRows:
 
     Parameters
     ----------
-    schema, model, coding
-        Public: what was declared, the formula read against it, and the coding.
+    loaded : Loaded
+        The table, its schema and its formula.
+    model : CodedModel
+        The formula read against the schema, with its coding and its response.
     pieces : tuple of ArrayChunk
-        Coded rows in chunks of 2,000, variables down, float32: they *are* the design of the study.
+        Coded rows, variables down, float32: they *are* the design of the study.
     """
 
-    schema: Schema
-    model: Model
-    coding: Coding
+    loaded: Loaded
+    model: CodedModel
     pieces: tuple[ArrayChunk, ...]
+    _wide: list[FloatMatrix] = field(default_factory=list)
 
     @classmethod
-    def of(cls, loaded: Loaded, kind: ResponseKind = "binary") -> Self:
-        """The rows of a table, coded."""
-        model = parse(loaded.formula, loaded.schema)
-        coding = Coding.of(model)
-        response = Response.of(loaded.schema, model.response, kind)
-        design = Design(open_source(loaded.frame), loaded.schema, coding, response)
-        pieces = tuple(ArrayChunk(block.X, block.y, block.offset) for block in design.chunks())
+    def of(cls, loaded: Loaded, family: str) -> Self:
+        """The rows of a table, coded as `dpglm.fit` codes them."""
+        model = ModelSpec.of(loaded.formula, loaded.schema, family=family, privacy=1.0).coded_model
+        chunks = model.design(loaded.frame).chunks()
+        pieces = tuple(ArrayChunk(block.X, block.y, block.offset) for block in chunks)
         assert all(piece.offset is None for piece in pieces), "the study has no offsets"
-        return cls(loaded.schema, model, coding, pieces)
+        return cls(loaded, model, pieces)
 
     @property
     def size(self) -> int:
         """Number of coded columns p."""
-        return self.coding.size
+        return self.model.coding.size
 
     def row_count(self) -> int:
         """Number of rows n."""
@@ -67,6 +62,12 @@ class StudyRows:
         """The response, shape (n,)."""
         return np.concatenate([piece.y for piece in self.pieces])
 
+    def wide(self) -> FloatMatrix:
+        """All coded rows in double precision, shape (p, n); made once, also for other responses."""
+        if not self._wide:
+            self._wide.append(np.concatenate([piece.X for piece in self.pieces], axis=1).astype(np.float64))
+        return self._wide[0]
+
     def answered(self, y: FloatVector) -> Self:
         """The same rows with another response, shape (n,)."""
         pieces, first = [], 0
@@ -75,17 +76,8 @@ class StudyRows:
             pieces.append(ArrayChunk(piece.X, y[first:last], None))
             first = last
         assert first == y.shape[0], "one response a row"
-        return type(self)(self.schema, self.model, self.coding, tuple(pieces))
-
-    def predictor(self, theta: FloatVector) -> FloatVector:
-        """Linear predictor of every row, shape (n,), in float64."""
-        return np.concatenate([theta @ wide(piece.X) for piece in self.pieces])
+        return replace(self, pieces=tuple(pieces))
 
     def loss(self) -> ChunkLoss:
         """The logistic loss of the rows as a function of coded coefficients."""
         return ChunkLoss(self.chunks, families["binomial"](), self.size, row_count=self.row_count())
-
-
-def wide(X: FloatBlock) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Float32 rows in float64."""
-    return X.astype(np.float64)

@@ -1,173 +1,196 @@
-"""What the replications of one cell say: coverage, share printed, width."""
+"""What the replications of one cell say: coverage of the intervals of `dpglm.fit`, and of naive ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.typing import BoolVector, FloatVector
-from studies.coverage.grid import FIT, TRUTH, Cell
-from studies.coverage.truth import Truth
+from studies.coverage.grid import Cell
 from studies.jobs import Result
 
 Z = 1.959963984540054
-# A coefficient counts in the minimum where it is printed in this share of the replications.
+# A coefficient counts in the minimum where it has an interval in this share of the replications.
 OFTEN = 0.3
-POOLED_BAR, SINGLE_BAR = 0.93, 0.88
-PARTS = ("sampling", "estimate", "curvature", "adjustment")
+POOLED_BAR, SINGLE_BAR, MARKED_BAR = 0.93, 0.88, 0.90
 
-Table = NDArray[np.bool_]
-Arrays = dict[str, NDArray[Any]]
-
-
-def summaries(results: Sequence[Result]) -> dict[Cell, Summary]:
-    """A summary of each private cell that was run, in the order of the study."""
-    truths = {result["table"]: Truth.of_json(result) for result in results if result["what"] == TRUTH}
-    by: dict[Cell, list[Result]] = {}
-    for result in results:
-        if result["what"] == FIT:
-            by.setdefault(Cell.of(result), []).append(result)
-    found = {}
-    for cell, own in by.items():
-        nonprivate = {result["number"] for result in by.get(Cell(cell.table), ())}
-        if cell.epsilon is not None and nonprivate & {result["number"] for result in own}:
-            arrays = _stacked(own), _stacked(by[Cell(cell.table)])
-            found[cell] = Summary.of_cell(truths[cell.table], *arrays)
-    return found
+Array = NDArray[Any]
+Arrays = dict[str, Array]
 
 
-def _stacked(results: Sequence[Result]) -> Arrays:
-    """Arrays over replications, in their order."""
-    ordered = sorted(results, key=lambda result: int(result["number"]))
-    names = [name for name, value in ordered[0].items() if not isinstance(value, str | None)]
-    return {name: np.stack([np.asarray(result[name]) for result in ordered]) for name in names}
+@dataclass(frozen=True)
+class Low:
+    """A coefficient that has an interval often and is covered below its bar."""
+
+    name: str
+    coverage: float
+    share: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of one kind in one cell; shares of nothing are NaN, and no intercept is in any of it.
+
+    Attributes
+    ----------
+    share : float
+        Share of pairs of replication and coefficient that have one.
+    usual : int
+        Coefficients that have one in more than half of the replications.
+    pooled, pooled_error : float
+        Coverage over these pairs; its standard error has replications as clusters.
+    least, least_name : float, str
+        Least coverage of a coefficient over its intervals, of those that have one in 30 % of the replications
+        or more.
+    width : float
+        Mean width of those with two ends, each divided by the median non-private width of its coefficient.
+    width_all : float
+        Median of that ratio over all pairs, infinite where an interval or an end is absent.
+    low : tuple of Low
+    """
+
+    share: float
+    usual: int
+    pooled: float
+    pooled_error: float
+    least: float
+    least_name: str
+    width: float
+    width_all: float
+    low: tuple[Low, ...]
+
+    @property
+    def met(self) -> bool:
+        """Whether both bars are kept; no interval keeps them."""
+        return not self.pooled < POOLED_BAR and not self.least < SINGLE_BAR
+
+    @classmethod
+    def of(cls, given: Array, low: Array, high: Array, beta: FloatVector, unit: Array, names: Array) -> Self:
+        """From interval ends, shape (replications, k), where ``given``; ``unit`` is the non-private width."""
+        hit = (low <= beta) & (beta <= high)
+        shares, counts = given.mean(axis=0), given.sum(axis=0)
+        often = shares >= OFTEN
+        single = np.where(often, (hit & given).sum(axis=0) / np.maximum(counts, 1), np.inf)
+        worst = int(single.argmin())
+        with np.errstate(invalid="ignore"):
+            ratio = np.where(given, (high - low) / unit, np.inf)
+        return cls(
+            share=float(given.mean()),
+            usual=int((shares > 0.5).sum()),
+            pooled=mean(hit[given]),
+            pooled_error=clustered_error(hit, given),
+            least=float(single[worst]) if often.any() else float("nan"),
+            least_name=str(names[worst]) if often.any() else "",
+            width=mean(ratio[np.isfinite(ratio)]),
+            width_all=float(np.median(ratio)),
+            low=tuple(
+                Low(str(names[j]), float(single[j]), float(shares[j]))
+                for j in np.flatnonzero(single < SINGLE_BAR)
+            ),
+        )
+
+
+@dataclass(frozen=True)
 class Summary:
-    """One cell. Coverage of a set is NaN where the set is empty; no intercept is in any of it.
+    """One cell.
 
     Attributes
     ----------
     replications : int
-        Replications counted: those with a non-private fit of the same response.
-    nonprivate, naive, naive_selected, plain : float
-        Coverage over all coefficients by the maximum-likelihood fit, by the naive recipe (all; |z| > 1.96),
-        by the plain recipe without a gate.
-    everything, everything_least : float
-        Coverage of the intervals printed or not: mean, and the least coefficient.
-    share : float
-        Share of pairs of replication and coefficient that are printed.
-    usual, of : int
-        Coefficients printed in more than half of the replications, and all.
-    pooled, pooled_error : float
-        Coverage over printed pairs, and its standard error with replications as clusters.
-    least : float
-        Least coverage over coefficients printed in 30 % of the replications or more.
-    zeros, nonzeros : float
-        Pooled coverage where the truth is zero, or not.
-    width, width_all : float
-        Median over printed (all) pairs of the interval's width divided by the median width of the
-        non-private interval of that coefficient.
-    selected : float
-        Coverage of printed pairs with |z| > 1.96.
-    parts : tuple of float
-        Median share of the four sources in the variance of printed pairs.
-    low : tuple of (str, float, float)
-        Name, coverage among printed, share printed, of coefficients that the minimum counts and that are
-        below `SINGLE_BAR`.
+    coefficients : int
+        Without the intercept.
+    nonprivate : float
+        Coverage of the maximum-likelihood intervals: below .95 where the model is wrong.
+    own : Intervals
+        Reliable intervals of `dpglm.fit`.
+    marked : Intervals
+        Those marked as resting mostly on declared scales.
+    naive : Intervals
+        The private estimate with the non-private formula.
+    zeros, nonzeros, far : float
+        Coverage of reliable intervals of coefficients that are zero, that are not, and whose interval leaves
+        zero out.
+    one_sided : float
+        Share of reliable intervals that have one end.
+    error : float
+        What privacy adds to an estimate: root mean square distance from the non-private one of the same
+        response, in non-private standard errors.
     seconds : float
-        Mean seconds a replication.
+        Of a replication.
     """
 
     replications: int
+    coefficients: int
     nonprivate: float
-    naive: float
-    naive_selected: float
-    plain: float
-    everything: float
-    everything_least: float
-    share: float
-    usual: int
-    of: int
-    pooled: float
-    pooled_error: float
-    least: float
+    own: Intervals
+    marked: Intervals
+    naive: Intervals
     zeros: float
     nonzeros: float
-    width: float
-    width_all: float
-    selected: float
-    parts: tuple[float, ...]
-    low: tuple[tuple[str, float, float], ...]
+    far: float
+    one_sided: float
+    error: float
     seconds: float
 
     @property
     def met(self) -> bool:
-        """Whether the cell keeps both bars; a cell that prints nothing keeps them."""
-        return not self.pooled < POOLED_BAR and not self.least < SINGLE_BAR
+        """Whether reliable intervals keep both bars, and marked ones theirs."""
+        return self.own.met and not self.marked.pooled < MARKED_BAR
 
     @classmethod
-    def of_cell(cls, truth: Truth, private: Arrays, nonprivate: Arrays) -> Self:
-        """Summarise the replications that both have."""
-        _, mine, theirs = np.intersect1d(private["number"], nonprivate["number"], return_indices=True)
-        studied = truth.studied
-        beta = truth.beta[studied]
+    def of(cls, names: Array, truth: FloatVector, fits: Arrays, seconds: float) -> Self:
+        """From arrays of shape (replications, p).
 
-        def of(name: str) -> NDArray[Any]:
-            return np.asarray(private[name][mine][:, studied])
-
-        np_estimate = nonprivate["estimate"][theirs][:, studied]
-        np_sd = nonprivate["sd"][theirs][:, studied]
-        estimate, sd, printed = of("estimate"), of("sd"), of("printed")
-        hit = covered(beta, estimate, sd)
-        naive_hit = covered(beta, of("naive_estimate"), of("naive_sd"))
-        naive_far = np.abs(of("naive_estimate")) > Z * of("naive_sd")
-        wide = sd / np.median(np_sd, axis=0)
-        often = printed.mean(axis=0) >= OFTEN
-        with np.errstate(invalid="ignore"):
-            single = (hit & printed).sum(axis=0) / printed.sum(axis=0)
-        low = often & (single < SINGLE_BAR)
-        names = np.array(truth.names)[studied]
-        variances = np.stack([of(f"variance_{part}") for part in PARTS])[:, printed]
-        zero = np.broadcast_to(beta == 0.0, printed.shape)
+        ``low``, ``high``, ``reliable`` and ``estimate`` of the private fit, NaN where there is no interval;
+        ``naive_sd`` at its estimate; ``nonprivate`` and ``sd`` of the non-private fit.
+        """
+        studied = names != "Intercept"
+        one = {name: values[:, studied] for name, values in fits.items()}
+        beta, sd, reliable = truth[studied], one["sd"], one["reliable"]
+        low, high, estimate = one["low"], one["high"], one["estimate"]
+        given = ~(np.isnan(low) | np.isnan(high))
+        margin = Z * one["naive_sd"]
+        public = beta, 2.0 * Z * np.median(sd, axis=0), names[studied]
+        hit, zero = (low <= beta) & (beta <= high), np.broadcast_to(beta == 0.0, low.shape)
         return cls(
-            replications=len(mine),
-            nonprivate=float(covered(beta, np_estimate, np_sd).mean()),
-            naive=float(naive_hit.mean()),
-            naive_selected=mean(naive_hit[naive_far]),
-            plain=float(covered(beta, of("plain_estimate"), of("plain_sd")).mean()),
-            everything=float(hit.mean()),
-            everything_least=float(hit.mean(axis=0).min()),
-            share=float(printed.mean()),
-            usual=int((printed.mean(axis=0) > 0.5).sum()),
-            of=int(studied.sum()),
-            pooled=mean(hit[printed]),
-            pooled_error=clustered_error(hit, printed),
-            least=float(single[often].min()) if often.any() else float("nan"),
-            zeros=mean(hit[printed & zero]),
-            nonzeros=mean(hit[printed & ~zero]),
-            width=median(wide[printed]),
-            width_all=float(np.median(wide)),
-            selected=mean(hit[printed & (np.abs(estimate) > Z * sd)]),
-            parts=tuple(median(part) for part in variances / variances.sum(axis=0)),
-            low=tuple(
-                (str(names[j]), float(single[j]), float(printed[:, j].mean())) for j in np.flatnonzero(low)
-            ),
-            seconds=float(private["seconds"].mean()),
+            replications=len(low),
+            coefficients=len(beta),
+            nonprivate=mean(np.abs(one["nonprivate"] - beta) <= Z * sd),
+            own=Intervals.of(reliable, low, high, *public),
+            marked=Intervals.of(given & ~reliable, low, high, *public),
+            naive=Intervals.of(np.ones_like(given), estimate - margin, estimate + margin, *public),
+            zeros=mean(hit[reliable & zero]),
+            nonzeros=mean(hit[reliable & ~zero]),
+            far=mean(hit[reliable & ((low > 0.0) | (high < 0.0))]),
+            one_sided=mean(np.isinf(high - low)[reliable]),
+            error=float(np.sqrt(np.mean(((estimate - one["nonprivate"]) / sd) ** 2))),
+            seconds=seconds,
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """As a job store keeps it."""
+        return asdict(self)
 
-def covered(beta: FloatVector, estimate: NDArray[Any], sd: NDArray[Any]) -> Table:
-    """Whether 95 % normal intervals hold the truth; NaN does not."""
-    return np.asarray(np.abs(estimate - beta) <= Z * sd)
+    @classmethod
+    def of_json(cls, entry: Mapping[str, Any]) -> Self:
+        """What `to_json` gave; other entries of a job are passed over."""
+        values = {name: entry[name] for name in cls.__dataclass_fields__}
+        for name in ("own", "marked", "naive"):
+            one = values[name]
+            values[name] = Intervals(**{**one, "low": tuple(Low(**low) for low in one["low"])})
+        return cls(**values)
 
 
-def clustered_error(hit: Table, printed: Table) -> float:
+def summaries(results: Sequence[Result]) -> dict[Cell, Summary]:
+    """The summary of each cell that was run and not refused, in the order of the study."""
+    return {Cell.of(result): Summary.of_json(result) for result in results if "refused" not in result}
+
+
+def clustered_error(hit: Array, printed: Array) -> float:
     """Standard error of a coverage pooled over coefficients, replications being the independent units."""
     total = printed.sum()
     if total == 0 or len(hit) < 2:
@@ -180,8 +203,3 @@ def mean(values: BoolVector | FloatVector | Iterable[bool]) -> float:
     """The mean, NaN of nothing."""
     array = np.asarray(values)
     return float(array.mean()) if array.size else float("nan")
-
-
-def median(values: FloatVector) -> float:
-    """The median, NaN of nothing."""
-    return float(np.median(values)) if values.size else float("nan")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,19 +12,15 @@ import statsmodels.api as sm
 
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
-from dpglm.privacy.budget import Privacy
 from studies import __main__ as command
-from studies.coverage.designs import grid, summary
-from studies.coverage.designs.design import Design, Prepared, columns_of
-from studies.coverage.designs.fits import private_fit
-from studies.coverage.designs.grid import FULL, Grid
+from studies.coverage import grid, page
+from studies.coverage.cell import study_cell
+from studies.coverage.designs.design import Design, ReadyDesign, columns_of
 from studies.coverage.designs.laws import Binary, Count, Law, Number
 from studies.coverage.designs.likelihood import maximum, standard_errors
 from studies.coverage.designs.registry import DESIGNS
-from studies.coverage.designs.study import STUDY, work
-from studies.coverage.designs.summary import line, summaries
-from studies.coverage.grid import FIT, TRUTH, Cell
-from studies.jobs import Result
+from studies.coverage.designs.study import FULL, QUICK, STUDY, work
+from studies.coverage.grid import Cell
 from studies.study import Part
 
 # Rows are enough to see every column; truths need all of them.
@@ -62,14 +57,14 @@ def test_both_halves_have_designs_of_every_kind() -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_to_be_covered_is_true_where_the_model_is_right(name: str) -> None:
-    ready = Prepared.of(DESIGNS[name])
+    ready = ReadyDesign.of(DESIGNS[name])
     true = [DESIGNS[name].coefficients.get(term, 0.0) for term in ready.names]
     np.testing.assert_allclose(ready.beta, true, atol=1e-6)
 
 
 def test_what_is_to_be_covered_is_the_long_run_fit_where_it_is_wrong() -> None:
     """Mean of fits to 400 responses, within five standard errors: failure probability below 1e-5."""
-    ready = Prepared.of(replace(DESIGNS["omitted_square"], n=1_000))
+    ready = ReadyDesign.of(replace(DESIGNS["omitted_square"], n=1_000))
     fits = [
         maximum(ready.X, ready.response(number), "binomial", ready.beta, ridge=0.0) for number in range(400)
     ]
@@ -121,16 +116,16 @@ def test_the_grid_has_pure_budgets_for_few_coefficients_only() -> None:
 
 
 def test_a_part_of_the_grid_is_what_was_asked_for() -> None:
-    asked = Part(("rare", "judged"), (1.0,), ("add-remove",), ("pure",), 7)
-    some = grid.part(FULL, asked)
+    assert STUDY.part is not None
+    some = STUDY.part(FULL, Part(("rare", "judged"), (1.0,), ("add-remove",), ("pure",), 7))
     assert some.replications == 7
     assert "rare_level" in some.names
     assert all(DESIGNS[name].half == "judged" or DESIGNS[name].kind == "rare" for name in some.names)
     assert {cell.key for cell in some.cells} == {"eps1-add-remove-pure"}
     with pytest.raises(ValueError, match="nonsense"):
-        grid.part(FULL, Part(("nonsense",)))
+        STUDY.part(FULL, Part(("nonsense",)))
     with pytest.raises(ValueError, match="no such cell"):
-        grid.part(FULL, Part(("rare",), (3.0,)))
+        STUDY.part(FULL, Part(("rare",), (3.0,)))
 
 
 def test_results_of_a_changed_design_are_not_mixed_in() -> None:
@@ -155,80 +150,27 @@ def test_a_part_is_run_printed_and_not_run_again(
     kept = (tmp_path / "coverage_designs.jsonl").read_bytes()
     assert command.main([*words, str(tmp_path), "--page", str(tmp_path / "page.html")]) == 0
     assert (tmp_path / "coverage_designs.jsonl").read_bytes() == kept
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert "<td>rows_500</td><td>4 ar</td><td>2</td>" in page
-    assert "INCOMPLETE" not in page
-    assert "another state" not in page
-    monkeypatch.setattr(summary, "code", lambda: "today")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert "<td>rows_500</td><td>4 ar</td>" in text
+    assert "2 replications of each cell." in text
+    assert "INCOMPLETE" not in text
+    assert "another state" not in text
+    monkeypatch.setattr(page, "code", lambda: "today")
     capsys.readouterr()
     assert command.main([*words, str(tmp_path)]) == 0
-    assert "4 of 4 fits are of another state of dpglm" in capsys.readouterr().out
+    assert "2 of 2 cells are of another state of dpglm" in capsys.readouterr().out
     assert command.main(["run", "coverage_designs", "--only", "nonsense"]) == 2
-    assert command.main(["run", "coverage", "--reps", "2"]) == 2
+    assert command.main(["run", "dpsc", "--reps", "2"]) == 2
 
 
-def test_a_fit_depends_on_its_job_alone() -> None:
-    jobs = grid.fits(Grid((Cell("rows_500", 4.0),), 1), ["rows_500"])
+def test_a_cell_depends_on_its_job_alone() -> None:
+    jobs = grid.jobs(replace(QUICK, cells=QUICK.cells[:1]), ["rows_500"], lambda name: "")
     for job in jobs:
         one, two = work(job), work(job)
-        for name in one.keys() - {"seconds"}:
-            np.testing.assert_array_equal(one[name], two[name])
+        assert str({**one, "seconds": 0.0}) == str({**two, "seconds": 0.0})
 
 
 def test_what_dpglm_refuses_is_told() -> None:
-    ready = Prepared.of(replace(DESIGNS["rows_500"], name="rows_100", n=100))
+    ready = ReadyDesign.of(replace(DESIGNS["rows_500"], name="rows_100", n=100))
     bare = replace(ready, design=replace(ready.design, terms="x1 + nothing"))
-    assert "nothing" in private_fit(bare, ready.response(0), Privacy(1.0, 1e-6), 1)["refused"]
-
-
-def results(low: Any, high: Any, reliable: Any) -> list[Result]:
-    """Ten replications of a design with an intercept and two coefficients, 0 and 1."""
-    cell = Cell("rows_500", 1.0)
-    about = {"table": cell.table, "relation": cell.relation, "definition": cell.definition}
-    ones = np.ones(3)
-    private = [
-        {
-            **about,
-            **{"what": FIT, "epsilon": 1.0, "number": number, "seconds": 1.0},
-            **{"low": low[number], "high": high[number], "reliable": reliable[number]},
-            **{"estimate": 3.0 * ones, "naive_sd": ones},
-        }
-        for number in range(10)
-    ]
-    nonprivate = [
-        {**about, "what": FIT, "epsilon": None, "number": number, "estimate": 0.5 * ones, "sd": ones}
-        for number in range(10)
-    ]
-    truth = {"what": TRUTH, "table": cell.table, "names": ["Intercept", "x1", "x2"], "beta": [9.0, 0.0, 1.0]}
-    return [truth, *private, *nonprivate]
-
-
-def test_a_summary_counts_reliable_marked_and_one_sided_intervals() -> None:
-    low, high = np.full((10, 3), -3.919928), np.full((10, 3), 3.919928)
-    reliable = np.ones((10, 3), dtype=bool)
-    low[:2, 1] = high[:2, 1] = np.nan  # no interval
-    reliable[:2, 1] = False
-    low[2:4, 1] = 0.5  # misses
-    reliable[5:, 2] = False  # marked
-    high[0, 2] = np.inf  # one end
-    ((cell, found),) = summaries(results(low, high, reliable)).items()
-    assert (found.replications, found.nonprivate) == (10, 1.0)
-    assert found.own.share == 13 / 20
-    assert found.own.pooled == 11 / 13
-    assert (found.own.least, found.own.least_name) == (6 / 8, "x1")
-    assert found.own.width == pytest.approx((10 * 2.0 + 2 * (3.919928 - 0.5) / 3.919928) / 12)
-    assert found.own.width_all == pytest.approx(2.0)
-    assert not found.own.met
-    assert (found.marked.share, found.marked.pooled) == (5 / 20, 1.0)
-    assert found.one_sided == 1 / 13
-    # 3 +- 1.96 leaves out 0 and 1.
-    assert (found.naive.pooled, found.naive.least) == (0.0, 0.0)
-    assert "share 0.65  pooled 0.846  least 0.750 x1" in line(cell, found)
-    assert "marked 0.25" in line(cell, found)
-
-
-def test_a_cell_without_intervals_is_infinitely_wide() -> None:
-    nothing = np.full((10, 3), np.nan)
-    (found,) = summaries(results(nothing, nothing, np.zeros((10, 3), dtype=bool))).values()
-    assert (found.own.share, found.own.width_all, found.own.met) == (0.0, np.inf, True)
-    assert STUDY.lines is not None
+    assert "nothing" in study_cell(bare, Cell("rows_100", 1.0), 1)["refused"]

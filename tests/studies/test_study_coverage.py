@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpglm
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
+from dpglm.spec.plan import Plan
+from dpglm.typing import FloatVector
 from studies import real_tables
-from studies.coverage import fits, grid
+from studies.coverage import grid
 from studies.coverage import study as coverage
-from studies.coverage.fits import naive, nonprivate_fit, plain
-from studies.coverage.grid import FULL, QUICK, Cell, Grid, seed_of
-from studies.coverage.study import STUDY, continued, work
-from studies.coverage.summary import Summary, clustered_error, summaries
-from studies.coverage.tables import TABLES
-from studies.coverage.truth import Prepared, Truth
-from studies.jobs import Job, Result
+from studies.coverage.cell import plan_of, study_cell
+from studies.coverage.grid import DECLARED, Cell, seed_of
+from studies.coverage.ready import ReadyTable
+from studies.coverage.study import FULL, QUICK, STUDY, ready_table, work
+from studies.coverage.summary import Summary, Z, clustered_error, summaries
+from studies.coverage.tables import BINARY, NUMERIC, TABLES
 
 FAIR = Cell("fair", 1.0)
 # A study of 60 responses needs no other seed to pass: at .95 a coefficient covers 48 of 60 or fewer with
@@ -28,115 +30,125 @@ FAIR = Cell("fair", 1.0)
 REPLICATIONS = 60
 
 
-def twice_the_noise(rows: Any, privacy: Any, seed: int) -> dict[str, Any]:
-    """A stand-in for the private fit with known coverage: the likelihood fit plus noise of its own size."""
-    fit = nonprivate_fit(rows)
-    noise = np.random.default_rng(seed).normal(size=rows.size) * fit["sd"]
-    estimate, variance = fit["estimate"] + noise, fit["sd"] ** 2
-    zeros = np.zeros(rows.size)
-    return {
-        "estimate": estimate,
-        "sd": np.sqrt(2.0 * variance),
-        "printed": np.arange(rows.size) % 2 == 1,
-        "naive_estimate": estimate,
-        "naive_sd": fit["sd"],
-        "plain_estimate": estimate,
-        "plain_sd": np.sqrt(2.0 * variance),
-        "variance_sampling": variance,
-        "variance_estimate": variance,
-        "variance_curvature": zeros,
-        "variance_adjustment": zeros,
-    }
+class TwiceTheNoise(ReadyTable):
+    """A table whose private fit has known coverage: the likelihood fit plus noise of its own size."""
+
+    def fit(self, plan: Plan, y: FloatVector, seed: int) -> Any:
+        import pandas as pd
+
+        estimate, sd = self.likelihood(y)
+        estimate = estimate + np.random.default_rng(seed).normal(size=len(sd)) * sd
+        reach = Z * np.sqrt(2.0) * sd
+        ends = {"conf_low": estimate - reach, "conf_high": estimate + reach}
+        rows = pd.DataFrame({"estimate": estimate, **ends})
+        rows["reliable"] = np.arange(len(sd)) % 2 == 1
+
+        class Fit:
+            _record = self
+
+            def tidy(self) -> pd.DataFrame:
+                return rows
+
+        return Fit()
 
 
 def test_a_quick_run_fits_and_writes_its_page(tmp_path: Path) -> None:
-    """Not a test of coverage: that every number asked for is there, and that the parts make the whole."""
+    """Not a test of coverage: that every number asked for is there."""
     assert STUDY.run(tmp_path, quick=True) == []
     found = STUDY.findings(tmp_path, quick=True)
     assert found.missing == 0
-    first, second = [one for one in found.results if one.get("epsilon")]
-    assert all(np.isfinite(one[name]).all() for one in (first, second) for name in fits.FIELDS)
-    parts = [first[f"variance_{name}"] for name in ("sampling", "estimate", "curvature", "adjustment")]
-    np.testing.assert_allclose(sum(parts), first["sd"] ** 2, rtol=1e-5)
-    assert (first["sd"] > 0.0).all()
-    # The noise of the two runs differs, and so do their responses.
-    assert (first["estimate"] != second["estimate"]).all()
+    binary, numeric = summaries([one for one in found.results if "epsilon" in one]).values()
+    assert (binary.coefficients, numeric.coefficients, binary.replications) == (16, 9, 2)
+    assert all(0.0 < one.own.share <= 1.0 and one.error > 0.0 for one in (binary, numeric))
     STUDY.write(tmp_path / "coverage.html", found)
     text = (tmp_path / "coverage.html").read_text(encoding="utf-8")
     assert "<td>fair</td><td>1 ar</td>" in text
     assert "2 replications of each cell." in text
-    assert "Pure epsilon" not in text
+    assert "pure epsilon" not in text
 
 
-def test_a_fit_depends_on_its_job_alone() -> None:
-    (job, *_) = grid.replications(FAIR, [7])
+def test_a_cell_depends_on_its_job_alone() -> None:
+    (job,) = grid.jobs(replace(QUICK, cells=(FAIR,)), ["fair"], coverage.design)
     one, two = work(job), work(job)
-    assert all((one[name] == two[name]).all() for name in fits.FIELDS)
+    assert {**one, "seconds": 0.0} == {**two, "seconds": 0.0}
+    # Runs of another design are not mixed in.
+    (other,) = grid.jobs(replace(QUICK, cells=(Cell("randhie", 1.0),)), ["randhie"], coverage.design)
+    assert job["design"] != other["design"]
 
 
-def test_a_cell_covers_what_it_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coverage, "private_fit", twice_the_noise)
-    study = replace(STUDY, quick=replace(QUICK, replications=REPLICATIONS, continued=REPLICATIONS))
-    assert study.run(tmp_path, quick=True) == []
-    (found,) = summaries(study.findings(tmp_path, quick=True).results).values()
-    assert (found.replications, found.of, found.usual, found.share) == (REPLICATIONS, 16, 8, 0.5)
-    assert found.pooled_error < 0.03
+def test_a_cell_covers_what_it_should() -> None:
+    ready = ready_table("fair")
+    stand_in = TwiceTheNoise(ready.table, ready.rows, ready.beta)
+    found = Summary.of_json(study_cell(stand_in, FAIR, REPLICATIONS))
+    assert (found.replications, found.coefficients, found.own.usual, found.own.share) == (60, 16, 8, 0.5)
+    own = found.own
+    assert own.pooled_error < 0.03
     # Five standard errors of the measured kind: a failure probability below 1e-5 each.
-    assert abs(found.pooled - 0.95) < 5 * found.pooled_error
-    assert abs(found.nonprivate - 0.95) < 5 * found.pooled_error
+    assert abs(own.pooled - 0.95) < 5 * own.pooled_error
+    assert abs(found.nonprivate - 0.95) < 5 * own.pooled_error
     # Half the variance missing: 1.96 / sqrt 2 standard errors cover .834.
-    assert abs(found.naive - 0.834) < 5 * found.pooled_error
-    assert found.width == pytest.approx(np.sqrt(2.0), rel=0.05)
-    assert found.parts == pytest.approx((0.5, 0.5, 0.0, 0.0), abs=1e-6)
+    assert abs(found.naive.pooled - 0.834) < 5 * own.pooled_error
+    assert own.width == pytest.approx(np.sqrt(2.0), rel=0.05)
+    # Noise of one standard error; 960 squares of normal numbers, five of their standard errors.
+    assert found.error**2 == pytest.approx(1.0, abs=5 * np.sqrt(2.0 / 960))
     assert found.met
 
 
-def test_a_cell_below_its_bar_is_continued() -> None:
-    """Estimates five standard errors off: both the cell and its non-private yardstick get more responses."""
-    design = Grid((FAIR,), replications=3, continued=5, linear=0)
-    truth = coverage.prepared("fair").truth
-    (about,) = grid.truths(design, ["fair"])
-    wrong = {name: np.ones(len(truth.names)) for name in fits.FIELDS}
-    wrong |= {"estimate": truth.beta + 5.0, "printed": wrong["sd"] > 0.0}
+def test_a_fit_of_coded_rows_is_that_of_a_user() -> None:
+    """The study reads a table once; a user's fit reads it each time, and gives the same."""
+    for name in ("fair", "randhie: disea"):
+        ready = ready_table(name)
+        plan = plan_of(ready, Cell(name, 2.0))
+        own = ready.fit(plan, ready.rows.responses(), 5)
+        user = dpglm.fit(plan, ready.rows.loaded.frame, seed=5, progress=False)
+        assert isinstance(user, dpglm.FitResult)
+        np.testing.assert_allclose(own.tidy()["conf_low"], user.tidy()["conf_low"], rtol=1e-9)
 
-    def stand_in(job: Job) -> Result:
-        fit = {"estimate": truth.beta, "sd": wrong["sd"]} if job["epsilon"] is None else wrong
-        return {**job, **fit, "seconds": 1.0}
 
-    fitted = [stand_in(job) for job in grid.fits(design, ["fair"])]
-    jobs = continued(design, ["fair"], [{**about, **truth.to_json()}, *fitted])
-    assert [(job["epsilon"], job["number"]) for job in jobs] == [(None, 3), (None, 4), (1.0, 3), (1.0, 4)]
+# Declared as levels, and numbers in the file.
+FLAGS = ("idp[T.1]", "hlthg[T.1]", "hlthf[T.1]", "hlthp[T.1]")
+
+
+def test_least_squares_is_that_of_the_users_units() -> None:
+    import statsmodels.formula.api as smf
+
+    ready = ready_table("randhie: disea")
+    peer = smf.ols(ready.formula, ready.rows.loaded.frame).fit()
+    beta, sd = ready.likelihood(ready.rows.responses())
+    names = [name.replace("[T.1]", "") if name in FLAGS else name for name in ready.names]
+    np.testing.assert_allclose(beta, peer.params[names], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(sd, peer.bse[names], rtol=1e-3)
+    np.testing.assert_allclose(ready.naive_errors(ready.rows.responses(), beta), sd, rtol=1e-4)
 
 
 def test_the_whole_study_is_that_of_the_page() -> None:
-    assert len(FULL.cells) == 8 * len(TABLES) + 16
+    assert len(FULL.cells) == 6 * len(TABLES) + 12 + 4 * len(NUMERIC)
     assert len(set(FULL.cells)) == len(FULL.cells)
-    assert len({cell.key for cell in FULL.cells if cell.table == "fair"}) == 16
-    jobs = grid.replications(FAIR, range(3))
-    assert [Cell.of(job) for job in jobs] == [FAIR] * 3
-    # Runs of another design are not mixed in.
-    assert jobs[0]["design"] != grid.replications(Cell("randhie", 1.0), [0])[0]["design"]
+    assert sum(cell.table == "fair" for cell in FULL.cells) == 12
+    declared = [cell for cell in FULL.cells if cell.scales == DECLARED]
+    assert {cell.table for cell in declared} == {one.name for one in NUMERIC}
+    assert len({cell.key for cell in FULL.cells if cell.table == NUMERIC[0].name}) == 10
+    assert len(BINARY) == 10
 
 
 def test_responses_belong_to_the_replication_and_have_the_true_rate() -> None:
-    ready = Prepared.of(TABLES["sim_rare_a"])
+    ready = ReadyTable.of(TABLES["sim_rare_a"])
     again = ready.response(3)
     np.testing.assert_array_equal(ready.response(3), again)
     assert (ready.response(4) != again).any()
     # A mean of 10,000 draws, five standard errors: failure probability below 1e-6.
-    assert abs(again.mean() - ready.truth.true_rate) < 5 * np.sqrt(0.25 / ready.truth.rows)
+    about = ready.to_json()
+    assert abs(again.mean() - about["true_rate"]) < 5 * np.sqrt(0.25 / about["rows"])
     assert seed_of("fair", 1, "noise") != seed_of("fair", 11, "noise")
 
 
 def test_truths_are_zero_exactly_where_the_fit_is_within_two_standard_errors() -> None:
-    ready = coverage.prepared("fair")
-    fit = nonprivate_fit(ready.rows)
-    near = np.abs(fit["estimate"]) < 2.0 * fit["sd"]
-    assert ((ready.truth.beta == 0.0) == (near & ready.truth.studied)).all()
+    ready = ready_table("fair")
+    estimate, sd = ready.likelihood(ready.rows.responses())
+    near = np.abs(estimate) < 2.0 * sd
+    studied = np.array(ready.names) != "Intercept"
+    assert ((ready.beta == 0.0) == (near & studied)).all()
     assert 0 < near.sum() < len(near)
-    again = Truth.of_json(ready.truth.to_json())
-    assert again.names == ready.truth.names
-    np.testing.assert_array_equal(again.beta, ready.truth.beta)
 
 
 SIZES = {
@@ -163,22 +175,6 @@ def test_the_designs_are_those_of_the_page(name: str, coefficients: int) -> None
             assert set(range(len(variable.levels))) <= set(codes.tolist()), f"{column}: a level never occurs"
 
 
-def test_recipes_agree_with_textbook_formulae() -> None:
-    random = np.random.default_rng(1)
-    root = random.normal(size=(6, 4))
-    curvature, user = root.T @ root, random.normal(size=(4, 4))
-    centre, ridge = random.normal(size=4), np.array([0.5, 1.0, 1.0, 2.0])
-    inverse = np.linalg.inv(curvature)
-    one = naive(centre, curvature, user, floor=1e-9)
-    np.testing.assert_allclose(one["sd"] ** 2, np.diag(user @ inverse @ user.T))
-    two = plain(centre, curvature, ridge, user, score_scale=3.0, floor=1e-9)
-    np.testing.assert_allclose(two["estimate"], user @ (centre + inverse @ (ridge * centre)))
-    variance = inverse @ (curvature + 9.0 * np.eye(4)) @ inverse
-    np.testing.assert_allclose(two["sd"] ** 2, np.diag(user @ variance @ user.T))
-    raised = naive(centre, -curvature, np.eye(4), floor=4.0)
-    np.testing.assert_allclose(raised["sd"], 0.5)
-
-
 def test_the_standard_error_of_pooled_coverage_sees_dependence_within_a_replication() -> None:
     hit = np.repeat(np.arange(100)[:, None] % 10 != 0, 20, axis=1)
     together = clustered_error(hit, np.ones_like(hit))
@@ -186,19 +182,42 @@ def test_the_standard_error_of_pooled_coverage_sees_dependence_within_a_replicat
     assert np.isnan(clustered_error(hit, np.zeros_like(hit)))
 
 
-def test_a_missed_bar_is_told_with_the_coefficient() -> None:
-    truth = Truth(("Intercept", "x"), np.array([0.0, 0.0]), 0, 10, 0.5, 0.5)
-    estimate = np.zeros((20, 2))
-    estimate[:4, 1] = 3.0
-    ones = np.ones((20, 2))
-    names = [name for name in fits.FIELDS if name not in ("estimate", "printed")]
-    private = {
-        **dict.fromkeys(names, ones),
-        "estimate": estimate,
-        "printed": ones > 0,
-        "number": np.arange(20),
-        "seconds": np.ones(20),
-    }
-    found = Summary.of_cell(truth, private, {"estimate": estimate, "sd": ones, "number": np.arange(20)})
-    assert (found.pooled, found.least, found.met) == (0.8, 0.8, False)
-    assert found.low == (("x", 0.8, 1.0),)
+NAMES, TRUE = np.array(["Intercept", "x1", "x2"]), np.array([9.0, 0.0, 1.0])
+
+
+def summary(low: Any, high: Any, reliable: Any) -> Summary:
+    """Ten replications of an intercept and two coefficients, 0 and 1, from their intervals."""
+    ones = np.ones((10, 3))
+    fits = {"low": low, "high": high, "reliable": reliable, "estimate": 3.0 * ones, "naive_sd": ones}
+    return Summary.of(NAMES, TRUE, {**fits, "nonprivate": 0.5 * ones, "sd": ones}, 1.0)
+
+
+def test_a_summary_counts_reliable_marked_and_one_sided_intervals() -> None:
+    low, high = np.full((10, 3), -3.919928), np.full((10, 3), 3.919928)
+    reliable = np.ones((10, 3), dtype=bool)
+    low[:2, 1] = high[:2, 1] = np.nan  # no interval
+    reliable[:2, 1] = False
+    low[2:4, 1] = 0.5  # misses
+    reliable[5:, 2] = False  # marked
+    high[0, 2] = np.inf  # one end
+    found = summary(low, high, reliable)
+    assert (found.replications, found.nonprivate) == (10, 1.0)
+    assert found.own.share == 13 / 20
+    assert found.own.pooled == 11 / 13
+    assert (found.own.least, found.own.least_name) == (6 / 8, "x1")
+    assert found.own.width == pytest.approx((10 * 2.0 + 2 * (3.919928 - 0.5) / 3.919928) / 12)
+    assert found.own.width_all == pytest.approx(2.0)
+    assert [(one.name, one.coverage, one.share) for one in found.own.low] == [("x1", 6 / 8, 8 / 10)]
+    assert not found.met
+    assert (found.marked.share, found.marked.pooled) == (5 / 20, 1.0)
+    assert found.one_sided == 1 / 13
+    assert (found.zeros, found.nonzeros, found.far) == (6 / 8, 1.0, 0.0)
+    # 3 +- 1.96 leaves out 0 and 1; 3 is 2.5 from .5.
+    assert (found.naive.pooled, found.naive.least, found.error) == (0.0, 0.0, 2.5)
+    assert Summary.of_json(found.to_json()) == found
+
+
+def test_a_cell_without_intervals_is_infinitely_wide() -> None:
+    nothing = np.full((10, 3), np.nan)
+    found = summary(nothing, nothing, np.zeros((10, 3), dtype=bool))
+    assert (found.own.share, found.own.width_all, found.met) == (0.0, np.inf, True)

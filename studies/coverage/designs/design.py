@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import patsy
 
 import dpglm
+from dpglm.spec.plan import Plan
 from dpglm.typing import FloatMatrix, FloatVector
 from studies.coverage.designs.columns import Block
 from studies.coverage.designs.laws import Binary, Law
-from studies.coverage.designs.likelihood import maximum
+from studies.coverage.designs.likelihood import maximum, standard_errors
 from studies.coverage.grid import seed_of
 
 if TYPE_CHECKING:
@@ -100,8 +102,8 @@ class Design:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """A design ready for replications.
+class ReadyDesign:
+    """A design with its rows, what is true of them, and their fits; see `studies.coverage.cell.Ready`.
 
     Parameters
     ----------
@@ -140,10 +142,47 @@ class Prepared:
         beta = maximum(X, design.law.mean(predictor), design.law.family, start, ridge=0.0)
         return cls(design, frame, X, names, beta, predictor)
 
+    @property
+    def name(self) -> str:
+        return self.design.name
+
+    @property
+    def family(self) -> str:
+        return self.design.law.family
+
+    @property
+    def formula(self) -> str:
+        return self.design.formula
+
+    @property
+    def schema(self) -> dpglm.Schema:
+        return self.design.schema()
+
     def response(self, number: int) -> FloatVector:
         """The response of a replication, shape (n,): the same for every budget."""
         random = np.random.default_rng(seed_of("designs", self.design.name, number, "response"))
         return self.design.law.draw(random, self.predictor)
+
+    def nonprivate(self, number: int) -> tuple[FloatVector, FloatVector]:
+        """Maximum likelihood on the user's columns; kept for the other cells of the design."""
+        return _nonprivate(self, number)
+
+    def naive_errors(self, y: FloatVector, beta: FloatVector) -> FloatVector:
+        """From the information at ``beta``."""
+        return standard_errors(self.X, y, self.family, beta)
+
+    def fit(self, plan: Plan, y: FloatVector, seed: int) -> dpglm.FitResult:
+        """The plan on the rows, as a user runs it."""
+        found = plan.fit(self.frame.assign(y=y), seed=seed, progress=False)
+        assert isinstance(found, dpglm.FitResult)
+        return found
+
+
+@lru_cache(maxsize=1_000)
+def _nonprivate(ready: ReadyDesign, number: int) -> tuple[FloatVector, FloatVector]:
+    y = ready.response(number)
+    beta = maximum(ready.X, y, ready.family, ready.beta)
+    return beta, standard_errors(ready.X, y, ready.family, beta)
 
 
 def columns_of(terms: str, frame: pd.DataFrame) -> tuple[FloatMatrix, tuple[str, ...]]:

@@ -6,49 +6,43 @@ budgets see the same responses, and so does the non-private fit that widths are 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from functools import lru_cache
 
-import dpglm
-from studies.coverage.designs import grid as cells
-from studies.coverage.designs.design import Prepared
-from studies.coverage.designs.fits import nonprivate_fit, private_fit
-from studies.coverage.designs.grid import FULL, QUICK, Grid
+from studies.coverage import grid as cells
+from studies.coverage.cell import study_cell
+from studies.coverage.designs.design import ReadyDesign
 from studies.coverage.designs.page import sections
 from studies.coverage.designs.registry import DESIGNS
-from studies.coverage.designs.summary import code, line, stale, summaries
-from studies.coverage.grid import TRUTH, Cell, seed_of
+from studies.coverage.grid import Cell, Grid, cells_of
+from studies.coverage.page import lines
 from studies.jobs import Job, Result
-from studies.study import Findings, Study
+from studies.study import Study
+
+EPSILONS = (0.5, 1.0, 4.0)
+# Pure epsilon is for few coefficients.
+PURE_UP_TO = 20
+
+FULL = Grid(
+    tuple(
+        cell
+        for one in DESIGNS.values()
+        for definition in ("approximate", *(("pure",) if one.p <= PURE_UP_TO else ()))
+        for cell in cells_of([one.name], EPSILONS, definition)
+    ),
+    replications=300,
+)
+QUICK = Grid((Cell("rows_500", 4.0), Cell("rows_1500", 4.0)), replications=2)
 
 
 def work(job: Job) -> Result:
-    """The truth of a design, or one replication of one cell."""
-    start = time.perf_counter()
-    ready = prepared(job["table"])
-    if job["what"] == TRUTH:
-        return {"names": list(ready.names), "beta": ready.beta.tolist()}
-    cell, number = Cell.of(job), job["number"]
-    y = ready.response(number)
-    if cell.epsilon is None:
-        found = nonprivate_fit(ready, y)
-    else:
-        privacy = dpglm.Privacy(cell.epsilon, cell.delta, cell.relation)
-        found = private_fit(ready, y, privacy, seed_of("designs", cell.table, number, "noise", cell.key))
-    return {**found, "seconds": time.perf_counter() - start, "code": code()}
+    """One cell."""
+    return study_cell(ready_design(job["table"]), Cell.of(job), job["replications"])
 
 
 @lru_cache(maxsize=2)
-def prepared(name: str) -> Prepared:
+def ready_design(name: str) -> ReadyDesign:
     """A design with its rows and truth; the last two stay in memory."""
-    return Prepared.of(DESIGNS[name])
-
-
-def lines(findings: Findings[Grid]) -> Sequence[str]:
-    """One line per cell, and a warning where results are of other code."""
-    found = [line(cell, one) for cell, one in summaries(findings.results).items()]
-    return [*found, *stale(findings)]
+    return ReadyDesign.of(DESIGNS[name])
 
 
 STUDY = Study(
@@ -59,12 +53,11 @@ STUDY = Study(
     quick=QUICK,
     tables=lambda grid: grid.names,
     absence=lambda name: None,
-    stages=(
-        lambda grid, names, _: cells.truths(grid, names),
-        lambda grid, names, _: cells.fits(grid, names),
-    ),
+    stages=(lambda grid, names, _: cells.jobs(grid, names, lambda name: DESIGNS[name].fingerprint),),
     work=work,
     sections=sections,
-    part=cells.part,
+    part=lambda grid, asked: cells.part(
+        grid, asked, {name: (one.kind, one.half) for name, one in DESIGNS.items()}
+    ),
     lines=lines,
 )
