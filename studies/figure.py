@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from studies.page import Picture
 
@@ -61,8 +61,8 @@ def error_bars(
     )
 
 
-def legend_below(figure: Figure, *, columns: int) -> None:
-    """One legend below all panels, each label once."""
+def legend_below(figure: Figure, *, columns: int, side: Literal["left", "center"] = "center") -> None:
+    """One legend below all panels, each label once; at the left it is seen where a screen is narrow."""
     handles: dict[str, Artist] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -70,7 +70,7 @@ def legend_below(figure: Figure, *, columns: int) -> None:
     figure.legend(
         list(handles.values()),
         list(handles),
-        loc="outside lower center",
+        loc=f"outside lower {side}",
         ncols=columns,
         fontsize=8,
         frameon=False,

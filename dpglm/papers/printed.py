@@ -107,7 +107,7 @@ class PrintedDPSC(Printed):
 class PrintedMPADMM(Printed):
     """Algorithm 2 of the RADMM paper on all rows: noise of one scale on x, y and z after every step.
 
-    Releases z of the last step before its noise, scaled coefficients, shape (p,).
+    Releases x of the last step with its noise, as printed: scaled coefficients, shape (p,), none of them 0.
 
     Parameters
     ----------
@@ -122,13 +122,12 @@ class PrintedMPADMM(Printed):
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         gradient, rho, inverse = self._gradient_on(rows), self.rho, 1.0 / self.eta
         x, y, z = np.zeros(rows.size), np.zeros(rows.size), np.zeros(rows.size)
-        exact = z
         for _ in range(self.rounds):
             x = (inverse * x - gradient(x) - y + rho * z) / (rho + inverse)
-            exact = self._prox(x + y / rho, rho)
-            y = y + rho * (x - exact)
-            x, y, z = (value + noise.normal(rows.size, scale=self.scale) for value in (x, y, exact))
-        return exact
+            z = self._prox(x + y / rho, rho)
+            y = y + rho * (x - z)
+            x, y, z = (value + noise.normal(rows.size, scale=self.scale) for value in (x, y, z))
+        return x
 
 
 def printed_dpsc(

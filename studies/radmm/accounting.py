@@ -1,4 +1,4 @@
-"""Prices of the paper's setting: its own equations, and what the same releases cost exactly."""
+"""Prices of samples: the paper's own equations, and what the same releases cost exactly."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from dpglm.privacy.events import SampledGaussianEvent
 from dpglm.privacy.gdp import gdp_epsilon, gdp_mu
 from studies.jobs import Result
 from studies.radmm.grid import (
+    ACCOUNTED_NOISE,
+    ACCOUNTED_STEPS,
     DELTA,
     EPOCHS,
-    PAPER_NOISE,
     PAPER_ROWS,
     PAPER_SAMPLE,
-    PAPER_STEPS,
     ROUNDS_PRINTED,
 )
 
 RATE = PAPER_SAMPLE / PAPER_ROWS
-# One row replaced moves the sum of a sample by 2 C; noise is PAPER_NOISE times C.
-MU = 2.0 / PAPER_NOISE
+# One row replaced moves the sum of a sample by 2 C; noise is ACCOUNTED_NOISE times C.
+MU = 2.0 / ACCOUNTED_NOISE
 ORDERS = range(2, 65)
 # Small epsilons need large ones.
 MORE_ORDERS = (*ORDERS, 80, 96, 128, 192, 256, 384, 512)
@@ -53,7 +53,7 @@ def paper() -> Result:
         "Theorem 27, better conversion": _conversion(sharper),
         "fixed size, exact losses": _exact("fixed"),
         "Poisson, exact losses": _exact("poisson"),
-        "all rows": gdp_epsilon(RATE * MU * math.sqrt(PAPER_STEPS), DELTA),
+        "all rows": gdp_epsilon(RATE * MU * math.sqrt(ACCOUNTED_STEPS), DELTA),
     }
 
 
@@ -63,11 +63,11 @@ def noise(sampling: Literal["fixed", "poisson"], epsilon: float) -> Result:
     Both at the same epsilon. With all rows it does not depend on the number of steps.
     """
     target = Target("replace-one", epsilon=epsilon, delta=DELTA)
-    samples = NoisySums(2.0, PAPER_STEPS, RATE, sampling)
+    samples = NoisySums(2.0, ACCOUNTED_STEPS, RATE, sampling)
     scale = calibrate(samples, target).score_scale
     return {
         "printed": cost_of_printed_samples(epsilon, PAPER_ROWS),
-        "sampled": scale / (RATE * math.sqrt(PAPER_STEPS)),
+        "sampled": scale / (RATE * math.sqrt(ACCOUNTED_STEPS)),
         "all": calibrate(NoisySums(2.0), target).score_scale,
     }
 
@@ -129,7 +129,7 @@ def all_rows_mu(epsilon: float) -> float:
 
 
 def _exact(sampling: Literal["fixed", "poisson"]) -> float:
-    return compose([SampledGaussianEvent(MU, RATE, sampling, "replace-one")] * PAPER_STEPS, delta=DELTA)
+    return compose([SampledGaussianEvent(MU, RATE, sampling, "replace-one")] * ACCOUNTED_STEPS, delta=DELTA)
 
 
 @lru_cache
@@ -158,7 +158,9 @@ def _renyi(order: int, mu: float, rate: float, *, sharp: bool) -> float:
     return float(total.ln()) / (order - 1)
 
 
-def _proposition_1(costs: Sequence[float], steps: int = PAPER_STEPS, orders: Sequence[int] = ORDERS) -> float:
+def _proposition_1(
+    costs: Sequence[float], steps: int = ACCOUNTED_STEPS, orders: Sequence[int] = ORDERS
+) -> float:
     pairs = zip(orders, costs, strict=True)
     return min(steps * cost - math.log(DELTA) / (order - 1) for order, cost in pairs)
 
@@ -166,6 +168,6 @@ def _proposition_1(costs: Sequence[float], steps: int = PAPER_STEPS, orders: Seq
 def _conversion(costs: Sequence[float]) -> float:
     """Canonne, Kamath and Steinke (2020), Proposition 12."""
     return min(
-        PAPER_STEPS * cost + math.log1p(-1.0 / order) - (math.log(DELTA) + math.log(order)) / (order - 1)
+        ACCOUNTED_STEPS * cost + math.log1p(-1.0 / order) - (math.log(DELTA) + math.log(order)) / (order - 1)
         for order, cost in zip(ORDERS, costs, strict=True)
     )

@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
 
 from dpglm.papers.radmm.gradient_descent import STEPS as DEFAULT_STEPS
 from studies.jobs import Result
 from studies.page import Section, Table
-from studies.radmm import claims, figures
-from studies.radmm.claims import share
+from studies.radmm import claims, figures, means
+from studies.radmm.fits import TOPS
 from studies.radmm.grid import (
     FAMILIES,
     ITERATIVE,
     METHODS,
     NOISELESS,
+    ROUNDS_NEEDED,
+    ROUNDS_PRINTED,
     SELECT,
     SELECTING,
     STRENGTHS,
     Grid,
 )
+from studies.radmm.means import share, titled, without_privacy
 from studies.radmm.prices import accounting_sections
-from studies.radmm.settings import introduction, settings
+from studies.radmm.settings import DEFAULT, measures, settings
 from studies.radmm.summary import Cell, Fits
-from studies.radmm.tables import COLUMNS, TITLES
+from studies.radmm.tables import COLUMNS, REAL
+from studies.radmm.verdicts import Claim
 from studies.study import Findings
-
-COUNTED = (
-    "A cell is a table, a loss, a strength and an epsilon; methods are compared fold by fold, or draw by "
-    "draw, and differ where the 95 % interval of the mean difference does not contain 0."
-)
 
 
 def sections(findings: Findings[Grid]) -> list[Section]:
-    """Claims with their verdicts, reasons, the figures, prices, and how it was run."""
+    """Claims with their verdicts first; measures, reasons, figures, prices, differences, settings."""
     results, fits = findings.results, Fits(findings.results)
+    said = claims.on_real_tables(fits) + claims.on_simulation(fits)
+    said = [claim for claim in said if claim.verdict != "not asked"]
+    ours = [claim for claim in claims.beyond(fits) if claim.verdict != "not asked"]
+    notes = findings.notes()
     parts = [
-        introduction(findings),
-        _claims(fits),
-        _reasons(fits),
+        Section("", notes) if notes else None,
+        _claims(said),
+        measures(),
+        _ours(ours),
+        _changes(fits),
         _real(fits),
         _simulated(fits),
         _steps(fits, results),
         *accounting_sections(results),
+        _differences([*said, *ours]),
         settings(fits, findings),
     ]
     return [part for part in parts if part is not None]
@@ -55,101 +62,105 @@ def _real(fits: Fits) -> Section | None:
     ]
     if not pictures:
         return None
-    methods = [*ITERATIVE, "auto"]
-    tables = [
-        Table(
-            f"Accuracy at default strengths, {TITLES[name]}, {title} (standard error over folds)"
-            + _without(fits, name, family),
-            ["epsilon", *(METHODS[method].label for method in methods)],
-            lines,
-        )
-        for name in fits.tables()
-        if name != "simulated"
-        for family, title in FAMILIES.items()
-        if (lines := claims.ranked(fits, name, family, methods, "accuracy"))
-    ]
-    return Section("Figures 1 and 2: Adult and IPUMS-BR", [], pictures, tables)
+    tables = []
+    for name, family in product(REAL, FAMILIES):
+        where, without = titled(name, family), without_privacy(fits, name, family)
+        tables += [
+            means.table(
+                fits,
+                (name, family),
+                [*ITERATIVE, "auto"],
+                "accuracy",
+                f"Accuracy, {where} (standard error over folds).{without}",
+            ),
+            means.table(
+                fits,
+                (name, family),
+                ITERATIVE,
+                "objective",
+                f"Objective, {where} (standard error over folds). It compares methods of one coding.",
+                STRENGTHS,
+            ),
+        ]
+    return Section("Figures 1 and 2: Adult and IPUMS-BR", [], pictures, _there(tables))
 
 
 def _simulated(fits: Fits) -> Section | None:
     pictures = figures.simulated(fits)
     if not pictures:
         return None
-    methods = [*ITERATIVE, *(name + SELECT for name in SELECTING), "auto", "select"]
-    names = {"accuracy": "Accuracy", "xi20": "xi_20", "xi40": "xi_40"}
-    columns = ["epsilon", *(METHODS[method].label for method in methods)]
-    tables = [
-        Table(
-            f"{name} at default strengths, simulation (standard error over draws)"
-            + (_without(fits, "simulated", "binomial") if measure == "accuracy" else ""),
-            columns,
-            claims.ranked(fits, "simulated", "binomial", methods, measure),
-        )
-        for measure, name in names.items()
-    ]
-    tables.append(
-        Table(
-            f"Mean number of coefficients of {COLUMNS} that are not zero, default strengths, simulation",
-            columns,
-            [
-                [line[0], *(_count(fits, method, float(line[0])) for method in methods)]
-                for line in claims.ranked(fits, "simulated", "binomial", methods, "nonzero")
-            ],
-        )
-    )
+    where = ("simulated", "binomial")
+    methods = [*ITERATIVE, figures.TUNED, *(name + SELECT for name in SELECTING), "auto", "select"]
+    without = without_privacy(fits, *where)
+    captions = {"accuracy": f"Accuracy on the simulation (standard error over draws).{without}"}
+    captions |= {f"xi{k}": f"xi_{k} on the simulation (standard error over draws)." for k in TOPS}
+    tables = [means.table(fits, where, methods, measure, caption) for measure, caption in captions.items()]
     text = (
-        "The paper returns x of the last step: a step along a noisy gradient, or a variable with noise of "
-        "its own, in which no coefficient is zero with positive probability. Here z is returned, a proximal "
-        "step, which is post-processing of the same releases and sparse."
+        "Algorithm 2 of the paper returns x of the last step with its noise, in which no coefficient is "
+        "zero, and so does mpADMM as printed here. The methods of dpglm return z: a proximal step at the "
+        "mean of released steps. It is sparse, and is computed from what was released alone."
     )
-    return Section("Figures 3 and 4: the simulation", [text], pictures, tables)
+    count = Table(
+        f"Mean number of coefficients of {COLUMNS} that are not zero, default strengths, simulation.",
+        ["epsilon", *(METHODS[method].label for method in methods)],
+        [
+            [f"{epsilon:g}", *(_count(fits, method, epsilon) for method in methods)]
+            for epsilon in fits.epsilons()
+        ],
+    )
+    return Section("Figures 3 and 4: the simulation", [text], pictures, [*_there(tables), count])
 
 
-def _claims(fits: Fits) -> Section:
-    said = claims.on_real_tables(fits) + claims.on_simulation(fits)
-    lines = [
-        (claim.statement, claim.printed, claim.evidence, claim.verdict)
-        for claim in said
-        if claim.verdict != "not asked"
-    ]
+def _there(tables: Iterable[Table | None]) -> list[Table]:
+    return [one for one in tables if one is not None]
+
+
+def _claims(said: Sequence[Claim]) -> Section:
     caption = (
-        f"Sentences of the paper's section 5. {COUNTED} A sentence reproduces where it holds in more than "
-        "half of the cells, and does not where its contrary holds in half of them."
+        "Sentences of the paper's section 5: the number of cells in which they hold, the number in which "
+        "their contrary does, and the mean differences of cells, least to largest (the rule: What is "
+        "measured; all intervals: All differences). As printed: ssADMM with the noise of equation (7), or "
+        f"mpADMM with the printed noise and {ROUNDS_NEEDED} rounds, as it has not arrived after "
+        f"{ROUNDS_PRINTED}; rivals are as built here."
     )
-    columns = ("claim", "as printed", "corrected", "verdict")
-    return Section("Claims", tables=[Table(caption, columns, lines)])
+    lines = [(claim.statement, claim.as_printed, claim.evidence, claim.verdict) for claim in said]
+    return Section("Claims", tables=[Table(caption, ("claim", "as printed", "corrected", "verdict"), lines)])
 
 
-def _reasons(fits: Fits) -> Section:
-    tables = [
-        Table(
-            f"Questions of our own. {COUNTED}",
-            ["statement", "here", "verdict"],
-            [claim.row for claim in claims.beyond(fits) if claim.verdict != "not asked"],
-        ),
-    ]
+def _ours(ours: Sequence[Claim]) -> Section:
+    caption = "Statements of our own, counted in the same way."
+    lines = [(claim.statement, claim.evidence, claim.verdict) for claim in ours]
+    table = Table(caption, ["statement", "here", "verdict"], lines)
+    return Section("Questions of our own", [DEFAULT], tables=[table])
+
+
+def _differences(counted: Sequence[Claim]) -> Section:
+    text = (
+        "The difference in each cell behind the counts, with its 95 % interval. Where a method stands "
+        "against several, it is the difference to the one that comes nearest by its mean."
+    )
+    return Section("All differences", [text], tables=_there(claim.differences() for claim in counted))
+
+
+def _changes(fits: Fits) -> Section:
     texts = [
         "Why numbers differ from the paper's: noise is calibrated to exact prices of gradients of all rows "
         "instead of bounds for samples; mpADMM has the noise that its steps need; ADMM-objP draws fresh "
         "noise in every iteration and adds noise for the residual of an inexact minimiser, without which its "
-        "claim fails; the answer is a sparse z averaged over the last three quarters of the steps; bounds "
-        "are declared, not read off the data.",
-        "The default is one perturbed minimiser, or an estimate and the information matrix at it. The "
-        "budget is spent once, on the answer, instead of on every step on the way to it.",
+        "claim fails, and has a delta as all methods here, where the paper's is pure; the answer is a sparse "
+        "z averaged over the last three quarters of the steps; bounds are declared, not read off the data.",
+        "ADMM-objP of the support vector machine has no Gaussian proof. It runs under the theorem for losses "
+        "that are not logistic, which needs an epsilon and adds the price of its Jacobians "
+        "(dpglm/mechanisms/objective_perturbation.md).",
+        "The default is one perturbed minimiser. Nearly all of its budget is spent once, on the answer, "
+        "instead of on every step on the way to it.",
     ]
     refusals = [
         [METHODS[method].label, "; ".join(sorted(where)), text]
         for (method, text), where in fits.refusals().items()
     ]
-    if refusals:
-        tables.append(Table("Fits that were refused", ["method", "where", "found"], refusals))
-    else:
-        texts.append(
-            "No fit was refused. ADMM-objP of the support vector machine has no Gaussian proof; it runs "
-            "under the theorem for losses that are not logistic, which needs an epsilon and adds the price "
-            "of its Jacobians (dpglm/mechanisms/objective_perturbation.md)."
-        )
-    return Section("Why, and what was changed against the paper", texts, tables=tables)
+    tables = [Table("Fits that were refused.", ["method", "where", "found"], refusals)] if refusals else []
+    return Section("What was changed against the paper", texts, tables=tables)
 
 
 def _steps(fits: Fits, results: Sequence[Result]) -> Section | None:
@@ -164,7 +175,7 @@ def _steps(fits: Fits, results: Sequence[Result]) -> Section | None:
         ceiling = fits.ceiling(Cell(name, family, STRENGTHS[0], None), "accuracy")
         lines.append(
             [
-                f"{TITLES[name]}, {FAMILIES[family]}",
+                titled(name, family),
                 *(share(by[name, family, count]) if (name, family, count) in by else "-" for count in counts),
                 "-" if ceiling is None else share(ceiling.value),
             ]
@@ -180,17 +191,6 @@ def _steps(fits: Fits, results: Sequence[Result]) -> Section | None:
     )
     columns = ["table", *(f"{count} steps" for count in counts), "no privacy"]
     return Section("How far steps go", [text], tables=[Table(caption, columns, lines)])
-
-
-def _without(fits: Fits, name: str, family: str) -> str:
-    cell = Cell(name, family, None, None)
-    ceiling, majority = fits.ceiling(cell, "accuracy"), fits.ceiling(cell, "majority")
-    if ceiling is None or majority is None:
-        return ""
-    text = f". Without privacy, strength {STRENGTHS[0]:g}: {share(ceiling.value)}"
-    truth = fits.ceiling(cell, "truth") if name == "simulated" else None
-    text += f"; majority class: {share(majority.value)}"
-    return text if truth is None else text + f"; true coefficients: {share(truth.value)}"
 
 
 def _count(fits: Fits, method: str, epsilon: float) -> str:

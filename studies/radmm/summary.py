@@ -11,7 +11,7 @@ from itertools import product
 from studies.jobs import Result
 from studies.paired import Difference, Mean, difference, mean_of
 from studies.radmm.grid import CODINGS, FAMILIES, STRENGTHS
-from studies.radmm.tables import REAL
+from studies.radmm.tables import REAL, TITLES
 
 
 @dataclass(frozen=True)
@@ -28,25 +28,37 @@ class Cell:
 class Share:
     """Cells in which something holds, and in which its contrary does, of those in which it can be asked.
 
-    In the others it is not told apart: a 95 % interval of paired differences contains 0.
+    In the others it is not told apart: a 95 % interval of paired differences contains 0. ``gaps`` are the
+    differences that were looked at, one to a cell.
     """
 
     held: int
     against: int
     of: int
+    gaps: tuple[tuple[Cell, Difference], ...] = ()
 
     @property
     def most(self) -> bool:
         """Whether it holds in more than half of the cells."""
         return 2 * self.held > self.of
 
-    @property
-    def least(self) -> bool:
-        """Whether its contrary holds in at least half of the cells."""
-        return 2 * self.against >= self.of
-
     def __str__(self) -> str:
-        return f"{self.held} of {self.of} cells ({self.against} the other way round)"
+        if not self.of:
+            return "-"
+        means = [gap.mean for _, gap in self.gaps]
+        span = f" ({signed(min(means))} to {signed(max(means))})" if means else ""
+        return f"{self.held} of {self.of}, {self.against} against{span}"
+
+
+def signed(value: float) -> str:
+    """Three decimals with a sign and without a leading zero.
+
+    Examples
+    --------
+    >>> signed(-0.139), signed(1.5)
+    ('-.139', '+1.500')
+    """
+    return f"{value:+.3f}".replace("0.", ".", 1) if abs(value) < 0.9995 else f"{value:+.3f}"
 
 
 class Fits:
@@ -149,16 +161,17 @@ class Fits:
     def _beside(
         self, method: str, others: Sequence[str], cells: Iterable[Cell], measure: str, side: int
     ) -> Share:
-        held = against = of = 0
+        held = against = 0
+        nearest = []
         for cell in cells:
-            gaps = [self.gap(method, other, cell, measure) for other in others]
-            signs = [side * _sign(gap) for gap in gaps if gap is not None]
-            if len(signs) < len(others):
+            gaps = [gap for other in others if (gap := self.gap(method, other, cell, measure)) is not None]
+            if len(gaps) < len(others):
                 continue
-            of += 1
+            signs = [side * sign(gap) for gap in gaps]
             held += min(signs) > 0
             against += min(signs) < 0
-        return Share(held, against, of)
+            nearest.append((cell, min(gaps, key=lambda gap: side * gap.mean)))
+        return Share(held, against, len(nearest), tuple(nearest))
 
     def best(self, methods: Sequence[str], cell: Cell, measure: str) -> tuple[str, Mean] | None:
         """The method with the largest mean."""
@@ -166,11 +179,12 @@ class Fits:
         return max(found, key=lambda pair: pair[1].value) if found else None
 
     def refusals(self) -> dict[tuple[str, str], set[str]]:
-        """What dpglm said no to: tables and families by method and text."""
+        """What dpglm said no to: tables, families and budgets by method and text."""
         found: dict[tuple[str, str], set[str]] = defaultdict(set)
         for one in self.results:
             if "refused" in one:
-                found[one["method"], one["refused"]].add(f"{one['table']}, {FAMILIES[one['family']]}")
+                where = f"{TITLES[one['table']]}, {FAMILIES[one['family']]}, epsilon {one['epsilon']:g}"
+                found[one["method"], one["refused"]].add(where)
         return dict(found)
 
     def repetitions(self, method: str, table: str, strength: float | None) -> int:
@@ -185,7 +199,8 @@ class Fits:
         )
 
 
-def _sign(gap: Difference) -> int:
+def sign(gap: Difference) -> int:
+    """1 or -1 where it is told apart; a single pair has no interval, and its sign counts."""
     if gap.count > 1:
         return gap.sign
     return int(gap.mean > 0.0) - int(gap.mean < 0.0)

@@ -38,3 +38,13 @@ def test_a_printed_algorithm_is_marked_everywhere_and_refused_by_a_ledger(
     assert ledger.spent.epsilon == 0.0
     with pytest.raises(MethodError, match="strength"):
         dpglm.fit("y ~ x1 + x2", data, **{**asked, "strength": None})  # type: ignore[arg-type]
+
+
+def test_the_printed_mpadmm_returns_its_noisy_x() -> None:
+    """Under a penalty that sets all of z to zero every coefficient is noise, as in the printed algorithm."""
+    asked = {"penalty": "l1", "strength": 1e6, "privacy": (1.0, 1e-6), "seed": 1, "progress": False}
+    data = dpglm.load_data("simulated")
+    printed = dpglm.fit("y ~ x1 + x2", data, method=MPADMM(paper_exact=True, steps=5), **asked)  # type: ignore[arg-type]
+    corrected = dpglm.fit("y ~ x1 + x2", data, method=MPADMM(steps=5), **asked)  # type: ignore[arg-type]
+    assert (printed.params.drop("Intercept") != 0.0).all()
+    assert (corrected.params.drop("Intercept") == 0.0).all()

@@ -29,10 +29,13 @@ from studies.radmm.grid import (
     method_of,
     seed_of,
 )
+from studies.radmm.means import share
 from studies.radmm.study import STUDY
 from studies.radmm.summary import Cell, Fits, Share
 from studies.radmm.tables import REAL, RELEVANT, TITLES, missing, split
 from studies.study import Findings
+
+SIMULATED = ["Figure 3"] * 2 + ["Figure 4"] * 3
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +51,7 @@ def test_a_quick_run_makes_a_page_with_all_its_figures(quick: Path) -> None:
     here = [name for name in TITLES if missing(name) is None]
     real = [name for name in here if name in REAL]
     captions = re.findall(r"<figcaption>(Figure \d)", text)
-    assert captions == (["Figure 1", "Figure 1", "Figure 2", "Figure 2"] if real else []) + [
-        "Figure 3",
-        "Figure 4",
-    ]
+    assert captions == (["Figure 1"] * 3 + ["Figure 2"] * 3 if real else []) + SIMULATED
     assert text.count("<svg") == len(captions)
     assert all(TITLES[name] in text for name in here)
     for entry in METHODS.values():
@@ -88,7 +88,7 @@ def test_tables_that_are_not_here_are_left_out_and_named(
     study.write(tmp_path / "page.html", study.findings(tmp_path / "out", quick=True))
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     captions = re.findall(r"<figcaption>(Figure \d)", text)
-    assert captions == ["Figure 3", "Figure 4"]
+    assert captions == SIMULATED
     told = capsys.readouterr().err
     for name in REAL:
         assert f"real table {name!r} not found" in told
@@ -183,7 +183,9 @@ def test_every_method_runs_in_the_coding_that_was_better_for_it() -> None:
             assert coding == ("centred" if _centred(job) else "clipped")
             assert method_of(job, 1000).coding == coding  # type: ignore[union-attr]
     assert {job["method"] for job in fits if "coding" not in job} == {
-        name for name in METHODS if name.startswith(("printed", "auto", "nonprivate")) or name == "select"
+        name
+        for name in METHODS
+        if name.startswith(("printed", "auto", "nonprivate")) or name in ("select", "mpadmm-eta1")
     }
 
 
@@ -206,12 +208,12 @@ def test_verdicts_follow_from_the_intervals() -> None:
     planned = jobs(FULL, list(TITLES))
     made: list[Result] = [{**job, **_stand_in(job)} for job in planned if job["study"] == "fit"]
     fits = Fits(made)
-    said = {
-        claim.statement: claim.verdict for claim in claims.on_real_tables(fits) + claims.on_simulation(fits)
-    }
+    counted = claims.on_real_tables(fits) + claims.on_simulation(fits)
+    said = {claim.statement: claim.verdict for claim in counted}
     assert said["ssADMM has the best accuracy of all private methods in most cases"] == "reproduces"
     assert said["DP-ADMM and ADMM-objP are behind the best of ssADMM, mpADMM and DP-SGD"] == "reproduces"
-    assert said["mpADMM finds more relevant columns, at low epsilon above all"] == "reproduces"
+    more = said["mpADMM finds more relevant columns, at low epsilon above all"]
+    assert more == "not told apart: with eta 1, 200 steps; with default steps: reproduces"
     assert said["ssADMM, mpADMM and DP-SGD have similar accuracy on the simulation"] == "does not"
     cell = Cell("simulated", "binomial", 1e-3, FULL.epsilons[-1])
     objective = fits.mean("mpadmm", cell, "objective")
@@ -224,12 +226,18 @@ def test_verdicts_follow_from_the_intervals() -> None:
     values = 0.9 + 0.001 * (np.arange(draws) % 2)
     assert (accuracy.value, accuracy.error) == pytest.approx((values.mean(), values.std(ddof=1) / draws**0.5))
     assert Share(1, 1, 2).most is False
-    assert Share(1, 1, 2).least is True
+    assert str(Share(0, 0, 0)) == "-"
+    best = counted[0].counted[0][1]
+    assert str(best) == f"{best.of} of {best.of}, 0 against (+.005 to +.005)"
+    differences = counted[0].differences()
+    assert differences is not None
+    assert differences.rows[0][:3] == ("all rows, paper's strengths", "Adult, logistic regression", "0.0001")
+    assert set(differences.rows[0][3:]) == {"+0.005"}
     gap = fits.gap("ssadmm", "dpsgd", cell, "accuracy")
     assert gap is not None
     assert (gap.mean, gap.sign, gap.count) == (pytest.approx(0.1), 1, FULL.simulated[1])
-    assert claims.share(0.95) == ".950"
-    assert claims.share(-0.25) == "-.250"
+    assert share(0.95) == ".950"
+    assert share(-0.25) == "-.250"
 
 
 def test_a_refusal_is_on_the_page(tmp_path: Path) -> None:
@@ -240,3 +248,4 @@ def test_a_refusal_is_on_the_page(tmp_path: Path) -> None:
     text = (tmp_path / "radmm.html").read_text(encoding="utf-8")
     assert "Fits that were refused" in text
     assert "a budget of no size" in text
+    assert "simulation, logistic regression, epsilon 1" in text
