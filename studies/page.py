@@ -38,8 +38,20 @@ def link(file: str, text: str) -> Markup:
     return Markup('<a href="{}">{}</a>').format(file, text)
 
 
+# Signs, digits, units and brackets: a cell of these is a number, with its error or its interval.
+_NUMBER = re.compile(r"[-+±.,:;/%*()\[\]\d\s]*(to[-+.\d\s)]*|e-\d+|ms|s|GB)?")
+
+
+def _numbers(table: Table) -> str:
+    """A class for each column of numbers, n1 for the first: they stand on the right and are not broken."""
+    columns = enumerate(zip(*table.rows, strict=True), start=1)
+    return " ".join(
+        f"n{place}" for place, cells in columns if all(_NUMBER.fullmatch(str(cell)) for cell in cells)
+    )
+
+
 _TEMPLATES = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_TEMPLATES.filters |= {"code": _code, "anchor": anchor}
+_TEMPLATES.filters |= {"code": _code, "anchor": anchor, "numbers": _numbers}
 PAGE = _TEMPLATES.from_string(
     """\
 <!doctype html>
@@ -55,16 +67,24 @@ h1, h2 { font-family: system-ui, sans-serif; line-height: 1.2; }
 p, ul { max-width: 44rem; }
 nav { font: 14px/1.6 system-ui, sans-serif; }
 nav ul { padding-left: 1.2rem; columns: 20rem; max-width: none; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: 1rem 0; font: 14px/1.4 system-ui, sans-serif; }
-th, td { padding: .2rem .7rem; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
+.wide { overflow-x: auto; background:
+linear-gradient(90deg, #fff 1rem, #fff0) left / 3rem 100% no-repeat local,
+linear-gradient(270deg, #fff 1rem, #fff0) right / 3rem 100% no-repeat local,
+linear-gradient(90deg, #0003, #0000) left / 1rem 100% no-repeat scroll,
+linear-gradient(270deg, #0003, #0000) right / 1rem 100% no-repeat scroll; }
+table { border-collapse: collapse; margin: .4rem 0; font: 14px/1.4 system-ui, sans-serif; }
+th, td { padding: .2rem .7rem; text-align: left; }
+th { vertical-align: bottom; }
+{% for place in range(1, widest + 1) %}
+.n{{ place }} tr > :nth-child({{ place }}) { text-align: right; }
+.n{{ place }} td:nth-child({{ place }}) { white-space: nowrap; }
+{% endfor %}
 thead { border-top: 2px solid; border-bottom: 1px solid; }
 tbody { border-bottom: 2px solid; }
 tbody tr { vertical-align: top; }
 figure { margin: 1.5rem 0; }
-figcaption, caption { font: 14px/1.4 system-ui, sans-serif; text-align: left; color: #444; }
-svg { display: block; width: 100%; min-width: 44rem; height: auto; }
+figcaption { font: 14px/1.4 system-ui, sans-serif; max-width: 50rem; color: #444; }
+svg { display: block; width: 100%; height: auto; }
 </style>
 </head>
 <body>
@@ -102,9 +122,10 @@ svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 </figure>
 {% endfor %}
 {% for table in section.tables %}
+<figure>
+<figcaption>{{ table.caption | code }}</figcaption>
 <div class="wide">
-<table>
-<caption>{{ table.caption }}</caption>
+<table class="{{ table | numbers }}">
 <thead><tr>{% for name in table.columns %}<th>{{ name }}</th>{% endfor %}</tr></thead>
 <tbody>
 {% for row in table.rows %}
@@ -113,6 +134,7 @@ svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 </tbody>
 </table>
 </div>
+</figure>
 {% endfor %}
 {% endfor %}
 </body>
@@ -181,5 +203,6 @@ class Paper:
 def write(path: Path, title: str, sections: Sequence[Section], paper: Paper | None = None) -> None:
     """Write the page, with a table of contents from three headings on."""
     contents = sum(bool(section.heading) for section in sections) >= CONTENTS_FROM
-    text = PAGE.render(title=title, sections=sections, paper=paper, contents=contents)
+    widest = max((len(table.columns) for section in sections for table in section.tables), default=0)
+    text = PAGE.render(title=title, sections=sections, paper=paper, contents=contents, widest=widest)
     path.write_text(text + "\n", encoding="utf-8")
