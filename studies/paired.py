@@ -225,8 +225,8 @@ def verdict(above: int, around: int, below: int, scope: Scope = every) -> str:
     --------
     >>> verdict(12, 0, 0), verdict(9, 3, 0), verdict(9, 0, 3), verdict(1, 8, 3), verdict(1, 11, 0)
     ('holds', 'holds in part', 'mixed', 'does not hold', 'not told apart')
-    >>> verdict(9, 0, 3, most), verdict(3, 6, 3, some), verdict(0, 0, 0)
-    ('holds', 'holds', 'not examined')
+    >>> verdict(9, 0, 3, most), verdict(3, 6, 3, some), verdict(0, 6, 6, some), verdict(0, 0, 0)
+    ('holds', 'holds', 'not told apart', 'not examined')
     """
     cells = above + around + below
     if not cells:
@@ -234,7 +234,8 @@ def verdict(above: int, around: int, below: int, scope: Scope = every) -> str:
     least = beyond_chance(cells)
     if above >= max(least, scope(cells)):
         return HOLDS
-    speaks, against = above >= least, below >= least
+    # That something can be is refuted where it is the other way round nearly everywhere.
+    speaks, against = above >= least, below >= (cells - least + 1 if scope is some else least)
     return MIXED if speaks and against else IN_PART if speaks else NOT if against else UNTOLD
 
 
@@ -294,5 +295,6 @@ VERDICTS = (
     f"{COUNTED} A side speaks where it has more intervals than chance gives it, 2.5 % of them each: 1 of 2, "
     "2 of 3 to 14, 3 of 15 to 33. holds: all intervals speak for the statement (of what is said of most "
     "cases, more than half; of what can be, more than by chance); holds in part: that side alone speaks; "
-    "mixed: both do; does not hold: the other side alone; not told apart: neither."
+    "mixed: both do; does not hold: the other side alone (of what can be, in nearly all); not told apart: "
+    "neither."
 )

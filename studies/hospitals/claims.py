@@ -11,6 +11,7 @@ from studies.page import Table
 from studies.paired import Claim, every, some
 
 MEAN = "mean over branches"
+# The paper: "may not have better performance"; its table has PPHTL ahead at 8 branches, behind at 7.
 CAN_BE = "PPHTL can be no better than PLR(target)"
 PAPER = (
     (CAN_BE, "plr-target", "pphtl"),
