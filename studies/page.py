@@ -38,6 +38,17 @@ def link(file: str, text: str) -> Markup:
     return Markup('<a href="{}">{}</a>').format(file, text)
 
 
+def fraction(value: float, digits: int = 3) -> str:
+    """A share, without the 0 before its point: wide tables have many.
+
+    Examples
+    --------
+    >>> fraction(0.8451), fraction(-0.05, 2), fraction(1.0)
+    ('.845', '-.05', '1.000')
+    """
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.{digits}f}")
+
+
 # Signs, digits, units and brackets: a cell of these is a number, with its error or its interval.
 _NUMBER = re.compile(r"[-+±.,:;/%*()\[\]\d\s]*(to[-+.\d\s)]*|e-\d+|ms|s|GB)?")
 
@@ -72,8 +83,8 @@ linear-gradient(90deg, #fff 1rem, #fff0) left / 3rem 100% no-repeat local,
 linear-gradient(270deg, #fff 1rem, #fff0) right / 3rem 100% no-repeat local,
 linear-gradient(90deg, #0003, #0000) left / 1rem 100% no-repeat scroll,
 linear-gradient(270deg, #0003, #0000) right / 1rem 100% no-repeat scroll; }
-table { border-collapse: collapse; margin: .4rem 0; font: 14px/1.4 system-ui, sans-serif; }
-th, td { padding: .2rem .7rem; text-align: left; }
+table { border-collapse: collapse; margin: .4rem 0; font: 13px/1.4 system-ui, sans-serif; }
+th, td { padding: .2rem .5rem; text-align: left; }
 th { vertical-align: bottom; }
 {% for place in range(1, widest + 1) %}
 .n{{ place }} tr > :nth-child({{ place }}) { text-align: right; }

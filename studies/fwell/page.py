@@ -28,7 +28,7 @@ from studies.fwell.grid import (
 from studies.fwell.reasons import CHANCE, CHANGED, SEES, WHY
 from studies.fwell.summary import Runs, Which
 from studies.fwell.tables import TABLES
-from studies.page import Section, Table, anchor, link
+from studies.page import Section, Table, anchor, fraction, link
 from studies.paired import COUNTED, VERDICTS, Mean
 from studies.study import Findings
 
@@ -161,7 +161,7 @@ def _accuracies(runs: Runs) -> Table:
             cells: list[Which] = [(ORIGINAL, None), (PASS, None), (PRINTED, LEAST), (PRINTED, ONE)]
             cells += [(method, ONE) for method in (*CORRECTED, *LINEAR)]
             cells += [("fwell", max(runs.epsilons(table))), (RANDOM, None)]
-            means = [_share(runs.accuracy(table, which, classifier, count), 3) for which in cells]
+            means = [_accuracy(runs.accuracy(table, which, classifier, count)) for which in cells]
             rows.append((f"{TABLES[table].title}, {classifier}", f"{count:,}", *means))
     heads = ("table", "features", "FWELL", "Algorithm 1", f"printed, {LEAST:g}", "printed, 1")
     heads += tuple(f"{METHODS[method].label}, 1" for method in (*CORRECTED, *LINEAR))
@@ -292,16 +292,24 @@ def _settings(findings: Findings[Grid], runs: Runs) -> Section:
     return Section("How it was run", texts, tables=tables)
 
 
-def _share(mean: Mean | None, digits: int = 2) -> str:
-    """A mean with its standard error, or over folds with its standard deviation."""
+def _share(mean: Mean | None) -> str:
+    """A mean with its standard error."""
     if mean is None:
         return "-"
-    spread = mean.error if digits == 2 else mean.deviation
-    return f"{mean.value:.{digits}f} ({spread:.{digits}f})" if mean.count > 1 else f"{mean.value:.{digits}f}"
+    error = f" ({fraction(mean.error, 2)})" if mean.count > 1 else ""
+    return f"{fraction(mean.value, 2)}{error}"
+
+
+def _accuracy(mean: Mean | None) -> str:
+    """A mean with the standard deviation over folds."""
+    if mean is None:
+        return "-"
+    spread = f" ({fraction(mean.deviation, 2)})" if mean.count > 1 else ""
+    return f"{fraction(mean.value)}{spread}"
 
 
 def _plain(mean: Mean | None) -> str:
-    return "-" if mean is None else f"{mean.value:.2f}"
+    return "-" if mean is None else fraction(mean.value, 2)
 
 
 def lines(findings: Findings[Grid]) -> Sequence[str]:

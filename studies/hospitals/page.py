@@ -23,7 +23,7 @@ from studies.hospitals.grid import (
 from studies.hospitals.paper_table import AREAS, MAIN
 from studies.hospitals.summary import Areas
 from studies.hospitals.tables import GUSTO_RANGES, HEART_RANGES, SOURCES, sizes
-from studies.page import Section, Table
+from studies.page import Section, Table, fraction
 from studies.paired import COUNTED, MIXED, NOT, VERDICTS, Claim, Mean, mean_of
 from studies.stacking.printed import STRENGTHS
 from studies.study import Findings
@@ -154,7 +154,7 @@ def _network(areas: Areas, table: str) -> Section:
                 "a branch may do, and what is not worse by the paired 95 % interval. At the main hospital "
                 "PST-H has votes of its models, no high-level model: where positive rows are few and ridges "
                 "strong, nearly all models vote no everywhere, and the area is .5.",
-                ("site", "rows, positive", *METHODS.values()),
+                ("site", "rows, positive", *(name.replace("(", " (") for name in METHODS.values())),
                 lines,
             )
         )
@@ -170,7 +170,7 @@ def _as_printed(areas: Areas, table: str) -> Table:
         cells = [_cell(areas.mean(table, PRINTED, method, site), False) for method in OF_PAPER]
         if beside:
             numbers = [AREAS[method] for method in OF_PAPER]
-            cells += [f"{mean_of(one).value if site is None else one[place - 1]:.3f}" for one in numbers]
+            cells += [fraction(mean_of(one).value if site is None else one[place - 1]) for one in numbers]
         rows.append((site or "mean of branches", *cells))
     heads = [METHODS[method] for method in OF_PAPER]
     told = [f"{head}, the paper's" for head in heads] if beside else []
@@ -192,8 +192,8 @@ def _line(areas: Areas, table: str, law: str, site: str | None, label: str, size
 def _cell(one: Mean | None, best: bool) -> str:
     if one is None:
         return "-"
-    spread = "" if one.deviation != one.deviation else f" ± {one.deviation:.3f}"
-    return f"{one.value:.3f}{spread}{' *' if best else ''}"
+    spread = "" if one.deviation != one.deviation else f" ±{fraction(one.deviation)}"
+    return f"{fraction(one.value)}{spread}{' *' if best else ''}"
 
 
 def _signs(areas: Areas) -> list[Table]:
