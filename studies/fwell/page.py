@@ -209,7 +209,10 @@ def _places(findings: Findings[Grid], runs: Runs) -> Section:
     rows = [
         ("Table I: samples, features, classes", link(f"#{anchor(PLACES)}", "the samples under this list"))
     ]
-    second = {"lung_gordon": " (other tissues)", "soybean": " (the four largest of 19 classes, the others)"}
+    second = {
+        "lung_gordon": " (other tissues)",
+        "soybean": " (the four largest of 19 classes against the others)",
+    }
     number = 0
     for what, heading in (
         ("accuracy against epsilon", FIRST),
