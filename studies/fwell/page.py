@@ -206,7 +206,7 @@ def _strengths(runs: Runs) -> Table:
 
 def _places(findings: Findings[Grid], runs: Runs) -> Section:
     """A line for each figure and table of the paper."""
-    rows = [
+    rows: list[tuple[str, str]] = [
         ("Table I: samples, features, classes", link(f"#{anchor(PLACES)}", "the samples under this list"))
     ]
     second = {
