@@ -90,6 +90,7 @@ th { vertical-align: bottom; }
 .n{{ place }} tr > :nth-child({{ place }}) { text-align: right; }
 .n{{ place }} td:nth-child({{ place }}) { white-space: nowrap; }
 {% endfor %}
+@media (max-width: 40rem) { table:not(.n1) td:first-child { min-width: 9rem; } }
 thead { border-top: 2px solid; border-bottom: 1px solid; }
 tbody { border-bottom: 2px solid; }
 tbody tr { vertical-align: top; }

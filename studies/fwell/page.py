@@ -139,13 +139,14 @@ def _chance(runs: Runs) -> Table:
         texts = []
         for method in BUDGETED:
             found = runs.threshold(table, method)
-            texts.append("none" if found is None else f"{found:g}")
+            texts.append("-" if found is None else f"{found:g}")
         exact = "yes" if runs.better_than_chance(table, (ORIGINAL, None)) else "no"
         rows.append((TABLES[table].title, exact, *texts, f"{max(runs.epsilons(table)):g}"))
     heads = ("table", "FWELL", *(METHODS[method].label for method in BUDGETED), "largest that was run")
     return Table(
         "The least epsilon from which on a tenth of the features by a ranking is better than a random "
-        "tenth, by the 95 % interval of one classifier at least; and whether FWELL is, without privacy. "
+        "tenth, by the 95 % interval of one classifier at least, - for none that was run; and whether FWELL "
+        "is, without privacy. "
         "Private FWELL as printed is NOT PRIVATE, and was run to epsilon 1 on the tables of thousands of "
         "columns.",
         heads,
@@ -162,8 +163,8 @@ def _accuracies(runs: Runs) -> Table:
             cells += [(method, ONE) for method in (*CORRECTED, *LINEAR)]
             cells += [("fwell", max(runs.epsilons(table))), (RANDOM, None)]
             means = [_accuracy(runs.accuracy(table, which, classifier, count)) for which in cells]
-            rows.append((f"{TABLES[table].title}, {classifier}", f"{count:,}", *means))
-    heads = ("table", "features", "FWELL", "Algorithm 1", f"printed, {LEAST:g}", "printed, 1")
+            rows.append((f"{TABLES[table].title}, {count:,}, {classifier}", *means))
+    heads = ("table, features", "FWELL", "Algorithm 1", f"printed, {LEAST:g}", "printed, 1")
     heads += tuple(f"{METHODS[method].label}, 1" for method in (*CORRECTED, *LINEAR))
     return Table(
         "Accuracy at a tenth of the features, with the epsilon behind the ranking's name; the standard "
