@@ -208,7 +208,10 @@ def _strengths(runs: Runs) -> Table:
 def _places(findings: Findings[Grid], runs: Runs) -> Section:
     """A line for each figure and table of the paper."""
     rows: list[tuple[str, str]] = [
-        ("Table I: samples, features, classes", link(f"#{anchor(PLACES)}", "the samples under this list"))
+        (
+            "Table I: samples, features, classes",
+            link(f"#{anchor(PLACES)}", "the table of samples, below the list"),
+        )
     ]
     second = {
         "lung_gordon": " (other tissues)",

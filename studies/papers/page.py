@@ -36,7 +36,7 @@ INTRODUCTION = (
     "that repeated its experiments, and the counterpart of every figure, table and number that can be read.",
     "Claims on accuracy are the tables that the studies' own pages begin with. The setting of each, its "
     "intervals and the rule behind its verdicts stand there. `python -m studies run NAME` runs a study "
-    "again, in the processor's minutes that the table has; `python -m studies index` makes this page of "
+    "again; the table has the minutes that its fits took. `python -m studies index` makes this page of "
     "theirs, in seconds.",
 )
 
