@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from studies.page import Picture
 
@@ -24,6 +24,8 @@ class Style(NamedTuple):
     marker: str
 
 
+# Pixels of a point, and how much smaller and larger than it was drawn a figure is shown.
+PIXELS, LEAST, MOST = 4 / 3, 0.8, 1.7
 BLACK, BLUE, RED, GREEN, ORANGE, PINK = "#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7"
 
 
@@ -45,7 +47,8 @@ def error_bars(
     """
     places = [place for place, _, _ in points]
     values = [value for _, value, _ in points]
-    bars = [0.0 if math.isnan(bar) else bar for _, _, bar in points]
+    known = any(not math.isnan(bar) for _, _, bar in points)
+    bars = [0.0 if math.isnan(bar) else bar for _, _, bar in points] if known else None
     ax.errorbar(
         values if across else places,
         places if across else values,
@@ -61,8 +64,8 @@ def error_bars(
     )
 
 
-def legend_below(figure: Figure, *, columns: int, side: Literal["left", "center"] = "center") -> None:
-    """One legend below all panels, each label once; at the left it is seen where a screen is narrow."""
+def legend_below(figure: Figure, *, columns: int) -> None:
+    """One legend below all panels, from the left, each label once."""
     handles: dict[str, Artist] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -70,7 +73,7 @@ def legend_below(figure: Figure, *, columns: int, side: Literal["left", "center"
     figure.legend(
         list(handles.values()),
         list(handles),
-        loc=f"outside lower {side}",
+        loc="outside lower left",
         ncols=columns,
         fontsize=8,
         frameon=False,
@@ -78,11 +81,16 @@ def legend_below(figure: Figure, *, columns: int, side: Literal["left", "center"
 
 
 def picture(figure: Figure, caption: str) -> Picture:
-    """The figure as SVG, the same bytes for the same numbers."""
+    """The figure as SVG, the same bytes for the same numbers, in a width in which its labels can be read."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": caption, "svg.fonttype": "none"}):
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
-    svg = buffer.getvalue()
-    return Picture(re.sub(r"^.*?(?=<svg)", "", svg, flags=re.DOTALL), caption)
+        nobody: dict[str, str | None] = {"Date": None, "Creator": None}
+        figure.savefig(buffer, format="svg", metadata=nobody, bbox_inches="tight", transparent=True)
+    svg = re.sub(r"^.*?(?=<svg)", "", buffer.getvalue(), flags=re.DOTALL)
+    found = re.search(r'width="([\d.]+)pt"', svg)
+    assert found is not None, "matplotlib gives a width in points"
+    pixels = float(found[1]) * PIXELS
+    widths = f"min-width: {LEAST * pixels:.0f}px; max-width: {MOST * pixels:.0f}px"
+    return Picture(svg.replace("<svg", f'<svg style="{widths}"', 1), caption)

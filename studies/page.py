@@ -38,8 +38,31 @@ def link(file: str, text: str) -> Markup:
     return Markup('<a href="{}">{}</a>').format(file, text)
 
 
+def fraction(value: float, digits: int = 3) -> str:
+    """A share, without the 0 before its point: wide tables have many.
+
+    Examples
+    --------
+    >>> fraction(0.8451), fraction(-0.05, 2), fraction(1.0)
+    ('.845', '-.05', '1.000')
+    """
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.{digits}f}")
+
+
+# Signs, digits, units and brackets: a cell of these is a number, with its error or its interval.
+_NUMBER = re.compile(r"[-+±.,:;/%*()\[\]\d\s]*(to[-+.\d\s)]*|e-\d+|ms|s|GB)?")
+
+
+def _numbers(table: Table) -> str:
+    """A class for each column of numbers, n1 for the first: they stand on the right and are not broken."""
+    columns = enumerate(zip(*table.rows, strict=True), start=1)
+    return " ".join(
+        f"n{place}" for place, cells in columns if all(_NUMBER.fullmatch(str(cell)) for cell in cells)
+    )
+
+
 _TEMPLATES = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_TEMPLATES.filters |= {"code": _code, "anchor": anchor}
+_TEMPLATES.filters |= {"code": _code, "anchor": anchor, "numbers": _numbers}
 PAGE = _TEMPLATES.from_string(
     """\
 <!doctype html>
@@ -55,16 +78,25 @@ h1, h2 { font-family: system-ui, sans-serif; line-height: 1.2; }
 p, ul { max-width: 44rem; }
 nav { font: 14px/1.6 system-ui, sans-serif; }
 nav ul { padding-left: 1.2rem; columns: 20rem; max-width: none; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: 1rem 0; font: 14px/1.4 system-ui, sans-serif; }
-th, td { padding: .2rem .7rem; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
+.wide { overflow-x: auto; background:
+linear-gradient(90deg, #fff 1rem, #fff0) left / 3rem 100% no-repeat local,
+linear-gradient(270deg, #fff 1rem, #fff0) right / 3rem 100% no-repeat local,
+linear-gradient(90deg, #0003, #0000) left / 1rem 100% no-repeat scroll,
+linear-gradient(270deg, #0003, #0000) right / 1rem 100% no-repeat scroll; }
+table { border-collapse: collapse; margin: .4rem 0; font: 13px/1.4 system-ui, sans-serif; }
+th, td { padding: .2rem .5rem; text-align: left; }
+th { vertical-align: bottom; }
+{% for place in range(1, widest + 1) %}
+.n{{ place }} tr > :nth-child({{ place }}) { text-align: right; }
+.n{{ place }} td:nth-child({{ place }}) { white-space: nowrap; }
+{% endfor %}
+@media (max-width: 40rem) { table:not(.n1) td:first-child { min-width: 9rem; } }
 thead { border-top: 2px solid; border-bottom: 1px solid; }
 tbody { border-bottom: 2px solid; }
 tbody tr { vertical-align: top; }
 figure { margin: 1.5rem 0; }
-figcaption, caption { font: 14px/1.4 system-ui, sans-serif; text-align: left; color: #444; }
-svg { display: block; width: 100%; min-width: 44rem; height: auto; }
+figcaption { font: 14px/1.4 system-ui, sans-serif; max-width: 50rem; color: #444; }
+svg { display: block; width: 100%; height: auto; }
 </style>
 </head>
 <body>
@@ -102,9 +134,10 @@ svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 </figure>
 {% endfor %}
 {% for table in section.tables %}
+<figure>
+<figcaption>{{ table.caption | code }}</figcaption>
 <div class="wide">
-<table>
-<caption>{{ table.caption }}</caption>
+<table class="{{ table | numbers }}">
 <thead><tr>{% for name in table.columns %}<th>{{ name }}</th>{% endfor %}</tr></thead>
 <tbody>
 {% for row in table.rows %}
@@ -113,6 +146,7 @@ svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 </tbody>
 </table>
 </div>
+</figure>
 {% endfor %}
 {% endfor %}
 </body>
@@ -181,5 +215,6 @@ class Paper:
 def write(path: Path, title: str, sections: Sequence[Section], paper: Paper | None = None) -> None:
     """Write the page, with a table of contents from three headings on."""
     contents = sum(bool(section.heading) for section in sections) >= CONTENTS_FROM
-    text = PAGE.render(title=title, sections=sections, paper=paper, contents=contents)
+    widest = max((len(table.columns) for section in sections for table in section.tables), default=0)
+    text = PAGE.render(title=title, sections=sections, paper=paper, contents=contents, widest=widest)
     path.write_text(text + "\n", encoding="utf-8")

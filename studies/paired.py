@@ -160,24 +160,83 @@ class Repeats:
         return difference([values[0](one[at]) for at in both], [values[1](other[at]) for at in both])
 
 
-def verdict(signs: Sequence[int]) -> str:
-    """What the intervals of a statement amount to: 1 where one supports it, -1 where one contradicts it.
+def closeness(gap: Difference, room: float) -> Difference:
+    """``room`` less the size of a difference: above 0 where the two are closer than that.
+
+    Its interval is all above 0 where the whole interval of the difference lies within ``room`` of 0.
 
     Examples
     --------
-    >>> verdict([1, 1]), verdict([1, 0, 1]), verdict([0, 0]), verdict([1, -1]), verdict([-1, 0])
-    ('holds', 'holds in part', 'not seen', 'mixed', 'fails')
+    >>> print(closeness(Difference(-0.010, -0.015, -0.005, 10), 0.02))
+    +0.010 [+0.005, +0.015]
     """
-    if not signs:
-        return "not asked"
-    some, against = 1 in signs, -1 in signs
-    if some and against:
-        return "mixed"
-    if against:
-        return "fails"
-    if not some:
-        return "not seen"
-    return "holds" if all(one == 1 for one in signs) else "holds in part"
+    ends = (abs(gap.low), abs(gap.high))
+    return Difference(
+        room - abs(gap.mean), room - max(ends), room - (min(ends) if gap.sign else 0.0), gap.count
+    )
+
+
+def beyond_chance(cells: int) -> int:
+    """The least number of 95 % intervals on one side of 0 that is no chance.
+
+    Where no difference is real an interval lies on a given side with probability 2.5 %; so many of
+    ``cells`` independent ones do in less than one claim of twenty.
+
+    Examples
+    --------
+    >>> [beyond_chance(cells) for cells in (1, 2, 3, 14, 15, 33, 34)]
+    [1, 1, 2, 2, 3, 3, 4]
+    """
+    chance, count = 1.0, 0
+    while chance >= 1.0 - LEVEL:
+        chance -= math.comb(cells, count) * 0.025**count * 0.975 ** (cells - count)
+        count += 1
+    return count
+
+
+def every(cells: int) -> int:
+    """How many cells "is" speaks of: all."""
+    return cells
+
+
+def most(cells: int) -> int:
+    """How many cells "is in most cases" speaks of: more than half."""
+    return cells // 2 + 1
+
+
+# What "can be" speaks of.
+some = beyond_chance
+Scope = Callable[[int], int]
+HOLDS, IN_PART, MIXED, NOT = "holds", "holds in part", "mixed", "does not hold"
+UNTOLD, UNEXAMINED = "not told apart", "not examined"
+
+
+def verdict(above: int, around: int, below: int, scope: Scope = every) -> str:
+    """What the intervals of a statement amount to, where those above 0 speak for it.
+
+    Parameters
+    ----------
+    above, around, below : int
+        Numbers of intervals that lie above 0, contain it, and lie below it.
+    scope : callable
+        What the statement says: `every`, `most` or `some`.
+
+    Examples
+    --------
+    >>> verdict(12, 0, 0), verdict(9, 3, 0), verdict(9, 0, 3), verdict(1, 8, 3), verdict(1, 11, 0)
+    ('holds', 'holds in part', 'mixed', 'does not hold', 'not told apart')
+    >>> verdict(9, 0, 3, most), verdict(3, 6, 3, some), verdict(0, 6, 6, some), verdict(0, 0, 0)
+    ('holds', 'holds', 'not told apart', 'not examined')
+    """
+    cells = above + around + below
+    if not cells:
+        return UNEXAMINED
+    least = beyond_chance(cells)
+    if above >= max(least, scope(cells)):
+        return HOLDS
+    # That something can be is refuted where it is the other way round nearly everywhere.
+    speaks, against = above >= least, below >= (cells - least + 1 if scope is some else least)
+    return MIXED if speaks and against else IN_PART if speaks else NOT if against else UNTOLD
 
 
 @dataclass(frozen=True)
@@ -191,22 +250,33 @@ class Claim:
         What less what.
     cells : sequence of (str, str, Difference)
         Line, column and difference.
+    scope : callable
+        In how many of its cells the statement has to be true: `every`, `most` or `some`.
     """
 
     statement: str
     contrast: str
     cells: Sequence[tuple[str, str, Difference]]
+    scope: Scope = every
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Numbers of intervals above, around and below 0."""
+        signs = [one.sign for _, _, one in self.cells]
+        return signs.count(1), signs.count(0), signs.count(-1)
 
     @property
     def verdict(self) -> str:
         """See `verdict`."""
-        return verdict([one.sign for _, _, one in self.cells])
+        return verdict(*self.counts, self.scope)
 
     def row(self) -> tuple[str, str, str]:
-        """A line of the table of verdicts."""
-        signs = [one.sign for _, _, one in self.cells]
-        counts = f"{signs.count(1)} / {signs.count(0)} / {signs.count(-1)}" if signs else "-"
-        return self.statement, counts, self.verdict
+        """A line of the table of verdicts: statement, counts with the range of differences, verdict."""
+        if not self.cells:
+            return self.statement, "-", self.verdict
+        means = [one.mean for _, _, one in self.cells]
+        told = f"{min(means):+.3f} to {max(means):+.3f}" if len(means) > 1 else str(self.cells[0][2])
+        return self.statement, f"{' / '.join(map(str, self.counts))} ({told})", self.verdict
 
     def table(self) -> Table:
         """All differences."""
@@ -217,8 +287,14 @@ class Claim:
         return Table(f"{self.statement}? {self.contrast}.", ("", *heads), rows)
 
 
+COUNTED = (
+    "Numbers of 95 % intervals above / around / below 0, where above speaks for the statement, and the range "
+    "of the mean differences."
+)
 VERDICTS = (
-    "Numbers of 95 % intervals above / around / below 0, where above speaks for the statement. "
-    "holds: every 95 % interval is on the statement's side of 0; holds in part: some are, none on the other; "
-    "not seen: all contain 0; mixed: intervals on both sides; fails: some on the wrong side, none on it."
+    f"{COUNTED} A side speaks where it has more intervals than chance gives it, 2.5 % of them each: 1 of 2, "
+    "2 of 3 to 14, 3 of 15 to 33. holds: all intervals speak for the statement (of what is said of most "
+    "cases, more than half; of what can be, more than by chance); holds in part: that side alone speaks; "
+    "mixed: both do; does not hold: the other side alone (of what can be, in nearly all); not told apart: "
+    "neither."
 )

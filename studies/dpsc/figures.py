@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from studies.dpsc.fits import DEFAULT, EXACT, GAUSSIAN, PENALTIES, PREDICT, PRINTED, PURE, label
 from studies.dpsc.summary import levels, mean
-from studies.figure import BLACK, BLUE, GREEN, ORANGE, PINK, RED, Style, error_bars, picture
+from studies.figure import BLACK, BLUE, GREEN, ORANGE, PINK, RED, Style, error_bars, legend_below, picture
 from studies.jobs import Result
 from studies.page import Picture
 
@@ -62,7 +62,7 @@ def draw(plot: Plot, results: Sequence[Result]) -> Picture:
     """One figure, with one panel per epsilon where rows are on its axis."""
     panels = levels(results, "epsilon") if plot.against == "rows" else [None]
     log = plot.experiment.startswith("kdd")
-    figure = Figure(figsize=(3.6 + 3.4 * len(panels), 3.6))
+    figure = Figure(figsize=(1.8 + 2.8 * len(panels), 4.2), layout="constrained")
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, epsilon in zip(axes, panels, strict=True):
         _panel(axis, plot, [one for one in results if one.get("epsilon", epsilon) == epsilon or not epsilon])
@@ -74,8 +74,7 @@ def draw(plot: Plot, results: Sequence[Result]) -> Picture:
         else:
             axis.set_ylim(bottom=0.0)
     axes[0].set_ylabel(METRICS[plot.metric])
-    handles, labels = axes[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="center left", bbox_to_anchor=(0.92, 0.5), frameon=False, fontsize=8)
+    legend_below(figure, columns=2 * len(panels))
     scale = ", logarithmic scale" if log else ""
     return picture(figure, f"Figure {plot.number}: {plot.caption}{scale}.")
 

@@ -64,8 +64,7 @@ def _claims(findings: Findings[Design], fits: Fits) -> Section:
         "predictions. `python -m studies run dpsc` makes it again.",
         *findings.notes(),
     ]
-    statements = claims.table(fits)
-    return Section("Claims", texts, tables=[] if statements is None else [statements])
+    return Section("Claims", texts, tables=claims.tables(fits))
 
 
 def _reasons(fits: Fits) -> Section:
@@ -187,7 +186,7 @@ def _why(results: Sequence[Result], epsilons: Sequence[float]) -> str:
     }
     listed = ", ".join(f"{norm:.2g} at epsilon {epsilon:g}" for epsilon, norm in norms.items())
     drowned = bool(norms) and min(norms.values()) > 1.0
-    verdict = "more than the signal: these settings cannot work" if drowned else "to be compared with that"
+    verdict = "more than the signal: these settings cannot work" if drowned else "to be set beside that"
     return (
         "Rows have norm 1 at most, and so has the average gradient: that is the signal. The printed formula "
         f"pays for K pure compositions and asks for noise of expected norm {listed}, which is {verdict}."
@@ -202,8 +201,12 @@ def _settings(findings: Findings[Design], fits: Fits) -> Section:
         "every fit has an intercept, counted among those kept only. The printed fits use the package's "
         "public scaling: columns on their declared bounds, rows longer than a public norm cut. The "
         "neighbouring relation is replace-one, and delta is 1e-6 where it is not 0.",
+        "Zeros of the printed fits are those of Z, one step from the printed output w(K), which has no "
+        "zeros: it is a gradient step. Their errors are those of Z, too.",
         f"KDD Cup 99: rows of the 10 % file in a random order, {percent_text(KDD_POSITIVE)} of them good "
-        f"connections (the paper's 38,420 of 60,000), {KDD_TEST_ROWS:,} other rows to test. Factors are "
+        f"connections (the paper's 38,420 of 60,000), {KDD_TEST_ROWS:,} other rows to test. The paper also "
+        "says that .20 of the labels are negative, where good connections are positive: in the file .20 are "
+        "good, and in its sample .36 are bad. The sample is followed here. Factors are "
         "coded against a reference level, with all levels of the full file: 119 columns and an intercept "
         "where the paper has 118. Bounds of some columns were read off the file "
         "(studies/schemas/kddcup99.schema.yaml says which): they are not public in the strict sense. The "
@@ -232,7 +235,7 @@ def _grid(name: str, grid: Experiment) -> str:
     rows = ", ".join(f"{one:,}" for one in grid.rows)
     return (
         f"{name.capitalize().replace('Kdd', 'KDD Cup')}: n = {rows}; epsilon = {epsilons}; {grid.sets} data "
-        f"set{'s' * (grid.sets > 1)} of {grid.draws} draw{'s' * (grid.draws > 1)} of noise are asked for. "
+        f"set{'s' * (grid.sets > 1)} of {grid.draws} draw{'s' * (grid.draws > 1)} of noise. "
         f"Printed: K = {grid.iterations}, c = {grid.c:g}, alpha = {grid.alpha:g}, M = {grid.inner}."
     )
 

@@ -10,6 +10,7 @@ from studies.figure import BLACK, BLUE, GREEN, ORANGE, PINK, RED, Style, error_b
 from studies.fwell.grid import (
     BUDGETED,
     CORRECTED,
+    LEAST,
     LINEAR,
     METHODS,
     ORIGINAL,
@@ -41,6 +42,10 @@ STYLES = {
     "marginal": Style(PINK, "--", "v"),
     RANDOM: Style("#808080", ":", ""),
 }
+# Where the paper's smallest epsilon is drawn, beyond a break of the axis.
+EDGE = 1e-3
+# Panels beside each other.
+ACROSS = 2
 
 
 def by_epsilon(runs: Runs, classifier: str, first: int) -> Picture:
@@ -52,16 +57,27 @@ def by_epsilon(runs: Runs, classifier: str, first: int) -> Picture:
             mean = runs.accuracy(table, (method, None), classifier, count)
             _level(ax, method, mean)
         for method in BUDGETED:
-            places = [(epsilon, (method, epsilon)) for epsilon in runs.epsilons(table)]
-            _curve(ax, method, ((x, runs.accuracy(table, which, classifier, count)) for x, which in places))
+            _curve(
+                ax,
+                method,
+                (
+                    (max(epsilon, EDGE), runs.accuracy(table, (method, epsilon), classifier, count))
+                    for epsilon in runs.epsilons(table, method)
+                ),
+            )
         ax.set_xscale("log")
+        ticks = runs.epsilons(table)
+        ax.set_xticks([EDGE, *ticks], [f"{LEAST:g}", *(f"{tick:g}" for tick in ticks)])
+        ax.set_xticks([], minor=True)
+        ax.axvline(math.sqrt(EDGE * min(ticks)), color="grey", linestyle=(0, (1, 3)), linewidth=0.8)
         ax.set_xlabel("epsilon", fontsize=8)
     _label(axes, "accuracy")
-    legend_below(figure, columns=4)
+    legend_below(figure, columns=3)
     return picture(
         figure,
         f"Figures {first} to {first + 5}: accuracy of {classifier} at a tenth of the features against "
-        "epsilon. FWELL and its single pass are NOT PRIVATE, and so is Private FWELL as printed.",
+        "epsilon. FWELL and its single pass are NOT PRIVATE, and so is Private FWELL as printed. The axis is "
+        f"broken at the grey line: left of it is the paper's smallest epsilon, {LEAST:g}, as printed.",
     )
 
 
@@ -78,7 +94,7 @@ def by_count(runs: Runs, classifier: str, first: int) -> Picture:
         ax.set_xticks([], minor=True)
         ax.set_xlabel("features", fontsize=8)
     _label(axes, "accuracy")
-    legend_below(figure, columns=4)
+    legend_below(figure, columns=3)
     return picture(
         figure,
         f"Figures {first} to {first + 5}: accuracy of {classifier} against the number of features, epsilon "
@@ -132,16 +148,16 @@ def _level(ax: Axes, method: str, mean: Mean | None) -> None:
 def _label(axes: dict[str, Axes], label: str) -> None:
     for place, ax in enumerate(axes.values()):
         ax.set_ylim(top=min(ax.get_ylim()[1], 1.03))  # no share is larger than 1
-        if place % 3 == 0:
+        if place % ACROSS == 0:
             ax.set_ylabel(label, fontsize=8)
 
 
 def _panels(titles: Sequence[tuple[str, str]]) -> tuple[Figure, dict[str, Axes]]:
     from matplotlib.figure import Figure
 
-    lines = -(-len(titles) // 3)
-    figure = Figure(figsize=(10.5, 2.6 * lines + 0.7), layout="constrained")
-    grid = figure.subplots(lines, min(3, len(titles)), squeeze=False).ravel()
+    lines = -(-len(titles) // ACROSS)
+    figure = Figure(figsize=(8.0, 2.6 * lines + 0.9), layout="constrained")
+    grid = figure.subplots(lines, min(ACROSS, len(titles)), squeeze=False).ravel()
     for ax in grid[len(titles) :]:
         ax.set_axis_off()
     axes = {}

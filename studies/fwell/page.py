@@ -25,63 +25,28 @@ from studies.fwell.grid import (
     STRENGTHS,
     Grid,
 )
+from studies.fwell.reasons import CHANCE, CHANGED, SEES, WHY
 from studies.fwell.summary import Runs, Which
 from studies.fwell.tables import TABLES
-from studies.page import Section, Table
-from studies.paired import VERDICTS, Mean
+from studies.page import Section, Table, anchor, fraction, link
+from studies.paired import COUNTED, VERDICTS, Mean
 from studies.study import Findings
 
-SEES = (
-    ("prototypes (`fwell`)", "shifts, thresholds and U shapes of single columns", "interactions"),
-    (
-        "`fwell` with `reference=`, a public labelled table",
-        "interactions, too",
-        "what the public table does not show",
-    ),
-    (
-        "clusters (`fwell-kmeans`)",
-        "interactions such as XOR, with few columns or a large epsilon",
-        "weak effects among many columns",
-    ),
-    ("blocks (`fwell-block`)", "interactions such as XOR", "weak effects; it has a tenth of the rows"),
-    ("`objective`", "linear effects, jointly", "shapes without a slope, interactions"),
-    ("`marginal`", "shifts of single columns", "shapes without a shift, interactions"),
-)
-WHY = (
-    "Why Theorem 1 is false: equation 13 supposes that the margin of a row depends on that row alone. A "
-    "row may be the near miss of all rows of the other class, so that nearly all margins change with it. "
-    "Then the weights move by an amount that does not fall with the number of rows, and no noise of the "
-    "order 1 / n hides it.",
-    "Algorithm 1 takes steps of length 1, one for each row. It does not come to rest: the last steps go "
-    "to and fro around 0, and the order of the rows decides. The proof is about the minimiser, so that "
-    "'FWELL' and 'as printed' are here the minimiser, without noise and with the printed noise; Algorithm "
-    "1 has a line of its own.",
-    "Margins are bounded only if they are made so: the paper writes 'normalized' and features between 0 "
-    "and 1 give lengths up to the root of their number. Here columns have public bounds.",
-    "The paper tunes lambda by cross-validation on the private rows and does not count it. Here it is .1 "
-    "throughout; a table below has other strengths for FWELL and for the printed algorithm.",
-)
-CHANGED = (
-    "Prototypes: two points of either class in each column are released first, and a margin compares a "
-    "row with them. It depends on its own row and on what was released, and its length is at most 1 "
-    "without any cutting.",
-    "Clusters: private k-means releases the sums of rows near each of four centres of either class, five "
-    "times; near hits and near misses are then looked for among the centres.",
-    "Blocks: near hits and near misses are looked for among ten rows, and the mean margin of a block is "
-    "one row of the minimiser, so that one row changes one block.",
-    "Noise is in the objective of an exact minimiser, not on its answer (objective_perturbation.md), at "
-    "(epsilon, 1e-6), one row replaced, where the paper claims a pure epsilon.",
-)
+FIRST, LAST = "Figures 1 to 12: privacy against accuracy", "Figures 13 to 24: number of features"
+PLACES = "Figures and tables of the paper"
+# Epsilons at which recalls are in a table.
+FEW = (0.5, 4.0)
 
 
 def sections(findings: Findings[Grid]) -> list[Section]:
-    """Claims first, then designs, then the paper's figures, then settings."""
+    """Claims first, then how to read them, designs, the paper's figures, and settings."""
     runs = Runs(findings.results)
-    parts = [_claims(findings, runs), *_designs(runs), Section("Why, and what was changed", [*WHY, *CHANGED])]
+    parts = [_claims(findings, runs), *_reading(findings, runs), *_designs(runs)]
+    parts.append(Section("Why, and what was changed", [WHY[0], *claims.witnessed(runs), *WHY[1:], *CHANGED]))
     if runs.tables:
         parts += [
             Section(
-                "Figures 1 to 12: privacy against accuracy",
+                FIRST,
                 [CHANCE],
                 [
                     by_epsilon(runs, classifier, first)
@@ -90,7 +55,7 @@ def sections(findings: Findings[Grid]) -> list[Section]:
                 [_chance(runs), _accuracies(runs), *_details(runs, PRINTED)],
             ),
             Section(
-                "Figures 13 to 24: number of features",
+                LAST,
                 [],
                 [
                     by_count(runs, classifier, first)
@@ -104,37 +69,40 @@ def sections(findings: Findings[Grid]) -> list[Section]:
 
 
 def _claims(findings: Findings[Grid], runs: Runs) -> Section:
-    texts = [
-        *claims.open_points(runs),
-        *claims.in_short(runs),
+    text = (
         "The FWELL paper weighs features by local margins, how much farther a row is from its nearest row "
         "of the other class than from that of its own, and adds noise to the weights. Here are its "
         "experiments again: without privacy, as printed, and by `dpglm.rank_features`, whose claims are "
-        "proved and audited; beside them two rankings that are no more than a linear model (`objective`) "
-        "and differences of class means (`marginal`). `python -m studies run fwell` makes this page again.",
-        *findings.notes(),
-    ]
+        "proved and audited."
+    )
     caption = (
-        "What the paper says, and what was asked of the corrected versions; corrected means prototypes at "
-        f"the same epsilon, with delta {DELTA:g}, unless it says otherwise. {VERDICTS} Cells are tables and "
-        f"classifiers, and numbers of features. Similar and very close: no more than {claims.CLOSE:g} "
-        f"below FWELL. The smallest epsilon is {LEAST:g} as printed and {SECOND:g} corrected."
+        "What the paper says. As printed: the claimed epsilon is not what it costs, NOT PRIVATE. Corrected: "
+        f"prototypes at the same epsilon, with delta {DELTA:g}. {VERDICTS} Cells are tables and classifiers, "
+        "and numbers of features. Similar and very close, in our reading: no more than "
+        f"{claims.CLOSE:g} below FWELL, which is added to the difference. The smallest epsilon is {LEAST:g} "
+        f"as printed and {SECOND:g} corrected."
     )
     columns = ("claim", "as printed", "verdict", "corrected", "verdict")
-    rows = [one.row() for one in claims.statements(runs)]
-    asked = claims.intervals(claims.own(runs))
-    tables = [Table(caption, columns, rows)] if rows else []
-    if asked:
-        tables.append(
-            Table(
-                "How to read them: where a random order does as well, being close to FWELL says nothing.",
-                ("question", "95 % intervals", "verdict"),
-                asked,
-            )
-        )
+    lines = claims.lines(runs)
+    tables = [Table(caption, columns, lines)] if lines else []
+    return Section("Claims", [text, *findings.notes()], tables=tables)
+
+
+def _reading(findings: Findings[Grid], runs: Runs) -> list[Section]:
+    """Against a random order; what dpglm refused."""
+    tables = []
+    if asked := claims.intervals(claims.own(runs)):
+        caption = f"Questions of our own. {COUNTED}"
+        tables.append(Table(caption, ("statement", "95 % intervals", "verdict"), asked))
     if refusals := findings.refusals(lambda result: METHODS[result["method"]].label):
         tables.append(Table("Rankings that dpglm refused.", ("ranking", "found", "times"), refusals))
-    return Section("Claims", texts, tables=tables)
+    texts = [
+        "Where a random order does as well, being close to FWELL says nothing. Beside the margins stand two "
+        "rankings that are no more than a linear model (`objective`) and differences of class means "
+        "(`marginal`).",
+        *claims.in_short(runs),
+    ]
+    return [Section("How to read them", texts, tables=tables)] if tables else []
 
 
 def _designs(runs: Runs) -> list[Section]:
@@ -143,7 +111,7 @@ def _designs(runs: Runs) -> list[Section]:
     methods = (ORIGINAL, PRINTED, *CORRECTED, REFERENCE, *LINEAR)
     rows = []
     for design in runs.designs:
-        for epsilon in (claims.SMALL_EPSILON, claims.LARGE_EPSILON):
+        for epsilon in FEW:
             means = [runs.recall(design, (name, epsilon if name != ORIGINAL else None)) for name in methods]
             if any(mean is not None for mean in means):
                 rows.append((design, f"{epsilon:g}", *(_share(mean) for mean in means)))
@@ -157,16 +125,11 @@ def _designs(runs: Runs) -> list[Section]:
     text = (
         "Linear effects need no margins: there `objective` is as good as prototypes or better, and it is the "
         'short list of `dpglm.fit(goal="select")`. Prototypes are for columns whose classes differ in shape, '
-        "blocks for columns that say something only together. Both read columns in their declared bounds: "
-        "where these are wide, `profile=` gives them measured ones (docs/methods.md has the recalls)."
+        "clusters and blocks for columns that say something only together. All three read columns in their "
+        "declared bounds: where these are wide, `profile=` gives them measured ones (docs/methods.md has the "
+        "recalls)."
     )
     return [Section("Which version sees what", [text], [recalls(runs)], [sees, Table(caption, heads, rows)])]
-
-
-CHANCE = (
-    "Below the epsilons of the first table a private ranking is chance: its curves are those of a random "
-    "order, down to the paper's smallest epsilon, and are not shown further."
-)
 
 
 def _chance(runs: Runs) -> Table:
@@ -176,13 +139,14 @@ def _chance(runs: Runs) -> Table:
         texts = []
         for method in BUDGETED:
             found = runs.threshold(table, method)
-            texts.append("none" if found is None else f"{found:g}")
+            texts.append("-" if found is None else f"{found:g}")
         exact = "yes" if runs.better_than_chance(table, (ORIGINAL, None)) else "no"
         rows.append((TABLES[table].title, exact, *texts, f"{max(runs.epsilons(table)):g}"))
     heads = ("table", "FWELL", *(METHODS[method].label for method in BUDGETED), "largest that was run")
     return Table(
         "The least epsilon from which on a tenth of the features by a ranking is better than a random "
-        "tenth, by the 95 % interval of one classifier at least; and whether FWELL is, without privacy. "
+        "tenth, by the 95 % interval of one classifier at least, - for none that was run; and whether FWELL "
+        "is, without privacy. "
         "Private FWELL as printed is NOT PRIVATE, and was run to epsilon 1 on the tables of thousands of "
         "columns.",
         heads,
@@ -198,9 +162,9 @@ def _accuracies(runs: Runs) -> Table:
             cells: list[Which] = [(ORIGINAL, None), (PASS, None), (PRINTED, LEAST), (PRINTED, ONE)]
             cells += [(method, ONE) for method in (*CORRECTED, *LINEAR)]
             cells += [("fwell", max(runs.epsilons(table))), (RANDOM, None)]
-            means = [_share(runs.accuracy(table, which, classifier, count), 3) for which in cells]
-            rows.append((f"{TABLES[table].title}, {classifier}", f"{count:,}", *means))
-    heads = ("table", "features", "FWELL", "Algorithm 1", f"printed, {LEAST:g}", "printed, 1")
+            means = [_accuracy(runs.accuracy(table, which, classifier, count)) for which in cells]
+            rows.append((f"{TABLES[table].title}, {count:,}, {classifier}", *means))
+    heads = ("table, features", "FWELL", "Algorithm 1", f"printed, {LEAST:g}", "printed, 1")
     heads += tuple(f"{METHODS[method].label}, 1" for method in (*CORRECTED, *LINEAR))
     return Table(
         "Accuracy at a tenth of the features, with the epsilon behind the ranking's name; the standard "
@@ -243,17 +207,25 @@ def _strengths(runs: Runs) -> Table:
 
 def _places(findings: Findings[Grid], runs: Runs) -> Section:
     """A line for each figure and table of the paper."""
-    rows = [("Table I: samples, features, classes", "the table of samples below")]
-    second = {"lung_gordon": " (other tissues)", "soybean": " (a stated pair of classes)"}
+    rows: list[tuple[str, str]] = [
+        (
+            "Table I: samples, features, classes",
+            link(f"#{anchor(PLACES)}", "the table of samples, below the list"),
+        )
+    ]
+    second = {
+        "lung_gordon": " (other tissues)",
+        "soybean": " (the four largest of 19 classes against the others)",
+    }
     number = 0
-    for what, where in (
-        ("accuracy against epsilon", "Figures 1 to 12"),
-        ("accuracy against the number of features", "Figures 13 to 24"),
+    for what, heading in (
+        ("accuracy against epsilon", FIRST),
+        ("accuracy against the number of features", LAST),
     ):
         for classifier in CLASSIFIERS:
             for table in TABLES:
                 number += 1
-                here = f"{where}, panel {TABLES[table].title}{second.get(table, '')}"
+                here: str = link(f"#{anchor(heading)}", f"panel {TABLES[table].title}{second.get(table, '')}")
                 if table not in runs.tables:
                     here = f"none: {findings.absent.get(table, 'not run')}"
                 rows.append((f"Figure {number}: {TABLES[table].title}, {classifier}, {what}", here))
@@ -264,7 +236,7 @@ def _places(findings: Findings[Grid], runs: Runs) -> Section:
     places = Table(
         "Every table and figure of the paper, and its counterpart.", ("in the paper", "here"), rows
     )
-    return Section("Figures and tables of the paper", [text], tables=[places, _samples(runs)])
+    return Section(PLACES, [text], tables=[places, _samples(runs)])
 
 
 def _samples(runs: Runs) -> Table:
@@ -327,20 +299,26 @@ def _settings(findings: Findings[Grid], runs: Runs) -> Section:
     return Section("How it was run", texts, tables=tables)
 
 
-def _share(mean: Mean | None, digits: int = 2) -> str:
-    """A mean with its standard error, or over folds with its standard deviation."""
+def _share(mean: Mean | None) -> str:
+    """A mean with its standard error."""
     if mean is None:
         return "-"
-    spread = mean.error if digits == 2 else mean.deviation
-    return f"{mean.value:.{digits}f} ({spread:.{digits}f})" if mean.count > 1 else f"{mean.value:.{digits}f}"
+    error = f" ({fraction(mean.error, 2)})" if mean.count > 1 else ""
+    return f"{fraction(mean.value, 2)}{error}"
+
+
+def _accuracy(mean: Mean | None) -> str:
+    """A mean with the standard deviation over folds."""
+    if mean is None:
+        return "-"
+    spread = f" ({fraction(mean.deviation, 2)})" if mean.count > 1 else ""
+    return f"{fraction(mean.value)}{spread}"
 
 
 def _plain(mean: Mean | None) -> str:
-    return "-" if mean is None else f"{mean.value:.2f}"
+    return "-" if mean is None else fraction(mean.value, 2)
 
 
 def lines(findings: Findings[Grid]) -> Sequence[str]:
-    """What does not hold, and the verdicts, for a terminal."""
-    runs = Runs(findings.results)
-    told = [f"{one.corrected[1]:14}  {one.claim}: {one.corrected[0]}" for one in claims.statements(runs)]
-    return [*claims.open_points(runs), *told]
+    """The verdicts, for a terminal."""
+    return [f"{line[4]:14}  {line[0]}: {line[3]}" for line in claims.lines(Runs(findings.results))]

@@ -25,12 +25,19 @@ NOTHING = "Nothing is claimed."
 TITLE = "The five papers: what holds, what does not, and where"
 SUMMARIES = (DPSC, RADMM, STACK, FWELL, DLR)
 CLAIMS = "Claims"
+# A table with the caption that stands before it.
+TABLE = (
+    r"<figcaption>([^<]*(?:<(?!/figcaption)[^<]*)*)</figcaption>\s*"
+    r'<div class="wide">\s*<table[^>]*>(.*?)</table>'
+)
 INTRODUCTION = (
     "dpglm began with five papers on private estimation. For each paper this page has its claims of privacy "
     "with the proof or the audit that settles them, its claims on accuracy with the verdicts of the study "
     "that repeated its experiments, and the counterpart of every figure, table and number that can be read.",
     "Claims on accuracy are the tables that the studies' own pages begin with. The setting of each, its "
-    "intervals and the rule behind its verdicts stand there. `python -m studies index` makes this page.",
+    "intervals and the rule behind its verdicts stand there. `python -m studies run NAME` runs a study "
+    "again; the table has the minutes that its fits took. `python -m studies index` makes this page of "
+    "theirs, in seconds.",
 )
 
 
@@ -44,18 +51,20 @@ def first_table(text: str, heading: str) -> Table | None:
 
     Examples
     --------
-    >>> text = '<h2 id="claims">Claims</h2><table><caption>All.</caption><thead><tr><th>a</th></tr></thead>'
-    >>> first_table(text + "<tbody><tr><td>x &lt; 1</td></tr></tbody></table>", "Claims")
+    >>> text = '<h2 id="claims">Claims</h2><figcaption>All.</figcaption><div class="wide"><table class="">'
+    >>> text += "<thead><tr><th>a</th></tr></thead><tbody><tr><td>x &lt; 1</td></tr></tbody></table>"
+    >>> first_table(text, "Claims")
     Table(caption=Markup('All.'), columns=(Markup('a'),), rows=((Markup('x &lt; 1'),),))
     """
     section = _first(rf'<h2 id="{anchor(heading)}">(.*?)(?=<h2|</body>|\Z)', text)
-    table = _first(r"<table>(.*?)</table>", section)
-    if not table:
+    found = re.search(TABLE, section, flags=re.DOTALL)
+    if found is None:
         return None
+    caption, table = found.groups()
     body = _first(r"<tbody>(.*?)</tbody>", table)
     rows = re.findall(r"<tr>(.*?)</tr>", body, flags=re.DOTALL)
     return Table(
-        Markup(_first(r"<caption>(.*?)</caption>", table)),
+        Markup(caption),
         _cells("th", _first(r"<thead>(.*?)</thead>", table)),
         tuple(_cells("td", row) for row in rows),
     )
@@ -72,7 +81,7 @@ def write_page(folder: Path) -> Path:
     pages = {name: _read(folder / file_of(name)) for one in SUMMARIES for name in one.studies}
     told = {name: first_table(text, CLAIMS) for name, text in pages.items()}
     target = folder / NAME
-    write(target, TITLE, [_overview(told), *(_section(one, told, pages) for one in SUMMARIES)])
+    write(target, TITLE, [_overview(told, pages), *(_section(one, told, pages) for one in SUMMARIES)])
     return target
 
 
@@ -80,20 +89,28 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _overview(told: Mapping[str, Table | None]) -> Section:
+def _overview(told: Mapping[str, Table | None], pages: Mapping[str, str]) -> Section:
     rows = []
     for one in SUMMARIES:
         counts = Counter(claim.verdict for claim in one.privacy)
         private = "; ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
         linked = Markup(", ").join(link(file_of(name), name) for name in one.studies)
+        minutes = [_first(r"([\d,]+) minutes of", pages[name]) for name in one.studies]
         rows.append(
-            (link(f"#{anchor(_heading(one))}", one.name), private, _verdicts(one, told), linked or "none")
+            (
+                link(f"#{anchor(_heading(one))}", one.name),
+                private,
+                _verdicts(one, told),
+                linked or "none",
+                ", ".join(filter(None, minutes)) or "-",
+            )
         )
     caption = (
-        "The papers. Claims on accuracy are counted by the verdict of what is built here; the words are "
-        "those of the studies."
+        "The papers. Not counted: what a paper reads off the rows without counting it as privacy; it claims "
+        "nothing of it, but its promises lean on it. Claims on accuracy are the paper's, with the verdict of "
+        "what is built here."
     )
-    columns = ("paper", "claims of privacy", "claims on accuracy", "studies")
+    columns = ("paper", "claims of privacy", "claims on accuracy", "studies", "minutes")
     return Section("", INTRODUCTION, tables=[Table(caption, columns, rows)])
 
 
@@ -104,7 +121,8 @@ def _verdicts(one: Summary, told: Mapping[str, Table | None]) -> str:
         if table is not None:
             place = len(table.columns) - 1 - list(table.columns)[::-1].index(one.corrected)
             counts.update(row[place].partition(":")[0] for row in table.rows)
-    return "; ".join(f"{count} {word}" for word, count in counts.most_common() if word.strip("-")) or "-"
+    found = "; ".join(f"{count} {word}" for word, count in counts.most_common() if word.strip("-"))
+    return f"{found} ({one.corrected})" if found and one.corrected != "verdict" else found or "-"
 
 
 def _section(one: Summary, told: Mapping[str, Table | None], pages: Mapping[str, str]) -> Section:
@@ -124,7 +142,10 @@ def _section(one: Summary, told: Mapping[str, Table | None], pages: Mapping[str,
         tables.append(Table(caption, table.columns, table.rows))
     if one.listed is not None:
         listed = first_table(pages[one.listed.study], one.listed.heading)
-        tables += [] if listed is None else [listed]
+        if listed is not None:
+            places = f'href="{file_of(one.listed.study)}#'
+            rows = [[Markup(cell.replace('href="#', places)) for cell in row] for row in listed.rows]
+            tables.append(Table(listed.caption, listed.columns, rows))
     items = [(item.item, _places(item.places), item.note) for item in one.counterparts]
     if items:
         tables.append(Table("Figures, tables and numbers.", ("in the paper", "here", "note"), items))
@@ -151,8 +172,10 @@ def _settled(files: Iterable[str]) -> Markup:
 def _called(file: str) -> str:
     path, _, test = file.partition("::")
     if test:
+        test, _, case = test.partition("[")
         kind = "audit" if path.startswith("tests/audits") else "test"
-        return f"{kind}: {test.removeprefix('test_').replace('_', ' ')}"
+        of = f" of {case.rstrip(']')}" if case else ""
+        return f"{kind}{of}: {test.removeprefix('test_').replace('_', ' ')}"
     text = (ROOT / path).read_text(encoding="utf-8")
     heading = _first(r"(?m)^# (.*?)$", text)
     return heading if NOTHING in text else f"proof: {heading}"

@@ -9,11 +9,14 @@ from studies.page import Paper
 
 TRUE, LOOSE, CONDITIONAL = "true", "true, not tight", "true on a condition"
 FALSE, UNPROVED, UNCOUNTED = "false", "not proved", "not counted"
-# Worst first, as they are counted.
+# Worst first, as they are counted. What is not counted is no claim: a paper reads it off the rows in silence.
 VERDICTS = (FALSE, UNPROVED, UNCOUNTED, CONDITIONAL, LOOSE, TRUE)
 
 # Of figures that are pictures without numbers in the papers.
-CURVES = "The curves are pictures without numbers: axes and settings are the paper's, the curves ours."
+CURVES = (
+    "The curves are pictures without numbers: axes and printed settings are the paper's; curves, data sets "
+    "and numbers of draws are ours."
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class PrivacyClaim:
     why : str
         In a sentence or two, with what is done here instead.
     settled : sequence of str
-        Files of the repository: proofs, and tests as ``"tests/FILE.py::test_name"``.
+        Files of the repository: proofs, and tests as ``"tests/FILE.py::test_name"``, with what is tested in
+        brackets where a test has many cases: ``"tests/FILE.py::test_name[PLR]"``.
     """
 
     claim: str

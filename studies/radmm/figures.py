@@ -170,7 +170,7 @@ def _picture(fits: Fits, panels: Sequence[Panel], columns: int, caption: str) ->
         _draw(ax, fits, panel)
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
-    legend_below(drawing, columns=columns, side="left")
+    legend_below(drawing, columns=columns)
     return picture(drawing, caption)
 
 

@@ -90,7 +90,7 @@ def _sweep(
         ax.set_xlabel(label, fontsize=8)
         low, high = ax.get_ylim()
         ax.set_ylim(max(low, 0.0), min(high, 1.02))  # intervals may be wider than what an area can be
-    legend_below(figure, columns=6)
+    legend_below(figure, columns=3)
     return picture(figure, caption)
 
 

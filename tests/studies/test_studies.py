@@ -19,7 +19,7 @@ import studies
 from studies import __main__ as command
 from studies import index
 from studies.jobs import Job, JobStore, Result, key_of
-from studies.page import Section, Table
+from studies.page import Section, Table, write
 from studies.paired import auc
 from studies.study import PAGES, Findings, Study
 
@@ -54,6 +54,24 @@ TOY = Study(
     work=square,
     sections=sections,
 )
+
+
+def test_columns_of_numbers_are_told_from_columns_of_words(tmp_path: Path) -> None:
+    rows = [
+        (
+            "one",
+            "0.665 ± 0.033 *",
+            "+0.150 [+0.026, +0.274]",
+            "0 / 4 / 8 (-0.139 to +0.035)",
+            "holds: .3",
+            "-",
+        ),
+        ("two", "-", "5.1 %", "11.06 s", "1e-06", ".845 (.002)"),
+    ]
+    write(tmp_path / "page.html", "Numbers", [Section("", tables=[Table("All.", tuple("abcdef"), rows)])])
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<table class="n2 n3 n4 n6">' in text
+    assert ".n6 td:nth-child(6) { white-space: nowrap; }" in text
 
 
 def test_kept_results_are_gone_on_from_where_nothing_else_is_left(tmp_path: Path) -> None:

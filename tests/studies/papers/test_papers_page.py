@@ -55,7 +55,9 @@ def test_every_privacy_claim_is_settled_by_a_proof_or_test_that_is_there() -> No
         for file in claim.settled:
             path, _, test = file.partition("::")
             text = (ROOT / path).read_text(encoding="utf-8")
-            assert f"def {test}(" in text if test else path.endswith(".md"), file
+            name, _, case = test.partition("[")
+            assert f"def {name}(" in text if test else path.endswith(".md"), file
+            assert re.search(rf"\b{case.rstrip(']')}\b", text), file
 
 
 def test_every_counterpart_is_on_its_page_or_has_a_reason() -> None:

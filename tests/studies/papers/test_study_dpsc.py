@@ -198,13 +198,10 @@ def test_ends_within_their_interval_are_the_same_and_others_are_not() -> None:
             for place, epsilon in enumerate((1.0, 2.0))
             for one in range(5)
         ]
-        table = claims.table(Fits({"simulation by epsilon": results}, ()))
-        assert table is not None
-        (row,) = (
-            row for row in table.rows if row[0] == "Simulation: classification error falls with epsilon"
-        )
+        (table,) = claims.tables(Fits({"simulation by epsilon": results}, ()))
+        (row,) = (row for row in table.rows if row[0] == "Figure 3: classification error falls with epsilon")
         (found[spread],) = {cell.split(":")[0] for cell in row[1:]} - {"-"}
-    assert found == {0.001: "yes", 0.1: "same"}
+    assert found == {0.001: "holds", 0.1: "not told apart"}
 
 
 def test_sayings_follow_the_numbers() -> None:
@@ -212,18 +209,21 @@ def test_sayings_follow_the_numbers() -> None:
     verdicts = {}
     for direction in (1.0, -1.0):
         results = [
-            {**_fit(0.2 + direction * 0.01 * place, 9, penalty), "kind": kind, "epsilon": epsilon}
+            {
+                **_fit(0.2 + direction * 0.01 * place + 0.001 * number * place, 9, penalty),
+                "kind": kind,
+                "epsilon": epsilon,
+                "set": number,
+            }
             for kind in fits.KINDS
             for penalty in fits.PENALTIES
             for place, epsilon in enumerate((1.0, 2.0, 3.0))
+            for number in range(3)
         ]
-        table = claims.table(Fits({"simulation by epsilon": results}, ()))
-        assert table is not None
-        (row,) = (
-            row for row in table.rows if row[0] == "Simulation: classification error falls with epsilon"
-        )
+        (table,) = claims.tables(Fits({"simulation by epsilon": results}, ()))
+        (row,) = (row for row in table.rows if row[0] == "Figure 3: classification error falls with epsilon")
         verdicts[direction] = {cell.split(":")[0] for cell in row[1:]}
-    assert verdicts == {1.0: {"no"}, -1.0: {"yes"}}
+    assert verdicts == {1.0: {"does not hold"}, -1.0: {"holds"}}
 
 
 def test_full_study_is_the_paper_s_design() -> None:
@@ -235,7 +235,7 @@ def test_full_study_is_the_paper_s_design() -> None:
         2.5,
         0.5,
     )
-    assert rows.iterations == 150
+    assert (rows.iterations, rows.rows) == (150, tuple(range(5_000, 30_001, 5_000)))
     assert rows.epsilons == (0.5, 1.5)
     for grid in FULL.experiments.values():
         given = {(grid.table, penalty): 0.01 for penalty in fits.PENALTIES}

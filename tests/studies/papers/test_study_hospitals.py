@@ -155,8 +155,10 @@ def test_verdicts_and_stars_follow_from_the_intervals() -> None:
         claim.statement: claim.verdict for claim in claims.claims(areas, (*claims.PAPER, *claims.OWN))
     }
     assert verdicts["PST-H(W) is better than PST-H(U)"] == "holds"
-    assert verdicts["PPHTL is no better than PLR(target)"] == "not seen"
-    assert verdicts["PLR of all rows together, which nobody may run, is better than PST-H(W)"] == "fails"
+    assert verdicts[claims.CAN_BE] == "not told apart"
+    assert (
+        verdicts["PLR of all rows together, which nobody may run, is better than PST-H(W)"] == "does not hold"
+    )
     assert areas.best("cohort", "pure", ["pst-h-w", "pphtl", "plr-target"]) == {"pst-h-w"}
     assert areas.best("cohort", "pure", ["pphtl", "plr-target"]) == {"pphtl", "plr-target"}
     assert claims.branches(areas, "pst-h-w", "pphtl", "cohort", "pure") == "2 / 0 / 0"

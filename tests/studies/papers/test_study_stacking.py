@@ -185,11 +185,11 @@ def test_verdicts_follow_from_the_intervals() -> None:
     ]
     verdicts = {claim.statement: claim.verdict for claim in asked}
     assert verdicts["PST-F(W) is better than PST-F(U)"] == "holds"
-    assert verdicts["PST-F(W) is better than the default"] == "fails"
+    assert verdicts["PST-F(W) is better than the default"] == "does not hold"
     assert verdicts["The area of PLR grows with epsilon"] == "holds"
     assert verdicts["Weights the wrong way round lower the area"] == "holds"
     assert verdicts["The high-level model is better than majority voting"] == "holds"
-    assert verdicts["The high-level model is better than weighted voting"] == "not seen"
+    assert verdicts["The high-level model is better than weighted voting"] == "not told apart"
     assert verdicts["C-0, with the most important columns, is the best single model"] == "holds"
     gap = areas.gap(COHORT, cell("pst-f-w", "pure", EPSILON), cell("plr", "pure", EPSILON))
     assert gap is not None
