@@ -44,7 +44,7 @@ reports: $(VENV)/.package
 
 # Goes on from the results in studies/results; `--out FOLDER` starts anew.
 studies: $(VENV)/.tests
-	for name in dpsc radmm stacking hospitals fwell; do $(BIN)/python -m studies run $$name --jobs 2 || exit 1; done
+	for name in dpsc radmm stacking hospitals fwell dlr; do $(BIN)/python -m studies run $$name --jobs 2 || exit 1; done
 	$(BIN)/python -m studies index
 
 $(VENV)/.package: pyproject.toml
