@@ -26,7 +26,7 @@ PRIVACY = (
         (
             "dpglm/mechanisms/gradient.md",
             "tests/studies/papers/test_study_radmm.py::test_prices_are_those_of_the_design",
-            AUDIT,
+            f"{AUDIT}[SSADMM]",
         ),
     ),
     PrivacyClaim(
@@ -38,7 +38,7 @@ PRIVACY = (
         (
             "tests/audits/papers/test_printed.py::test_printed_mpadmm_with_large_steps_exceeds_its_claim",
             "dpglm/papers/printed.md",
-            AUDIT,
+            f"{AUDIT}[MPADMM]",
         ),
     ),
     PrivacyClaim(
@@ -52,7 +52,7 @@ PRIVACY = (
             "tests/audits/papers/test_printed.py::"
             "test_printed_dpsc_with_one_noise_vector_for_all_iterations_exceeds_its_claim",
             "dpglm/mechanisms/objective_perturbation.md",
-            AUDIT,
+            f"{AUDIT}[DPSC]",
         ),
     ),
     PrivacyClaim(

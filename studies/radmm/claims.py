@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import combinations
 
-from studies.paired import Difference, difference
+from studies.paired import HOLDS, NOT, UNTOLD, Difference, difference
 from studies.radmm.grid import (
     ETAS_PRINTED,
     ITERATIVE,
@@ -72,7 +72,7 @@ def on_real_tables(fits: Fits) -> list[Claim]:
                 "mpADMM does better on Adult than on IPUMS-BR",
                 "accuracy less that of the fit without privacy",
                 (),
-                "reproduces" if gap.sign > 0 else "does not" if gap.sign < 0 else "not told apart",
+                HOLDS if gap.sign > 0 else NOT if gap.sign < 0 else UNTOLD,
                 beside="mean accuracy less that of the fit without privacy, paper's strengths, Adult less "
                 f"IPUMS-BR: {gap}",
                 printed_beside="; ".join(
@@ -184,7 +184,7 @@ def beyond(fits: Fits) -> list[Claim]:
 
 
 def _ours(statement: str, contrast: str, where: str, share: Share) -> Claim:
-    return Claim(statement, contrast, ((where, share),), verdict(share).replace("reproduces", "holds"))
+    return Claim(statement, contrast, ((where, share),), verdict(share))
 
 
 def _similar(fits: Fits, cells: Iterable[Cell]) -> Share:

@@ -8,6 +8,7 @@ from itertools import product
 from dpglm.papers.radmm.gradient_descent import STEPS as DEFAULT_STEPS
 from studies.jobs import Result
 from studies.page import Section, Table
+from studies.paired import UNEXAMINED
 from studies.radmm import claims, figures, means
 from studies.radmm.fits import TOPS
 from studies.radmm.grid import (
@@ -35,8 +36,8 @@ def sections(findings: Findings[Grid]) -> list[Section]:
     """Claims with their verdicts first; measures, reasons, figures, prices, differences, settings."""
     results, fits = findings.results, Fits(findings.results)
     said = claims.on_real_tables(fits) + claims.on_simulation(fits)
-    said = [claim for claim in said if claim.verdict != "not asked"]
-    ours = [claim for claim in claims.beyond(fits) if claim.verdict != "not asked"]
+    said = [claim for claim in said if claim.verdict != UNEXAMINED]
+    ours = [claim for claim in claims.beyond(fits) if claim.verdict != UNEXAMINED]
     notes = findings.notes()
     parts = [
         Section("", notes) if notes else None,

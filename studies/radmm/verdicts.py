@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from studies.page import Table
+from studies.paired import HOLDS, IN_PART, MIXED, NOT, UNEXAMINED, UNTOLD
 from studies.radmm.means import called, titled
 from studies.radmm.summary import Share
 
@@ -70,29 +71,29 @@ def verdict(share: Share, *, most: bool = False) -> str:
     Examples
     --------
     >>> verdict(Share(4, 2, 6)), verdict(Share(3, 2, 6)), verdict(Share(3, 2, 6), most=True)
-    ('reproduces', 'mixed', 'does not')
+    ('holds', 'mixed', 'does not hold')
     >>> verdict(Share(0, 2, 6)), verdict(Share(2, 0, 6)), verdict(Share(0, 0, 6))
-    ('does not', 'in part', 'not told apart')
+    ('does not hold', 'holds in part', 'not told apart')
     """
     if not share.of:
-        return "not asked"
+        return UNEXAMINED
     if share.most:
-        return "reproduces"
+        return HOLDS
     if not share.held and not share.against:
-        return "not told apart"
+        return UNTOLD
     if not share.held or 2 * share.against > share.of or (most and share.against):
-        return "does not"
-    return "mixed" if share.against else "in part"
+        return NOT
+    return MIXED if share.against else IN_PART
 
 
 RULE = (
     "A cell is a table, a loss, a strength and an epsilon. Methods are compared fold by fold, or draw by "
     "draw, and differ where the 95 % interval of the mean difference does not contain 0; no interval is "
-    "widened because there are many. A statement reproduces where it holds in more than half of the cells. "
-    "Else its verdict is: does not, "
-    "where it holds in none and its contrary in some, or its contrary in more than half, and for a statement "
-    "on most cases wherever its contrary holds in some; mixed, where there are cells of both kinds; in part, "
-    "where it holds in some and its contrary in none; not told apart, where neither is seen in any cell."
+    "widened because there are many. A statement holds where it does in more than half of the cells. Else "
+    "its verdict is: does not hold, where it does in none and its contrary in some, or its contrary in more "
+    "than half, and for a statement on most cases wherever its contrary holds in some; mixed, where there "
+    "are cells of both kinds; holds in part, where it does in some and its contrary in none; not told "
+    "apart, where neither is seen in any cell."
 )
 
 
