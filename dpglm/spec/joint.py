@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from dpglm.curator.secure_site import SecureAsk
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Charge, Ledger
@@ -79,7 +81,8 @@ def fit_joint(
     _require_ledgers(ledger, key, sites)
     with bar_of(progress, STEPS) as step:
         step()
-        at = opened_sites(plan, tables, seed=seed, schemas=schemas)
+        # Sums under masks are those of one plan for all rows, whatever each site declares of its own.
+        at = opened_sites(plan, tables, seed=seed, schemas=None if method.masks else schemas)
         if method.reads_together and len(sites) > 1 and not at.once:
             raise MethodError(
                 f"method={method.name!r}, whose noise hides one row, where a person may be at several sites",
@@ -134,11 +137,14 @@ def _joined(
 ) -> FitRecord:
     """Read, by the planned releases of every site only, and write up one record of all sites."""
     runs, first = at.runs, next(iter(at.runs))
-    problems = {site: run.problem for site, run in runs.items()}
+    problem = problem_of_all([run.problem for run in runs.values()])
+    if method.masks:
+        declared = runs[first].problem  # of all sites
+        problem = replace(problem, rows=declared.rows, known_rows=declared.known_rows)
     whole = replace(
         runs[first],
         design=JoinedRows(tuple(run.design for run in runs.values())),
-        problem=problem_of_all(list(problems.values())),
+        problem=problem,
         guarantee=at.total,
     )
     estimate = _estimate(method, whole, at)
@@ -157,12 +163,16 @@ def _joined(
     return replace(
         record,
         spend_lines=site_lines(lines, once=at.once) if len(sites) > 1 else record.spend_lines,
-        part=JointSites(tuple(sites), at.once, apart=not method.reads_together),
+        part=JointSites(tuple(sites), at.once, apart=method.masks or not method.reads_together),
     )
 
 
 def _estimate(method: JointMethod, whole: Run, at: OpenedSites) -> Estimate:
     """What a joint method makes of the releases of all sites, in coded units."""
+    if method.masks:
+        run = f"{whole.plan.fingerprint}/{secrets.token_hex(16)}"
+        ask = SecureAsk([each.secure_site(site, at.noises[site], run=run) for site, each in at.runs.items()])
+        return method.join(whole.problem, {"": Party(whole.problem, whole.plan.releases, ask)})
     if method.reads_together:
         noise = next(iter(at.noises.values()))  # one for all: the vector leaves once
         party = Party(whole.problem, whole.plan.releases, whole.ask(noise))
