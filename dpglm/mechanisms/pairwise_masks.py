@@ -64,7 +64,7 @@ def mask(name: str, secrets: Mapping[str, bytes], context: bytes, count: int) ->
     found: Whole = np.zeros(count, dtype=object)
     for other, secret in secrets.items():
         stream = _stream(secret, context, count)
-        found = found + stream if name < other else found - stream  # proof: pairs
+        found = found + stream if name < other else found - stream
     return np.asarray(found % MODULUS)
 
 
@@ -72,7 +72,7 @@ def _stream(secret: bytes, context: bytes, count: int) -> Whole:
     """Whole numbers below 2^128, shape (count,): of a key that serves once, from the first byte on."""
     _, hashes, HKDF, Cipher, algorithms = _cryptography()
     key = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_USE + context).derive(secret)
-    cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()  # proof: stream
+    cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
     return numbers(cipher.update(bytes(BYTES * count)))
 
 
