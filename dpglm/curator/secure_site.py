@@ -197,11 +197,11 @@ def aggregate(
     found: dict[str, str] = {}
     for message in messages:
         fields = _fields(message, SUM_FORMAT, _SUM_FIELDS)
-        site = str(fields["site"])
+        site = fields["site"]
         run = sites.get(site, (None, b""))[0]
         said = (fields["run"], fields["release"], fields["at"])
         same = type(fields["release"]) is int and said == (run, place, point_of(at))
-        if not same or found.setdefault(site, str(fields["sum"])) != fields["sum"]:
+        if not same or found.setdefault(site, fields["sum"]) != fields["sum"]:
             raise MessageError(
                 f"a message of site {site!r} that is of another run, release or point, or its second one",
                 expected=f"one message of each site for release {place}, at the point that all were asked at",
@@ -231,9 +231,9 @@ def keys_of(keys: Sequence[bytes]) -> dict[str, tuple[str, bytes]]:
     for message in keys:
         fields = _fields(message, KEY_FORMAT, _KEY_FIELDS)
         site, run = fields["site"], fields["run"]
-        if not isinstance(site, str) or not isinstance(run, str) or site in found:
+        if site in found:
             raise MessageError(
-                "two keys of one site, or of a site without a name",
+                "two keys of one site",
                 expected="one key of each site",
                 remedy="Begin another run: sites make new keys for it.",
             )
@@ -265,14 +265,16 @@ def _fields(message: bytes, kind: str, names: set[str]) -> dict[str, Any]:
         fields = json.loads(message)
         if not isinstance(fields, dict) or set(fields) != names or fields["format"] != kind:
             raise ValueError
+        if not all(isinstance(fields[name], str) for name in names - {"release", "at"}):
+            raise ValueError
     except (ValueError, RecursionError):
         raise _damaged("a message") from None
     return fields
 
 
-def _bytes(text: object, site: str) -> bytes:
+def _bytes(text: str, site: str) -> bytes:
     try:
-        return base64.b64decode(str(text).encode("ascii"), validate=True)
+        return base64.b64decode(text.encode("ascii"), validate=True)
     except ValueError:
         raise _damaged(f"a message of site {site!r}") from None
 
