@@ -105,10 +105,9 @@ class Counting(NoiseSource):
 
 def test_a_site_that_is_asked_again_sends_the_same_bytes_and_draws_nothing() -> None:
     plan, noise = planned(), Counting()
-    (one, *_), keys = acquainted(plan)
-    site = SecureSite(
-        "north", Curator(rows(0, 30), plan, noise), plan, sites=3, run="run 1", secret=b"\0" * 32
-    )
+    _, keys = acquainted(plan)
+    curator = Curator(rows(0, 30), plan, noise)
+    site = SecureSite("north", curator, plan, sites=3, run="run 1", secret=b"\0" * 32)
     keys[0] = site.public_key()
     site.meet(keys)
     site.meet(keys)
@@ -156,9 +155,8 @@ def test_what_is_not_a_message_of_this_release_is_refused() -> None:
         with pytest.raises(MessageError, match=match):
             aggregate([*messages[:2], *last], keys, release=plan.releases[0], place=place, at=at)
 
-    assert aggregate([*messages, messages[0]], keys, release=plan.releases[0], place=0, at=FIRST).shape == (
-        3,
-    )
+    twice = aggregate([*messages, messages[0]], keys, release=plan.releases[0], place=0, at=FIRST)
+    assert twice.shape == (3,)
     refused(messages[2], match="another run, release or point", at=SECOND)
     refused(messages[2], match="another run, release or point", place=1)
     refused(other[2].masked(0, FIRST), match="site 'west' that is of another run")
@@ -166,7 +164,7 @@ def test_what_is_not_a_message_of_this_release_is_refused() -> None:
     refused(changed(messages[2], site="east"), match="site 'east'")
     refused(changed(messages[2], sum="AAAA"), match="different lengths")
     refused(changed(messages[2], sum="no base64!"), match="damaged")
-    refused(changed(messages[2], sum=7), match="different lengths|damaged")
+    refused(changed(messages[2], sum=7), match="damaged")
     refused(changed(messages[2], release=False), match="another run, release or point")
     refused(changed(messages[2], more=1), match="damaged")
     for damaged in (b"", b"[]", b"[" * 100_000, b"\xff", messages[2][:-1], b'{"format": NaN}'):
@@ -191,7 +189,7 @@ def test_keys_are_those_of_the_planned_sites_in_this_run() -> None:
         ([own, south, changed(west, key=json.loads(south)["key"])], "one key for two sites"),
         ([own, south, changed(west, key="AAAA")], "damaged"),
         ([own, south, low_order], "'west' that is no X25519 key"),
-        ([own, south, changed(west, site=3)], "without a name"),
+        ([own, south, changed(west, site=3)], "damaged"),
     ):
         with pytest.raises(MessageError, match=match):
             site.meet(keys)
