@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, cast
 
 from dpglm.curator.curator import PricedReleases
-from dpglm.errors import MethodError
+from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.contrasts import Contrasts
@@ -138,7 +138,12 @@ class SecureSum(JointMethod):
             )
         total = Target.of(privacy).ideal_mu
         factor = collusion_factor(self.sites, self.colluding)
-        inner = self._inner(problem.family).plan(problem, _budget(privacy, total / factor))
+        method = self._inner(problem.family)
+        try:
+            inner = method.plan(problem, _budget(privacy, total / factor))
+        except (MethodError, PrivacyError):  # told of the budget that was asked for
+            self._require_sums(method.plan(problem, privacy))
+            raise
         self._require_sums(inner)
         mus = [gaussian_mu(event) for costs in inner.parallel() for _, event in costs]
         price = math.hypot(*(math.inf if mu is None else mu for mu in mus)) * factor

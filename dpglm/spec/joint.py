@@ -163,7 +163,9 @@ def _joined(
     return replace(
         record,
         spend_lines=site_lines(lines, once=at.once) if len(sites) > 1 else record.spend_lines,
-        part=JointSites(tuple(sites), at.once, apart=method.masks or not method.reads_together),
+        part=JointSites(
+            tuple(sites), at.once, apart=method.masks or not method.reads_together, masked=method.masks
+        ),
     )
 
 
