@@ -96,14 +96,15 @@ class SecureSite:
                 expected="the keys that all sites made, the same ones each time",
                 remedy="Begin another run: sites make new keys for it.",
             )
-        others = {site: key for site, key in public.items() if site != self.name}
-        if len(set(others.values())) < len(others):
+        if len(set(public.values())) < len(public):
             raise MessageError(
                 "one key for two sites",
                 expected="a key of its own for each site",
                 remedy="Begin another run, and look for who changed the keys.",
             )
-        self._secrets = {site: self._keys.secret_with(site, key) for site, key in others.items()}
+        self._secrets = {
+            site: self._keys.secret_with(site, key) for site, key in public.items() if site != self.name
+        }
         self._met = public
 
     def masked(self, release: int, at: FloatVector | None = None) -> bytes:

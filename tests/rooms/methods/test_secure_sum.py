@@ -160,6 +160,25 @@ def test_what_crosses_between_sites_is_masked(monkeypatch: pytest.MonkeyPatch) -
     assert not {each["sum"] for each in sent[:again]} & {each["sum"] for each in sent[again:]}
 
 
+@pytest.mark.parametrize(
+    "budget", [dpglm.Privacy.gdp(0.3), dpglm.Privacy.zcdp(0.05), (1.0, 0.05), (0.01, 0.2)], ids=str
+)
+def test_budgets_in_other_terms_leave_the_coalition_all_of_the_mu(budget: Any) -> None:
+    plan = dpglm.plan(FORMULA, GAUSSIAN, method=SecureSum(sites=2), family="gaussian", privacy=budget)
+    mus = [gaussian_mu(event) for costs in plan.releases.parallel() for _, event in costs]
+    price = collusion_factor(2, 1) * np.hypot.reduce(np.array(mus, dtype=float))
+    assert price == pytest.approx(plan.guarantee.mu, rel=1e-5)
+    assert price <= plan.guarantee.mu * (1.0 + 1e-9)  # type: ignore[operator]
+
+
+def test_persons_are_protected_where_the_releases_cover_them() -> None:
+    persons = dpglm.Schema.of(NUMBERS | {"y": (-5, 5)}, sites="disjoint", unit={"column": "who", "rows": 3})
+    data = {site: rows.assign(who=np.arange(len(rows)) // 2) for site, rows in tables().items()}
+    found = fit(data, schema=persons)
+    assert found.privacy.persons
+    assert all(site.guarantee.persons for site in found._record.part.sites)  # type: ignore[union-attr]
+
+
 # Ledgers and faults
 
 
