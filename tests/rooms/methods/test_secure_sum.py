@@ -13,14 +13,20 @@ import pandas as pd
 import pytest
 
 import dpglm
-from dpglm.curator.secure_site import SecureSite
+from dpglm.curator.secure_site import SecureSite, aggregate
 from dpglm.errors import BudgetExceeded, MessageError, MethodError, SchemaError
+from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.secure_sum import collusion_factor
+from dpglm.methods.base import to_response_scale
 from dpglm.methods.moments import Moments
 from dpglm.methods.objective import Objective
 from dpglm.methods.secure_sum import SecureSum
 from dpglm.privacy.events import gaussian_mu
+from dpglm.spec.charging import at_scales
+from dpglm.spec.joint import secure_site
+from dpglm.spec.sites import site_seeds
+from dpglm.typing import FloatVector
 
 BUDGET = (1.0, 1e-6)
 NUMBERS = {"x": (-1, 1), "z": (0, 10)}
@@ -193,6 +199,53 @@ def test_each_site_pays_the_price_of_the_plan(tmp_path: Path) -> None:
     ledgers["b"] = ledger(tmp_path, "poor", epsilon=0.5)
     with pytest.raises(BudgetExceeded, match="at site 'b'"):
         fit(tables(), ledger=ledgers)
+
+
+def test_sites_by_themselves_and_whoever_adds_up_give_the_fit_by_bytes_alone() -> None:
+    """Each site has its table and a seed; who adds up has the plan, keys, messages and numbers of rows."""
+    plan = dpglm.plan(FORMULA, GAUSSIAN, method=SecureSum(sites=3), family="gaussian", privacy=BUDGET)
+    data, seeds = tables(), site_seeds(1, 3)
+    at = {
+        site: secure_site(plan, site, data[site], run="monday 7f3a", seed=seed)
+        for site, seed in zip(data, seeds, strict=True)
+    }
+    keys = [site.public_key() for site in at.values()]
+    for site in at.values():
+        site.meet(keys)
+    place = 0
+
+    def ask(release: Release, point: FloatVector | None = None) -> FloatVector:
+        nonlocal place
+        messages = [site.masked(place, point) for site in at.values()]
+        found = aggregate(messages, keys, release=release, place=place, at=point)
+        place += 1
+        return found
+
+    rows = sum(len(table) for table in data.values())
+    problem = replace(plan.problem, count_rows=lambda: rows)
+    estimate = plan.specification.method.solve(problem, plan.releases, ask)
+    whole = fit(data, seed=1)
+    model = at_scales(plan.specification.coded_model, estimate)
+    placed = to_response_scale(estimate, model.coding, unit=model.response.unit, shift=model.response.shift)
+    np.testing.assert_array_equal(placed.estimates, whole.params)
+
+
+def test_a_site_by_itself_is_charged_and_refused_as_a_fit_is(tmp_path: Path) -> None:
+    plan = dpglm.plan(FORMULA, GAUSSIAN, method=SecureSum(sites=3), family="gaussian", privacy=BUDGET)
+    own = ledger(tmp_path, "own")
+    secure_site(plan, "a", table(0, 50), run="1", ledger=own)
+    assert own.spent.epsilon == 1.0
+    assert "at site 'a'" in own.entries[0].what
+    with pytest.raises(BudgetExceeded, match="at site 'b'"):
+        secure_site(plan, "b", table(0, 50), run="1", ledger=ledger(tmp_path, "poor", epsilon=0.5))
+    other = dpglm.plan(FORMULA, GAUSSIAN, family="gaussian", privacy=BUDGET)
+    with pytest.raises(MethodError, match="a plan of method='moments'"):
+        secure_site(other, "a", table(0, 50), run="1", ledger=own)
+    several = dpglm.Schema.of(NUMBERS | {"y": (-5, 5)})
+    wide = dpglm.plan(FORMULA, several, method=SecureSum(sites=3), family="gaussian", privacy=BUDGET)
+    with pytest.raises(MethodError, match="sites: disjoint"):
+        secure_site(wide, "a", table(0, 50), run="1", ledger=own)
+    assert own.spent.epsilon == 1.0
 
 
 def test_a_site_that_drops_out_is_named_and_the_charge_is_kept(
