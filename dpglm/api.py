@@ -174,7 +174,7 @@ def fit(
     tables = site_tables(data)
     schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
-    spec = specified(next(iter(schemas.values()))).at_site
+    spec = specified(next(iter(schemas.values()))).among(tuple(schemas.values()))
     return run_at_sites(
         advised(spec.plan()), tables, ledger=opened, key=key, seed=seed, progress=progress, schemas=schemas
     )

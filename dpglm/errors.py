@@ -129,5 +129,9 @@ class PermitError(DpglmError, RuntimeError):
     """A release that was not planned and paid for; raised before rows are read."""
 
 
+class MessageError(DpglmError, RuntimeError):
+    """A message between sites that is missing, damaged or not of this run; what was charged stays charged."""
+
+
 class StoreError(DpglmError, ValueError):
     """A saved result that cannot be read."""

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import dpglm
-from dpglm.mechanisms.base import Release, UnclaimedRelease
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from tests.proofs import ROOT, definitions, fingerprint, head_and_body, stale
 
 for module in pkgutil.walk_packages(dpglm.__path__, "dpglm."):

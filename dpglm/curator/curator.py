@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias, TypeVar
@@ -14,6 +14,8 @@ import numpy as np
 from dpglm.errors import MethodError, PermitError, PrivacyError
 from dpglm.mechanisms.base import WHY_AFTERWARDS, Release, Rows
 from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.secure_sum import masked, share
+from dpglm.mechanisms.whole_sums import Whole
 from dpglm.privacy.accountant import basic_composition, composed_profile
 from dpglm.privacy.budget import Privacy, Relation, pure_curve
 from dpglm.privacy.events import Event, PureEvent, ReleaseDescription, SampledGaussianEvent, gaussian_mu
@@ -227,3 +229,16 @@ class Curator:
         # Overflow warnings would tell about rows; the arithmetic is finite for coded rows.
         with np.errstate(all="ignore"):  # proof: silence
             return release.run(self._rows, at, self._noise)
+
+    def share(
+        self, release: Release, at: FloatVector | None, mask: Callable[[int], Whole], *, holders: int
+    ) -> Whole:
+        """This holder's message for a planned release that several form together: its share under a mask.
+
+        ``mask`` makes so many numbers of it; crossing off is as in `ask`. Shape (m,), from 0 to 2^128 - 1.
+        """
+        self._permit.use(release)  # proof: order
+        assert release.summed is not None, "planned as a sum"
+        with np.errstate(all="ignore"):  # proof: silence
+            own = share(release.summed, self._rows, at, self._noise, holders=holders)
+            return masked(own, mask(len(own)))

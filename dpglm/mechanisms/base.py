@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, ReleaseDescription
 from dpglm.rows import ArrayChunk, RowChunk
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+
+if TYPE_CHECKING:
+    from dpglm.mechanisms.noisy_sum import NoisySum
 
 # What a guarantee takes for granted, in the words that travel with it.
 CHOSEN = "bounds, levels, formula and penalty strength were chosen without looking at these data"
@@ -123,6 +126,11 @@ class Release(ABC):
     def inside(self) -> Release:
         """The release itself, or the one that is run on mapped rows."""
         return self
+
+    @property
+    def summed(self) -> NoisySum | None:
+        """The release as a sum over rows plus noise, which holders can form together; None if it is none."""
+        return None
 
     @property
     def reads(self) -> tuple[tuple[float, ...], int] | None:
@@ -295,21 +303,6 @@ class PenalisedMinimiser(NoisyRelease):
     def worst_case(self, relation: Relation, size: int) -> WorstCase:
         first, second = worst_case_rows(self.family, relation, size)
         return WorstCase(first, second, np.eye(size)[0])
-
-
-class UnclaimedRelease(Release):
-    """A release that promises nothing: no private plan has it."""
-
-    premises: ClassVar[tuple[str, ...]] = ()
-
-    def sensitivity(self, relation: Relation) -> float:
-        return math.inf
-
-    def events(self, relation: Relation) -> tuple[tuple[str, Event], ...]:
-        raise AssertionError(f"{self.name} has no price: it is never part of a private plan")
-
-    def worst_case(self, relation: Relation, size: int) -> WorstCase:
-        raise AssertionError(f"{self.name} makes no claim to be audited")
 
 
 def release_error(found: str, expected: str) -> MethodError:

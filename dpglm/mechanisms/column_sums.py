@@ -17,7 +17,6 @@ from dpglm.mechanisms.base import (
     DECLARED,
     WHY_SUM,
     Covered,
-    Release,
     Rows,
     WorstCase,
     release_error,
@@ -27,11 +26,10 @@ from dpglm.mechanisms.noise import (
     SLACK,
     STEPS,
     NoiseSource,
-    add_laplace,
-    add_normal,
     grid_step,
     laplace_price,
 )
+from dpglm.mechanisms.noisy_sum import SumNoise, SumRelease
 from dpglm.mechanisms.rows import shares_alone
 from dpglm.mechanisms.whole_sums import Whole, WholeNumbers
 from dpglm.privacy.budget import Relation
@@ -54,7 +52,7 @@ _EXCHANGED_ABSOLUTE = 25.0 / 16.0
 
 
 @dataclass(frozen=True)
-class ColumnSums(Release):
+class ColumnSums(SumRelease):
     r"""Numbers of rows and levels, sums of numbers and of their squares, in each group, with noise.
 
     A row holds its group, numbers z in [-1, 1], and codes of levels; a number or a code may be missing. It
@@ -194,18 +192,21 @@ class ColumnSums(Release):
         """Standard deviation of the noise on each sum of a group, weights divided out, shape (width,)."""
         return self.scale * (1.0 if self.law == "gaussian" else math.sqrt(2.0)) / self._weights
 
-    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        """Sum and perturb; shape (groups * width,), weights divided out.
+    @property
+    def sum_noise(self) -> SumNoise:
+        return SumNoise(self.law, self.scale, self._least_sensitivity)
+
+    def whole(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
+        """The weighted sums, shape (groups * width,).
 
         The first row of a chunk's ``X`` holds the group, from 0 on; then come the numbers, and then the codes
         of levels. Whatever is not a declared group, number or level counts as missing.
         """
         assert at is None, "sums are not evaluated at a point"
-        values = self._weighted_sums(rows)
-        if self.law == "gaussian":
-            noisy = add_normal(values, scale=self.scale, sensitivity=self._least_sensitivity, noise=noise)
-        else:
-            noisy = add_laplace(values, scale=self.scale, noise=noise)
+        return self._weighted_sums(rows)
+
+    def finished(self, noisy: FloatVector) -> FloatVector:
+        """The same sums with weights divided out."""
         return np.asarray((noisy.reshape(self.groups, self.width) / self._weights).ravel())
 
     def log_ratio(

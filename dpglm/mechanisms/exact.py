@@ -13,9 +13,10 @@ import numpy as np
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1
-from dpglm.mechanisms.base import Rows, UnclaimedRelease
+from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.rows import RowSubset, RowView
+from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import Minimum, minimise

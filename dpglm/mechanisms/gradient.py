@@ -24,6 +24,7 @@ from dpglm.mechanisms.base import (
     worst_case_rows,
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource, grid_step
+from dpglm.mechanisms.noisy_sum import NoisySum, SumNoise, SumRelease
 from dpglm.mechanisms.rows import chosen_rows, finite, squares, widened
 from dpglm.mechanisms.whole_sums import WholeNumbers, WholeSum
 from dpglm.privacy.budget import STEPS, Relation
@@ -45,7 +46,7 @@ _ROUNDING = 2.0**-50
 
 
 @dataclass(frozen=True, eq=False)
-class Gradient(NoisyRelease):
+class Gradient(SumRelease, NoisyRelease):
     r"""Sums of slope times row at released points, plus Gaussian noise on a grid.
 
     Releases :math:`\sum_{i \in B} s_i x_i + N(0, scale^2 I)`, shape (p,), s_i the slope of row i's loss at a
@@ -133,8 +134,17 @@ class Gradient(NoisyRelease):
     def why(self, relation: Relation) -> tuple[str, ...]:
         return (WHY_SUM,)
 
-    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        """The sums at the released points ``at``, shape (parts * p,), plus noise."""
+    @property
+    def sum_noise(self) -> SumNoise:
+        return SumNoise("gaussian", self.scale, self.clip)  # proof: lattice
+
+    @property
+    def summed(self) -> NoisySum | None:
+        # Parts are dealt by place in one table, and a sample is paid for by events that no one else computes.
+        return self if self.parts == 1 and self.sampling == "all" else None
+
+    def whole(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
+        """The sums at the released points ``at``, shape (parts * p,)."""
         assert at is not None, "a gradient is taken at a released point"
         assert len(at) == self.parts * rows.size, "a point for each part"
         points = finite(at).reshape(self.parts, rows.size)  # proof: finite
@@ -149,8 +159,7 @@ class Gradient(NoisyRelease):
 
         sums = total(self._sampled(rows, noise), part)
         whole = np.concatenate([sum_.total() for sum_ in sums])
-        values = WholeNumbers(whole, sums[0].unit)
-        return self.noise_law.add(values, self.clip, noise)  # proof: lattice
+        return WholeNumbers(whole, sums[0].unit)
 
     def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[tuple[int, RowChunk]]:
         """Chunks of the rows of a step, and how many of these rows come before each."""

@@ -21,6 +21,7 @@ from dpglm.mechanisms.base import (
     require_positive,
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
+from dpglm.mechanisms.noisy_sum import SumNoise, SumRelease
 from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
 from dpglm.mechanisms.span import Span
 from dpglm.mechanisms.whole_sums import FINE, WholeNumbers, WholeSum
@@ -36,7 +37,7 @@ def information_sensitivity(weight_max: float, relation: Relation) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Information(NoisyRelease):
+class Information(SumRelease, NoisyRelease):
     r"""A sum of weighted products of rows, with symmetric noise, on the span of declared rows.
 
     Releases :math:`\Pi(\sum_i w_i x_i x_i') + E`, shape (p, p) flattened, with w_i the curvature of the loss
@@ -127,15 +128,21 @@ class Information(NoisyRelease):
             noises.append(answers - weights @ outer_products(X).T)
         return self.noise_law.log_ratio(noises[0], noises[1])
 
-    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        """The sum at the released point ``at``, projected, plus noise on the span; shape (p * p,)."""
+    @property
+    def sum_noise(self) -> SumNoise:
+        return SumNoise(self.law, self.scale, self.weight_max)  # proof: lattice
+
+    def whole(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
+        """The sum at the released point ``at``, projected onto the span, in its coordinates."""
         assert at is not None, "a curvature is taken at a released point"
         assert rows.size == self.span.size == len(at), "rows, point and span have the same columns"
         found = self._sum(rows, finite(at))  # proof: finite
         whole = self.span.whole_coordinates(found.total())  # proof: projection
-        flat = WholeNumbers(whole, found.unit * 2.0**-FINE)
-        perturbed = self.noise_law.add(flat, self.weight_max, noise)  # proof: lattice
-        return self.span.matrix(perturbed).ravel()
+        return WholeNumbers(whole, found.unit * 2.0**-FINE)
+
+    def finished(self, noisy: FloatVector) -> FloatVector:
+        """The matrix, shape (p * p,)."""
+        return self.span.matrix(noisy).ravel()
 
     def _sum(self, rows: Rows, at: FloatVector) -> WholeSum:
         """The weighted sum, exact for rows on a grid, in one read."""

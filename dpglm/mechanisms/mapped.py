@@ -13,7 +13,9 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.mechanisms.base import Covered, Release, Rows, WorstCase, release_error
 from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.noisy_sum import NoisySum, SumNoise
 from dpglm.mechanisms.rows import DownWeightedRows, RowView, ShortenedRows, squares
+from dpglm.mechanisms.whole_sums import WholeNumbers
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import Event, Fact, ReleaseDescription
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk
@@ -72,6 +74,11 @@ class Mapped(Release):
         return self.inner
 
     @property
+    def summed(self) -> NoisySum | None:
+        inner = self.inner.summed
+        return None if inner is None else MappedSum(inner, self.mapping)
+
+    @property
     def covers(self) -> Covered:
         return self.inner.covers
 
@@ -118,6 +125,25 @@ class Mapped(Release):
         worst = self.inner.worst_case(relation, size)
         first, second = (self.mapping.unmapped(rows, size) for rows in (worst.first, worst.second))
         return replace(worst, first=first, second=second, at=self.mapping.before(worst.at, size))
+
+
+@dataclass(frozen=True)
+class MappedSum:
+    """A sum over mapped rows, as `Mapped.run` forms it: each row is mapped by itself, whoever holds it."""
+
+    inner: NoisySum
+    mapping: RowMapping
+
+    @property
+    def sum_noise(self) -> SumNoise:
+        return self.inner.sum_noise
+
+    def whole(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
+        mapped, inside = self.mapping.mapped(rows, at)
+        return self.inner.whole(mapped, inside, noise)  # proof: rows
+
+    def finished(self, noisy: FloatVector) -> FloatVector:
+        return self.inner.finished(noisy)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dpglm.mechanisms.base import (
     require_positive,
 )
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
+from dpglm.mechanisms.noisy_sum import SumNoise, SumRelease
 from dpglm.mechanisms.rows import shares_alone
 from dpglm.mechanisms.span import Span
 from dpglm.mechanisms.whole_sums import FINE, WholeNumbers, WholeSum
@@ -60,7 +61,7 @@ class MomentSums:
 
 
 @dataclass(frozen=True, eq=False)
-class SecondMoments(NoisyRelease):
+class SecondMoments(SumRelease, NoisyRelease):
     r"""X'X, X'y, y'y and the number of usable rows, with noise of one scale in public weights.
 
     With rows x of norm at most 1 and coded responses y in [-1, 1], a row adds
@@ -163,12 +164,18 @@ class SecondMoments(NoisyRelease):
     def noise_law(self) -> NoiseLaw:
         return NoiseLaw(self.law, self.scale, self.dimension)
 
-    def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
-        """Sum, perturb, project; shape (p (p + 1) / 2 + p + 2,), see :meth:`MomentSums.of`."""
+    @property
+    def sum_noise(self) -> SumNoise:
+        return SumNoise(self.law, self.scale, self._least_sensitivity)  # proof: lattice
+
+    def whole(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> WholeNumbers:
+        """The sum of phi, X'X in coordinates of the span, shape (dimension,)."""
         assert at is None, "moments are not evaluated at a point"
-        weighted = self._weighted(*self._sums(rows))  # proof: projection
-        flat = self.noise_law.add(weighted, self._least_sensitivity, noise)  # proof: lattice
-        return self._unweighted(flat).packed()
+        return self._weighted(*self._sums(rows))  # proof: projection
+
+    def finished(self, noisy: FloatVector) -> FloatVector:
+        """Weights divided out; shape (p (p + 1) / 2 + p + 2,), see :meth:`MomentSums.of`."""
+        return self._unweighted(noisy).packed()
 
     def _weighted(self, products: WholeSum, count: int) -> WholeNumbers:
         """The sum of phi, in orthonormal coordinates, X'X inside the span."""

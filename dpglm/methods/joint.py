@@ -32,11 +32,20 @@ class JointMethod(Method):
     # Whether one curator reads the rows of all holders: sums over them cross as they are. There is one noise
     # for all, so that a person must be with one holder only.
     reads_together: ClassVar[bool] = False
+    # Whether these sums cross under masks, so that only the noisy total of all holders can be read. The plan
+    # is then one for all rows: a declared number of rows is that of all holders.
+    masks: ClassVar[bool] = False
+    # How many holders a plan is for, where its noise depends on that.
+    sites: int | None = None
 
     @property
     def at_site(self) -> Self:
         """The method as each of several holders runs it; options for one table alone are a MethodError."""
         return self
+
+    def among(self, sites: int) -> Self:
+        """The method as each of so many holders runs it."""
+        return self.at_site
 
     def require_sites(self, sites: tuple[str, ...]) -> None:
         """Refuse names of holders that the options do not fit, by a MethodError; reads nothing."""

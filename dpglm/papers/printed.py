@@ -14,8 +14,9 @@ from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
 from dpglm.inference.coefficients import Scaling
-from dpglm.mechanisms.base import Rows, UnclaimedRelease
+from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.methods.base import Problem
 from dpglm.methods.iterated import prox, public_rows
 from dpglm.optim.loss import ChunkLoss

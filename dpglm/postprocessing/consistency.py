@@ -175,8 +175,8 @@ def _simplex(table: FloatMatrix) -> bool:
 
 def _stationary(released: ScoreAndInformation, record: FitRecord, term: TermColumns) -> None:
     """The released score of a minimiser is a ridge, >= 0 and one for each term, times the minimiser."""
-    if record.specification.method.name == "moments" or released.exponential:
-        return  # normal equations have a score of their own
+    if record.specification.method.name in ("moments", "secure-sum") or released.exponential:
+        return  # normal equations have a score of their own, and holders form no minimiser together
     centre, score = released.centre[term.columns], released.score[term.columns]
     largest = int(np.argmax(np.abs(centre)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

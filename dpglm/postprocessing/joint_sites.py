@@ -52,12 +52,13 @@ class JointSites(ResultPart):
     """The sites of a joint fit, in the order in which they were given.
 
     ``disjoint`` is whether everybody is declared to be at one site only, ``apart`` whether each site's rows
-    were read by a curator of its own.
+    were read by a curator of its own, ``masked`` whether only totals of their answers could be read.
     """
 
     sites: tuple[JointSite, ...]
     disjoint: bool
     apart: bool
+    masked: bool = False
 
     name: ClassVar[str] = "joint sites"
 

@@ -79,6 +79,7 @@ def site_section(record: FitRecord) -> Section | None:
         content: dict[str, Any] = {
             "disjoint": joint.disjoint,
             "apart": joint.apart,
+            "masked": joint.masked,
             "trust": [shown(text) for _, text in trust(record)],
             "sites": _site_rows(joint.sites),
         }

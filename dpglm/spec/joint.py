@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from dpglm.curator.secure_site import SecureAsk, SecureSite
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Charge, Ledger
+from dpglm.mechanisms.pairwise_masks import require_cryptography
 from dpglm.methods.base import Estimate, Problem
 from dpglm.methods.joint import JointMethod, Party
 from dpglm.postprocessing.joint_sites import JointSite, JointSites, site_lines, together
@@ -17,8 +20,9 @@ from dpglm.postprocessing.record import FitRecord, LedgerState, parallel_lines
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
 from dpglm.rows import JoinedRows
-from dpglm.spec.arguments import bar_of
-from dpglm.spec.charging import charged, charged_apart
+from dpglm.spec.arguments import bar_of, noise_of
+from dpglm.spec.charging import at_site, charged, charged_apart
+from dpglm.spec.site_names import require_site_names
 from dpglm.spec.sites import OpenedSites, fit_sites, opened_sites, site_charges
 
 if TYPE_CHECKING:
@@ -79,13 +83,10 @@ def fit_joint(
     _require_ledgers(ledger, key, sites)
     with bar_of(progress, STEPS) as step:
         step()
-        at = opened_sites(plan, tables, seed=seed, schemas=schemas)
-        if method.reads_together and len(sites) > 1 and not at.once:
-            raise MethodError(
-                f"method={method.name!r}, whose noise hides one row, where a person may be at several sites",
-                expected="a schema with sites: disjoint, which says that everybody is at one site only",
-                remedy="Write sites: disjoint into the schema if it is so, or use method='dlvp'.",
-            )
+        # Sums under masks are those of one plan for all rows, whatever each site declares of its own.
+        at = opened_sites(plan, tables, seed=seed, schemas=None if method.masks else schemas)
+        if method.reads_together and len(sites) > 1:
+            _require_disjoint(method, plan)
         step()
 
         def charges(names: Sequence[str]) -> list[Charge]:
@@ -106,6 +107,56 @@ def fit_joint(
             run: Callable[[LedgerState | None], dict[str, FitRecord]] = partial(answer, own={})
             records = charged(ledger, key, charges(sites), run, kind=FitRecord)
         return at.runs[sites[0]].result(records[""])
+
+
+def secure_site(
+    plan: Plan,
+    name: str,
+    table: object,
+    *,
+    run: str,
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+) -> SecureSite:
+    """One site of a fit by secure sums, by itself: its table is open and its ledger charged; no row was read.
+
+    Whoever carries messages begins here at each site, with the plan that all of them approved. ``run`` is the
+    same at all sites and that of no other run. A site that was begun again has new keys, and is another run.
+
+    Raises
+    ------
+    MethodError
+        A plan of another method, or one where a person may be at several sites; nothing was charged.
+    SchemaError, BudgetExceeded, LedgerError
+        As for `dpglm.fit`, with the name of the site.
+    """
+    method = plan.specification.method
+    if not isinstance(method, JointMethod) or not method.masks:
+        raise MethodError(
+            f"a plan of method={method.name!r} for a site of a secure sum",
+            expected="method='secure-sum'",
+            remedy="Use method=dpglm.methods.SecureSum(..., sites=10).",
+        )
+    _require_disjoint(method, plan)
+    require_site_names({name: table})
+    require_cryptography()
+    noise = noise_of(seed)
+    opened = at_site(name, partial(plan._on, table, seeded=not noise.private))
+    if ledger is not None:
+        # Charge before reading: an interrupt from here on loses budget, never privacy.
+        lines = site_charges([opened.charge], [name], opened.guarantee, once=False)
+        at_site(name, partial(ledger.charge_all, lines))
+    return opened.secure_site(name, noise, run=run)
+
+
+def _require_disjoint(method: JointMethod, plan: Plan) -> None:
+    """Refuse one noise for all sites where a person may be at several, by a MethodError."""
+    if plan.specification.schema.sites != "disjoint":
+        raise MethodError(
+            f"method={method.name!r}, whose noise hides one row, where a person may be at several sites",
+            expected="a schema with sites: disjoint, which says that everybody is at one site only",
+            remedy="Write sites: disjoint into the schema if it is so, or use method='dlvp'.",
+        )
 
 
 def _require_ledgers(
@@ -134,11 +185,14 @@ def _joined(
 ) -> FitRecord:
     """Read, by the planned releases of every site only, and write up one record of all sites."""
     runs, first = at.runs, next(iter(at.runs))
-    problems = {site: run.problem for site, run in runs.items()}
+    problem = problem_of_all([run.problem for run in runs.values()])
+    if method.masks:
+        declared = runs[first].problem  # of all sites
+        problem = replace(problem, rows=declared.rows, known_rows=declared.known_rows)
     whole = replace(
         runs[first],
         design=JoinedRows(tuple(run.design for run in runs.values())),
-        problem=problem_of_all(list(problems.values())),
+        problem=problem,
         guarantee=at.total,
     )
     estimate = _estimate(method, whole, at)
@@ -157,12 +211,18 @@ def _joined(
     return replace(
         record,
         spend_lines=site_lines(lines, once=at.once) if len(sites) > 1 else record.spend_lines,
-        part=JointSites(tuple(sites), at.once, apart=not method.reads_together),
+        part=JointSites(
+            tuple(sites), at.once, apart=method.masks or not method.reads_together, masked=method.masks
+        ),
     )
 
 
 def _estimate(method: JointMethod, whole: Run, at: OpenedSites) -> Estimate:
     """What a joint method makes of the releases of all sites, in coded units."""
+    if method.masks:
+        run = f"{whole.plan.fingerprint}/{secrets.token_hex(16)}"
+        ask = SecureAsk([each.secure_site(site, at.noises[site], run=run) for site, each in at.runs.items()])
+        return method.join(whole.problem, {"": Party(whole.problem, whole.plan.releases, ask)})
     if method.reads_together:
         noise = next(iter(at.noises.values()))  # one for all: the vector leaves once
         party = Party(whole.problem, whole.plan.releases, whole.ask(noise))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
@@ -127,10 +127,17 @@ class ModelSpec:
             other.__dict__["coded_model"] = replace(self.coded_model, schema=schema)
         return other
 
-    @property
-    def at_site(self) -> ModelSpec:
-        """The specification as each of several sites runs it."""
-        return replace(self, method=self.method.at_site) if isinstance(self.method, JointMethod) else self
+    def among(self, schemas: Sequence[Schema]) -> ModelSpec:
+        """The specification as sites with these schemas run it, one for all of them."""
+        method = self.method
+        if not isinstance(method, JointMethod):
+            return self
+        spec = replace(self, method=method.among(len(schemas)))
+        declared = [schema.rows for schema in schemas if schema.rows is not None]
+        if not method.masks or not declared:
+            return spec
+        rows = sum(declared) if len(declared) == len(schemas) else None
+        return replace(spec, schema=replace(self.schema, rows=rows))
 
     @cached_property
     def rows_are_public(self) -> bool:

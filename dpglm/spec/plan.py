@@ -13,6 +13,7 @@ from dpglm import __version__
 from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
 from dpglm.curator.curator import Curator, PricedReleases
+from dpglm.curator.secure_site import SecureSite
 from dpglm.data.coding.design import Design
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Charge
@@ -277,6 +278,13 @@ class Run:
     def ask(self, noise: NoiseSource) -> Ask:
         """How a method gets at the rows: each planned release once, in order."""
         return Curator(self.design, self.plan.releases, noise).ask
+
+    def secure_site(self, name: str, noise: NoiseSource, *, run: str) -> SecureSite:
+        """The site as a holder of secure sums; ``run`` is the same at all sites, and that of no other run."""
+        method, releases = self.plan.specification.method, self.plan.releases
+        sites = method.sites if isinstance(method, JointMethod) else None
+        assert sites is not None, "a plan for so many sites"
+        return SecureSite(name, Curator(self.design, releases, noise), releases, sites=sites, run=run)
 
     def placed(self, estimate: Estimate) -> Estimate:
         """The estimate of a method in units of the response."""

@@ -10,9 +10,10 @@ import numpy as np
 
 from dpglm.glm.families import Family
 from dpglm.glm.penalties.elastic_net import L2
-from dpglm.mechanisms.base import Rows, UnclaimedRelease
+from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.exact import fold, mean_loss
 from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
 from dpglm.privacy.budget import Relation

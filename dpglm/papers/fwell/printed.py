@@ -11,8 +11,9 @@ import numpy as np
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.glm.families.binomial import Binomial
-from dpglm.mechanisms.base import Rows, UnclaimedRelease
+from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
+from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
 from dpglm.papers.printed import REASON

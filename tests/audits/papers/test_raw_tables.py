@@ -29,6 +29,7 @@ from dpglm.data.schema.variables import Numeric
 from dpglm.data.tables import persons
 from dpglm.mechanisms.noise import NoiseLaw, SeededNoise
 from dpglm.methods.base import methods
+from dpglm.methods.secure_sum import SecureSum
 from dpglm.papers.dlr.dlp import DLP
 from dpglm.papers.dlr.dlvp import DLVP
 from dpglm.papers.dpsc.dpsc import DPSC
@@ -86,6 +87,7 @@ ASKED = {
     "Objective": Asked(lambda: "objective", PAIR, goal="explain"),
     "Output": Asked(lambda: "output", PAIR),
     "Moments": Asked(lambda: "moments", PAIR, goal="explain"),
+    "SecureSum": Asked(lambda: SecureSum(DPSGD(steps=2), sites=4), GDP),
     "DPSC": Asked(lambda: DPSC(iterations=2), GDP),
     "SSADMM": Asked(lambda: SSADMM(steps=2), GDP),
     "MPADMM": Asked(lambda: MPADMM(steps=2), GDP),

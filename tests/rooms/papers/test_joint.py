@@ -338,6 +338,6 @@ def test_a_plan_of_a_simulation_is_not_run_at_sites() -> None:
 
 def test_the_joint_methods_are_these() -> None:
     found = {name for name in methods if issubclass(methods[name], JointMethod)}
-    assert found == {"dla", "dlp", "dlvp", "dp-admm"}
+    assert found == {"dla", "dlp", "dlvp", "dp-admm", "secure-sum"}
     guarantees = fit(tables())._record.part.site_guarantees  # type: ignore[union-attr]
     assert together(guarantees[:1], once=True) == guarantees[0]
