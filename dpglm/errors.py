@@ -129,5 +129,9 @@ class PermitError(DpglmError, RuntimeError):
     """A release that was not planned and paid for; raised before rows are read."""
 
 
+class ExchangeError(DpglmError, RuntimeError):
+    """A message of a joint fit that cannot be used, or that did not come; the site is named."""
+
+
 class StoreError(DpglmError, ValueError):
     """A saved result that cannot be read."""
