@@ -119,7 +119,9 @@ def answer(
     carrier, seconds = transport_of(transport), timeout_of(timeout)
     holder = Holder(plan, data, site=site, run=run, ledger=ledger, journal=journal, rows=rows, seed=seed)
     asks, answers = Box(run, site, "asks"), Box(run, site, "answers")
-    emptied(carrier, asks)
+    for content in emptied(carrier, asks):
+        if greeting := holder.greeting(content):
+            carrier.send(answers, greeting)
     until = time.monotonic() + seconds
     while not holder.finished:
         content = carrier.receive(asks, until - time.monotonic())
@@ -212,6 +214,14 @@ class Holder:
         # `keep` refuses another question than the one that was answered.
         made = self._made(message) if kept is None else kept.answered
         return self._journal.keep(self.site, message.name, content, made)  # proof: kept
+
+    def greeting(self, content: bytes) -> bytes:
+        """The reply to a greeting by the approved plan; empty for all else: it may be of an earlier try."""
+        try:
+            known = isinstance(read_message(content, run=self.run, site=self.site), Hello)
+            return self.reply(content) if known else b""
+        except ExchangeError:
+            return b""
 
     def _made(self, message: Message) -> bytes:
         """The answer to a question that was not answered before."""

@@ -64,7 +64,9 @@ class InProcess:
             return self._boxes[box]
 
 
-def emptied(transport: Transport, box: Box) -> None:
-    """Take out what an earlier try left in a box: what is still wanted is asked again."""
-    while transport.receive(box, 0.0) is not None:
-        pass
+def emptied(transport: Transport, box: Box) -> list[bytes]:
+    """What an earlier try left in a box, taken out: what is still wanted is asked again."""
+    left: list[bytes] = []
+    while (message := transport.receive(box, 0.0)) is not None:
+        left.append(message)
+    return left
