@@ -119,8 +119,8 @@ def answer(
     carrier, seconds = transport_of(transport), timeout_of(timeout)
     holder = Holder(plan, data, site=site, run=run, ledger=ledger, journal=journal, rows=rows, seed=seed)
     asks, answers = Box(run, site, "asks"), Box(run, site, "answers")
-    for content in emptied(carrier, asks):
-        if greeting := holder.greeting(content):
+    for earlier in emptied(carrier, asks):
+        if greeting := holder.greeting(earlier):
             carrier.send(answers, greeting)
     until = time.monotonic() + seconds
     while not holder.finished:
