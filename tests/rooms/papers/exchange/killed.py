@@ -1,6 +1,6 @@
 """A joint fit of three holders and a coordinator, each a process, one of which is killed at a given step.
 
-Run as ``python -m tests.rooms.exchange.killed FOLDER WHO FIRST STRIDE MOST``. It kills WHO, ``coordinator``
+Run as ``python -m tests.rooms.papers.exchange.killed FOLDER WHO FIRST STRIDE MOST``. It kills WHO, ``coordinator``
 or ``north``, at its step FIRST, FIRST + STRIDE, and so on below MOST, in a fit of its own each time, and
 prints a line of JSON with what was found. ``all`` is everybody, killed again after every start. A step is a
 message that comes or goes, a line of a journal, or a charge; there is one before and one after each.

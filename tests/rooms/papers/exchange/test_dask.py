@@ -12,7 +12,7 @@ from dpglm.errors import ExchangeError
 from dpglm.exchange import Box, DaskQueues
 from dpglm.exchange import dask_queues as module
 from dpglm.spec.sites import site_seeds
-from tests.rooms.exchange.test_coordinator import RUN, TABLES, plan
+from tests.rooms.papers.exchange.test_coordinator import RUN, TABLES, plan
 
 pytestmark = [pytest.mark.papers, pytest.mark.slow]
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import dpglm
-from tests.rooms.exchange.test_coordinator import TABLES, plan
+from tests.rooms.papers.exchange.test_coordinator import TABLES, plan
 
 pytestmark = [pytest.mark.papers]
-PAGE = Path(__file__).parents[3] / "docs" / "holders.md"
+PAGE = Path(__file__).parents[4] / "docs" / "holders.md"
 DECORATORS = "vantage6.algorithm.tools.decorators"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.effort import quick
-from tests.rooms.exchange.killed import SITES
+from tests.rooms.papers.exchange.killed import SITES
 
 pytestmark = [
     pytest.mark.papers,
@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def killed(folder: Path, *arguments: str | int) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "tests.rooms.exchange.killed", str(folder), *map(str, arguments)]
+    command = [sys.executable, "-m", "tests.rooms.papers.exchange.killed", str(folder), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1500)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
