@@ -1,9 +1,10 @@
 """A joint fit of three holders and a coordinator, each a process, one of which is killed at a given step.
 
-Run as ``python -m tests.rooms.papers.exchange.killed FOLDER WHO FIRST STRIDE MOST``. It kills WHO, ``coordinator``
-or ``north``, at its step FIRST, FIRST + STRIDE, and so on below MOST, in a fit of its own each time, and
-prints a line of JSON with what was found. ``all`` is everybody, killed again after every start. A step is a
-message that comes or goes, a line of a journal, or a charge; there is one before and one after each.
+Run as ``python -m tests.rooms.papers.exchange.killed FOLDER WHO FIRST STRIDE MOST``. It kills WHO,
+``coordinator`` or ``north``, at its step FIRST, FIRST + STRIDE, and so on below MOST, in a fit of its own
+each time, and prints a line of JSON with what was found. ``all`` is everybody, killed again after every
+start. A step is a message that comes or goes, a line of a journal, or a charge; there is one before and one
+after each.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 
 import dpglm
 from dpglm.curator.curator import Curator, PricedReleases
+from dpglm.exchange import coordinator as coordinating
 from dpglm.exchange.folder import Folder
 from dpglm.exchange.holder import Holder
 from dpglm.exchange.journal import Journal
@@ -148,6 +150,7 @@ def holder(folder: Path, site: str, step: Callable[[], None]) -> None:
 
 
 def coordinator(folder: Path, step: Callable[[], None]) -> None:
+    coordinating.SOON, coordinating.LATER = 0.1, 0.5  # type: ignore[misc]  # holders are killed often
     Journal.keep = stepping(Journal.keep, step)  # type: ignore[method-assign]
     fit = dpglm.coordinate(
         plan(),
