@@ -197,7 +197,7 @@ class Holder:
     @property
     def transcript(self) -> Transcript:
         """All messages so far."""
-        return Transcript.of(self.run, self._plan, self._journal)
+        return Transcript.of(self.run, self._approved, self._journal)
 
     def reply(self, content: bytes) -> bytes:
         """What is sent back to a message; empty after the last one.

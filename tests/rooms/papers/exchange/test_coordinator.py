@@ -117,8 +117,10 @@ def test_each_site_may_declare_its_own_private_number_of_rows() -> None:
     counts = {"north": 50, "south": 100, "west": 30}
     declared = dpglm.Schema.of(COLUMNS, sites="disjoint", rows=70)
     which, carrier = plan(schema=declared, privacy=budget), InProcess()
-    with holders(carrier, which, **{site: {"rows": rows} for site, rows in counts.items()}):
+    with holders(carrier, which, **{site: {"rows": rows} for site, rows in counts.items()}) as ended:
         found = fitted(carrier, which)
+    for transcript in ended.values():
+        transcript.check(which)
     data = {site: dpglm.declare(rows, replace(declared, rows=counts[site])) for site, rows in TABLES.items()}
     one: Any = dpglm.fit(FORMULA, data, method=DLVP(steps=ROUNDS), privacy=budget, seed=7, progress=False)
     assert found.n_rows is None
