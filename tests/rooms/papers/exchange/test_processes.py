@@ -35,6 +35,7 @@ def require_whole(outcome: dict[str, Any]) -> None:
         assert site["charges"] == ["charged"]
         assert site["charged_first"]
         assert site["same_bytes"]
+        assert not site["drawn_again"]
         assert site["same_transcript"]
         assert site["names"] == ["ask 0", "ask 1", "start"]
 
