@@ -69,11 +69,14 @@ _HOMES = {
     "SiteFits": "dpglm.results.compare",
     "SiteProfiles": "dpglm.results.profile",
     "Unit": "dpglm.data.schema.unit",
+    "answer": "dpglm.exchange.holder",
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
+    "coordinate": "dpglm.exchange.coordinator",
     "declare": "dpglm.data.tables.sources",
     "describe": "dpglm.spec.describe",
     "errors": "dpglm.errors",
+    "exchange": "dpglm.exchange",
     "families": "dpglm.glm.families",
     "fit": "dpglm.api",
     "load": "dpglm.api",
@@ -88,7 +91,7 @@ _HOMES = {
     "tune": "dpglm.spec.tune",
 }
 
-_MODULES = {"errors", "families", "methods", "penalties"}
+_MODULES = {"errors", "exchange", "families", "methods", "penalties"}
 
 __all__ = ["__version__", *sorted(_HOMES)]  # names of the table above
 

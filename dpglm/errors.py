@@ -129,8 +129,8 @@ class PermitError(DpglmError, RuntimeError):
     """A release that was not planned and paid for; raised before rows are read."""
 
 
-class MessageError(DpglmError, RuntimeError):
-    """A message between sites that is missing, damaged or not of this run; what was charged stays charged."""
+class ExchangeError(DpglmError, RuntimeError):
+    """A message of a joint fit that cannot be used, or that did not come; the site is named."""
 
 
 class StoreError(DpglmError, ValueError):

@@ -99,6 +99,34 @@ def test_saved_fits_of_sites_are_pooled() -> None:
     assert "paths of their own" in told(run("pool", "north.json", "south.json", "--save", "south.json"))
 
 
+@pytest.mark.papers
+@pytest.mark.slow
+def test_holders_answer_what_a_coordinator_asks() -> None:
+    planned = run(
+        "plan", "affair ~ age", "--schema", "fair.schema.yaml", "--n", "300", "--privacy", "1,1e-6",
+        "--method", "dp-admm", "--save", "plan.json",
+    )  # fmt: skip
+    assert "wrote plan.json" in planned.output
+    shared = ("--run", "monday-run", "--folder", ".", "--timeout", "60")
+    code = "from dpglm.cli import main; main()"
+    held = []
+    for site in ("north", "south"):
+        Ledger(f"{site}.db", budget=(2.0, 1e-5), dataset=site)
+        words = ("answer", "plan.json", "fair.csv", "--site", site, "--ledger", f"{site}.db", *shared)
+        held.append(subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, text=True))
+    sites = ("--site", "north", "--site", "south")
+    done = run("coordinate", "plan.json", *sites, *shared, "--save", "both.json", "--transcript", "sent.json")
+    for site, process in zip(("north", "south"), held, strict=True):
+        assert f"bytes left site {site!r} in 205 messages" in process.communicate(timeout=100)[0]
+        assert Ledger(f"{site}.db").spent.epsilon == 1.0
+    assert "2: north, south" in done.output
+    assert str(dpglm.load("both.json").summary()) in done.output
+    assert Path("sent.json").read_text(encoding="utf-8").count("sha256") == 2 * 205
+    assert "no answer to 'hello'" in told(
+        run("coordinate", "plan.json", *sites, "--run", "x", "--folder", ".", "--timeout", ".1")
+    )
+
+
 def test_a_column_that_cannot_be_described_costs_nothing() -> None:
     assert "nobody" in told(run(*DESCRIBE, "--column", "nobody", "--ledger", "fair.db"))
     assert "SchemaError" in told(

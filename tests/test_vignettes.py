@@ -26,7 +26,7 @@ TOLD = re.compile(
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCS = tuple(sorted((ROOT / "docs").glob("*.md")))
-OF_PAPERS = ("guide", "methods", "learning_across_hospitals", "which_private_solver")
+OF_PAPERS = ("guide", "holders", "methods", "learning_across_hospitals", "which_private_solver")
 
 
 def marked(pages_run: Iterable[Path]) -> list[Any]:

@@ -1,3 +1,3 @@
 """The command line: the same words as the Python verbs."""
 
-from dpglm.cli.commands import main as main
+from dpglm.cli.exchange import main as main

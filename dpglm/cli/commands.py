@@ -22,7 +22,7 @@ from dpglm.errors import DpglmError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.site_pool import Effects
-from dpglm.postprocessing.store import writable
+from dpglm.postprocessing.store import writable, write_atomically
 from dpglm.results.result import Result
 from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.describe import describe as describe_table
@@ -64,7 +64,7 @@ def main() -> None:
     """R-style statistics under differential privacy."""
 
 
-def _table(command: Callable[..., None]) -> Callable[..., None]:
+def table_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a CSV file."""
     for option in (
         click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file: latin-1, say."),
@@ -110,7 +110,7 @@ def _model(command: Callable[..., None]) -> Callable[..., None]:
 @main.command()
 @click.argument("formula")
 @click.argument("data", type=PATH)
-@_table
+@table_options
 @SCHEMA
 @_model
 @click.option("--strength", type=float, help="Penalty strength per row; left out: from the noise level.")
@@ -140,15 +140,15 @@ def fit(
     _check_files(data, schema, ledger, report, save)
     budget = budget_of(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    table = _file(data, separator, encoding, decimal)
+    table = file_of(data, separator, encoding, decimal)
     with _padded(pad_time):
         fitted = fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
-    _give(fitted, report, save)
+    give(fitted, report, save)
 
 
 @main.command()
 @click.argument("data", type=PATH)
-@_table
+@table_options
 @SCHEMA
 @click.option("--by", help="A column with levels: everything is told for each of them, and overall.")
 @click.option(
@@ -185,7 +185,7 @@ def describe(
     _check_files(data, schema, ledger, report, save)
     budget = budget_of(privacy, relation, unit)
     charged = None if ledger is None else Ledger(ledger, budget=None)
-    table = _file(data, separator, encoding, decimal)
+    table = file_of(data, separator, encoding, decimal)
     with _padded(pad_time):
         told = describe_table(
             table,
@@ -197,7 +197,7 @@ def describe(
             ledger=charged,
             key=key,
         )
-    _give(told, report, save)
+    give(told, report, save)
 
 
 @main.command()
@@ -208,6 +208,7 @@ def describe(
 @click.option("--delta", help="delta, if not in --privacy: 1e-6.")
 @click.option("--rate", type=float, help="Expected share of the response's second level; left out: declared.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of intervals.")
+@click.option("--save", type=PATH, help="Write the specification as JSON here, for answer and coordinate.")
 def plan(
     formula: str,
     schema: Path,
@@ -218,12 +219,16 @@ def plan(
     unit: str | None,
     rate: float | None,
     level: float,
+    save: Path | None,
     **model: Any,  # family, penalty, goal, method: click checks them
 ) -> None:
     """Print what a fit of FORMULA can be expected to give; reads no data."""
+    check_targets([schema], None, save)
     budget = budget_of(privacy if delta is None else f"{privacy},{delta}", relation, unit)
     planned = plan_fit(formula, schema, n=n, privacy=budget, **model)
     click.echo(str(planned.expected(rate=rate, level=level).summary()))
+    if save is not None:
+        click.echo(f"wrote {write_atomically(save, planned.specification.to_json())}")
 
 
 @main.command()
@@ -276,14 +281,14 @@ def pool(
     save: Path | None,
 ) -> None:
     """Pool FITS, saved results of one model at several sites, and print the summary; reads no data."""
-    _check_targets(fits, report, save)
-    _give(pool_fits(fits, effects=effects, fixed=fixed, disjoint=disjoint), report, save)
+    check_targets(fits, report, save)
+    give(pool_fits(fits, effects=effects, fixed=fixed, disjoint=disjoint), report, save)
 
 
 main.add_command(ledger_commands)
 
 
-def _give(result: Result[Any], report: Path | None, save: Path | None) -> None:
+def give(result: Result[Any], report: Path | None, save: Path | None) -> None:
     """Write and print a result, which is paid for: it is shown even where a disk is full."""
     written = []
     try:
@@ -305,10 +310,11 @@ def _check_files(
         raise SchemaError(
             f"data {str(data)!r}, a folder", expected="a CSV or Parquet file", remedy="Name one file."
         )
-    _check_targets([path for path in (data, schema, ledger) if path is not None], report, save)
+    check_targets([path for path in (data, schema, ledger) if path is not None], report, save)
 
 
-def _check_targets(read: Sequence[Path], report: Path | None, save: Path | None) -> None:
+def check_targets(read: Sequence[Path], report: Path | None, save: Path | None) -> None:
+    """Find targets that cannot be written, or that are what is read."""
     taken = {path.resolve() for path in read}
     for target in [path for path in (save, report) if path is not None]:
         writable(target)
@@ -321,6 +327,7 @@ def _check_targets(read: Sequence[Path], report: Path | None, save: Path | None)
         taken.add(target.resolve())
 
 
-def _file(path: Path, separator: str, encoding: str, decimal: str) -> CsvFile | Path:
+def file_of(path: Path, separator: str, encoding: str, decimal: str) -> CsvFile | Path:
+    """A table's file, with how it is written where that is not as usual."""
     plain = (separator, encoding, decimal) == ("comma", "utf-8", "point")
     return path if plain else CsvFile(path, SEPARATORS[separator], encoding, DECIMALS[decimal])

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpglm.curator.curator import Curator, PricedReleases
-from dpglm.errors import DpglmError, MessageError, PermitError
+from dpglm.errors import DpglmError, ExchangeError, PermitError
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.pairwise_masks import BYTES, KEY_BYTES, MaskKeys, mask, numbers, packed
 from dpglm.mechanisms.secure_sum import opened
@@ -79,25 +79,25 @@ class SecureSite:
 
         Raises
         ------
-        MessageError
+        ExchangeError
             Other sites than planned, keys of another run, two of one site, or another one for this site.
         """
         found = keys_of(keys)
         if any(run != self._run for run, _ in found.values()) or len(found) != self._sites:
-            raise MessageError(
+            raise ExchangeError(
                 f"keys of {len(found)} sites at site {self.name!r}, or of another run",
                 expected=f"one of each of the {self._sites} sites that the plan is for, made in this run",
                 remedy="Exchange the keys of all sites again; a plan for fewer sites has other noise.",
             )
         public = {site: key for site, (_, key) in found.items()}
         if public.get(self.name) != self._keys.public or (self._met and self._met != public):
-            raise MessageError(
+            raise ExchangeError(
                 f"a key for site {self.name!r} that is not its own, or other keys than it took before",
                 expected="the keys that all sites made, the same ones each time",
                 remedy="Begin another run: sites make new keys for it.",
             )
         if len(set(public.values())) < len(public):
-            raise MessageError(
+            raise ExchangeError(
                 "one key for two sites",
                 expected="a key of its own for each site",
                 remedy="Begin another run, and look for who changed the keys.",
@@ -114,7 +114,7 @@ class SecureSite:
 
         Raises
         ------
-        MessageError
+        ExchangeError
             Keys are missing.
         PermitError
             Not the next release of the plan, or the same one at another point than before; nothing was read.
@@ -130,7 +130,7 @@ class SecureSite:
                 )
             return message
         if not self._met:
-            raise MessageError(
+            raise ExchangeError(
                 f"a release of site {self.name!r} before it has the keys of the others",
                 expected="SecureSite.meet with the keys of all sites",
                 remedy="Exchange public keys first.",
@@ -190,7 +190,7 @@ def aggregate(
 
     Raises
     ------
-    MessageError
+    ExchangeError
         A message is missing, which names the site, or is not of this run, release and point. Without all of
         them nothing can be read: masks that have no counterpart hide what there is.
     """
@@ -203,21 +203,21 @@ def aggregate(
         said = (fields["run"], fields["release"], fields["at"])
         same = type(fields["release"]) is int and said == (run, place, point_of(at))
         if not same or found.setdefault(site, fields["sum"]) != fields["sum"]:
-            raise MessageError(
+            raise ExchangeError(
                 f"a message of site {site!r} that is of another run, release or point, or its second one",
                 expected=f"one message of each site for release {place}, at the point that all were asked at",
                 remedy="Ask the site again: it sends the same bytes.",
             )
     missing = [site for site in sites if site not in found]
     if missing:
-        raise MessageError(
+        raise ExchangeError(
             f"no message of {', '.join(map(repr, missing))} for release {place}",
             expected="a message of every site whose key was exchanged: fewer say nothing of the sum",
             remedy="Ask it again: it sends the same bytes. Without it begin another run, charged anew.",
         )
     content = {site: _bytes(text, site) for site, text in found.items()}
     if len({len(each) for each in content.values()}) > 1 or any(len(c) % BYTES for c in content.values()):
-        raise MessageError(
+        raise ExchangeError(
             "messages of different lengths",
             expected=f"{BYTES} bytes for each number of the release, of every site",
             remedy="See that all sites run the same plan and the same version of dpglm.",
@@ -233,7 +233,7 @@ def keys_of(keys: Sequence[bytes]) -> dict[str, tuple[str, bytes]]:
         fields = _fields(message, KEY_FORMAT, _KEY_FIELDS)
         site, run = fields["site"], fields["run"]
         if site in found:
-            raise MessageError(
+            raise ExchangeError(
                 "two keys of one site",
                 expected="one key of each site",
                 remedy="Begin another run: sites make new keys for it.",
@@ -259,7 +259,7 @@ def _message(fields: Mapping[str, object]) -> bytes:
 
 
 def _fields(message: bytes, kind: str, names: set[str]) -> dict[str, Any]:
-    """The fields of a message; a MessageError where it is none of this kind."""
+    """The fields of a message; an ExchangeError where it is none of this kind."""
     try:
         if not isinstance(message, bytes) or len(message) > LONGEST:
             raise ValueError
@@ -281,7 +281,7 @@ def _bytes(text: str, site: str) -> bytes:
 
 
 def _damaged(what: str) -> DpglmError:
-    return MessageError(
+    return ExchangeError(
         f"{what} that is damaged, of another version, or none",
         expected="the bytes that SecureSite made",
         remedy="Ask the site again: it sends the same bytes.",

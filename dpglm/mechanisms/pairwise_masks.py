@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpglm.errors import MessageError, MethodError
+from dpglm.errors import ExchangeError, MethodError
 from dpglm.mechanisms.whole_sums import Whole
 
 # Whole numbers are added modulo 2^128, and are 16 bytes long.
@@ -35,12 +35,12 @@ class MaskKeys:
         self.public: bytes = self._private.public_key().public_bytes_raw()
 
     def secret_with(self, name: str, public: bytes) -> bytes:
-        """What this holder has in common with another one; a MessageError names a key that is none."""
+        """What this holder has in common with another one; an ExchangeError names a key that is none."""
         x25519 = _cryptography()[0]
         try:
             shared: bytes = self._private.exchange(x25519.X25519PublicKey.from_public_bytes(public))
         except ValueError:  # of another length, or one of the few with which every secret is zero
-            raise MessageError(
+            raise ExchangeError(
                 f"a public key of {name!r} that is no X25519 key",
                 expected="the 32 bytes that the site made for this run",
                 remedy="Ask the site for its key again, and check that it is its own.",

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from dpglm.curator.curator import PricedReleases
+from dpglm.mechanisms.base import Release
 from dpglm.methods.base import Ask, Estimate, Method, Problem
+from dpglm.typing import FloatVector
+
+
+@runtime_checkable
+class AskElsewhere(Ask, Protocol):
+    """How a method gets at rows in another process."""
+
+    def begin(self, release: Release, at: FloatVector) -> None:
+        """Send the question; a call with the same arguments waits for its answer."""
 
 
 @dataclass(frozen=True)
@@ -59,3 +69,12 @@ class JointMethod(Method):
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         return self.join(problem, {"": Party(problem, plan, ask)})
+
+
+def ask_each(questions: Iterable[tuple[Ask, Release, FloatVector]]) -> list[FloatVector]:
+    """What each of several holders answers; those in other processes work side by side."""
+    asked = list(questions)
+    for ask, release, at in asked:
+        if isinstance(ask, AskElsewhere):
+            ask.begin(release, at)
+    return [ask(release, at) for ask, release, at in asked]

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from dpglm.curator.secure_site import SecureAsk, SecureSite
@@ -13,7 +14,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.mechanisms.pairwise_masks import require_cryptography
-from dpglm.methods.base import Estimate, Problem
+from dpglm.methods.base import Ask, Estimate, Problem
 from dpglm.methods.joint import JointMethod, Party
 from dpglm.postprocessing.joint_sites import JointSite, JointSites, site_lines, together
 from dpglm.postprocessing.record import FitRecord, LedgerState, parallel_lines
@@ -96,7 +97,8 @@ def fit_joint(
 
         def answer(state: LedgerState | None, own: Mapping[str, LedgerState]) -> dict[str, FitRecord]:
             step()
-            record = _joined(method, at, state, own)
+            asks = {site: run.ask(at.noises[site]) for site, run in at.runs.items()}
+            record = joined(method, at, asks, state, own)
             step()
             return {"": record}
 
@@ -180,10 +182,17 @@ def _require_ledgers(
         )
 
 
-def _joined(
-    method: JointMethod, at: OpenedSites, state: LedgerState | None, own: Mapping[str, LedgerState]
+def joined(
+    method: JointMethod,
+    at: OpenedSites,
+    asks: Mapping[str, Ask],
+    state: LedgerState | None = None,
+    own: Mapping[str, LedgerState] = MappingProxyType({}),
 ) -> FitRecord:
-    """Read, by the planned releases of every site only, and write up one record of all sites."""
+    """Read, by the planned releases of every site only, and write up one record of all sites.
+
+    ``asks`` is how each site is asked, here or in another process; ``own`` are the ledgers of sites.
+    """
     runs, first = at.runs, next(iter(at.runs))
     problem = problem_of_all([run.problem for run in runs.values()])
     if method.masks:
@@ -195,7 +204,7 @@ def _joined(
         problem=problem,
         guarantee=at.total,
     )
-    estimate = _estimate(method, whole, at)
+    estimate = _estimate(method, whole, at, asks)
     record = whole.write_up(whole.placed(estimate), at.noises[first], state)
     lines = {site: parallel_lines(run.plan.releases.parallel(), run.guarantee) for site, run in runs.items()}
     sites = [
@@ -217,7 +226,7 @@ def _joined(
     )
 
 
-def _estimate(method: JointMethod, whole: Run, at: OpenedSites) -> Estimate:
+def _estimate(method: JointMethod, whole: Run, at: OpenedSites, asks: Mapping[str, Ask]) -> Estimate:
     """What a joint method makes of the releases of all sites, in coded units."""
     if method.masks:
         run = f"{whole.plan.fingerprint}/{secrets.token_hex(16)}"
@@ -227,9 +236,7 @@ def _estimate(method: JointMethod, whole: Run, at: OpenedSites) -> Estimate:
         noise = next(iter(at.noises.values()))  # one for all: the vector leaves once
         party = Party(whole.problem, whole.plan.releases, whole.ask(noise))
         return method.join(whole.problem, {"": party})
-    parties = {
-        site: Party(run.problem, run.plan.releases, run.ask(at.noises[site])) for site, run in at.runs.items()
-    }
+    parties = {site: Party(run.problem, run.plan.releases, asks[site]) for site, run in at.runs.items()}
     return method.join(whole.problem, parties)
 
 

@@ -9,12 +9,13 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import Any, Final, Literal, Self
 
-from dpglm.data.coding.design import CodedModel, Design
+from dpglm.data.coding.design import CodedModel
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.unit import weight_of
 from dpglm.errors import FormulaError, MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
+from dpglm.mechanisms.base import Rows
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
@@ -144,7 +145,7 @@ class ModelSpec:
         """Whether the number of rows of a table is public: without privacy, and under replace-one."""
         return self.privacy is None or self.privacy.rows_are_public
 
-    def problem(self, design: Design | None = None, n: int | None = None) -> Problem:
+    def problem(self, design: Rows | None = None, n: int | None = None) -> Problem:
         """What a method is given, for a table or for an expected number of rows; reads no row."""
         model = self.coded_model
         inside = self.method.inside(self.penalty, self.strength)

@@ -14,9 +14,9 @@ from dpglm.auditing.audit import audited_plan
 from dpglm.auditing.result import Audit
 from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.curator.secure_site import SecureSite
-from dpglm.data.coding.design import Design
 from dpglm.errors import MethodError
 from dpglm.ledger.ledger import Charge
+from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.methods.base import Ask, Estimate, Problem, to_response_scale
 from dpglm.methods.joint import JointMethod
@@ -29,7 +29,6 @@ from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.rows import JoinedRows
 from dpglm.spec.arguments import (
     LedgerOption,
     RunOptions,
@@ -261,7 +260,7 @@ class Run:
     """A plan and the table that it will be run on; no row has been read."""
 
     plan: Plan
-    design: Design | JoinedRows
+    design: Rows
     problem: Problem  # with the table's own number of rows where that is public
     guarantee: Guarantee  # the plan's, or what a seed leaves of it
 

@@ -16,7 +16,7 @@ from dpglm.inference.expectation import EstimateNoise, ExpectedRows, noise_of_mi
 from dpglm.mechanisms.gradient import Gradient
 from dpglm.methods.base import Estimate, Problem, budgeted_plan, methods, require_positive
 from dpglm.methods.iterated import gaussian_total, public_rows, require_steps
-from dpglm.methods.joint import Party
+from dpglm.methods.joint import Party, ask_each
 from dpglm.papers.dlr.consensus import LAST, ConsensusMethod, curvature, shares_of
 from dpglm.papers.dlr.graph import neighbourhoods
 from dpglm.privacy.budget import Privacy
@@ -107,9 +107,8 @@ class DLVP(ConsensusMethod):
         for number in range(self.steps):
             drawn = state.centre()
             coded = state.w @ scaling.mixing.T
-            sums: FloatMatrix = np.array(
-                [ask(releases[number], at) for (releases, ask), at in zip(asked, coded, strict=True)]
-            )
+            questions = ((ask, own[number], at) for (own, ask), at in zip(asked, coded, strict=True))
+            sums: FloatMatrix = np.array(ask_each(questions))
             slope = sums @ scaling.mixing / rows + state.quadratic[:, None] * state.w - drawn
             state.move(state.w - steps[:, None] * slope)
         return self.averaged(problem, state)

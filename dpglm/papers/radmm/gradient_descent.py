@@ -32,7 +32,7 @@ from dpglm.methods.iterated import (
     public_rows,
     require_steps,
 )
-from dpglm.methods.joint import Party
+from dpglm.methods.joint import Party, ask_each
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.calibration import NoisySums, Target, calibrate
 from dpglm.privacy.events import Fact, MethodDescription
@@ -98,7 +98,9 @@ class DescentState:
         mixing = self._scaling.mixing
         coded = points.reshape(self.parts, self.size) @ mixing.T
         own = np.split(coded, len(self._asked))
-        answers = [ask(all_[number], at.ravel()) for (all_, ask), at in zip(self._asked, own, strict=True)]
+        answers = ask_each(
+            (ask, all_[number], at.ravel()) for (all_, ask), at in zip(self._asked, own, strict=True)
+        )
         scaled = np.concatenate(answers).reshape(self.parts, self.size) @ mixing
         if self._method.eta is None:  # too large a step: what was released shows it
             self.eta *= 0.5 if self._reversed(scaled, self._scaling.penalised) else 1.0

@@ -13,7 +13,7 @@ import pytest
 from dpglm.curator import secure_site
 from dpglm.curator.curator import Curator, PricedReleases
 from dpglm.curator.secure_site import SecureAsk, SecureSite, aggregate
-from dpglm.errors import MessageError, PermitError
+from dpglm.errors import ExchangeError, PermitError
 from dpglm.glm.families import families
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.gradient import Gradient
@@ -141,7 +141,7 @@ def test_without_a_site_there_is_an_error_that_names_it(missing: str) -> None:
     plan = planned()
     found, keys = acquainted(plan)
     messages = [site.masked(0, FIRST) for site in found if site.name != missing]
-    with pytest.raises(MessageError, match=f"no message of '{missing}' for release 0"):
+    with pytest.raises(ExchangeError, match=f"no message of '{missing}' for release 0"):
         aggregate(messages, keys, release=plan.releases[0], place=0, at=FIRST)
 
 
@@ -152,7 +152,7 @@ def test_what_is_not_a_message_of_this_release_is_refused() -> None:
     messages = [site.masked(0, FIRST) for site in found]
 
     def refused(*last: bytes, match: str, place: int = 0, at: Any = FIRST) -> None:
-        with pytest.raises(MessageError, match=match):
+        with pytest.raises(ExchangeError, match=match):
             aggregate([*messages[:2], *last], keys, release=plan.releases[0], place=place, at=at)
 
     twice = aggregate([*messages, messages[0]], keys, release=plan.releases[0], place=0, at=FIRST)
@@ -177,7 +177,7 @@ def test_keys_are_those_of_the_planned_sites_in_this_run() -> None:
     own, south, west = (each.public_key() for each in (site, *others))
     stranger = sites(plan, names=("east", "far"), seed=9)[1].public_key()
     low_order = changed(west, key=base64.b64encode(bytes(32)).decode())
-    with pytest.raises(MessageError, match="before it has the keys"):
+    with pytest.raises(ExchangeError, match="before it has the keys"):
         site.masked(0, FIRST)
     for keys, match in (
         ([own, south], "keys of 2 sites"),
@@ -191,10 +191,10 @@ def test_keys_are_those_of_the_planned_sites_in_this_run() -> None:
         ([own, south, low_order], "'west' that is no X25519 key"),
         ([own, south, changed(west, site=3)], "damaged"),
     ):
-        with pytest.raises(MessageError, match=match):
+        with pytest.raises(ExchangeError, match=match):
             site.meet(keys)
     site.meet([west, own, south])
-    with pytest.raises(MessageError, match="other keys than it took before"):
+    with pytest.raises(ExchangeError, match="other keys than it took before"):
         site.meet([own, south, changed(west, key=json.loads(stranger)["key"])])
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import dpglm
 from dpglm.curator.secure_site import SecureSite, aggregate
-from dpglm.errors import BudgetExceeded, MessageError, MethodError, SchemaError
+from dpglm.errors import BudgetExceeded, ExchangeError, MethodError, SchemaError
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.mechanisms.secure_sum import collusion_factor
@@ -256,12 +256,12 @@ def test_a_site_that_drops_out_is_named_and_the_charge_is_kept(
     def drops_out(self: SecureSite, release: int, at: Any = None) -> bytes:
         message = honest(self, release, at)
         if self.name == "b" and release == 1:
-            raise MessageError("no message of 'b' for release 1", expected="one", remedy="Ask again.")
+            raise ExchangeError("no message of 'b' for release 1", expected="one", remedy="Ask again.")
         return message
 
     monkeypatch.setattr(SecureSite, "masked", drops_out)
     ward = ledger(tmp_path, "ward")
-    with pytest.raises(MessageError, match="'b' for release 1"):
+    with pytest.raises(ExchangeError, match="'b' for release 1"):
         fit(tables(), ledger=ward)
     assert ward.spent.epsilon == 1.0
 

@@ -1,0 +1,315 @@
+"""The coordinator of a joint fit: it has no rows, asks the holders, and runs the method on their answers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn, TypeVar
+
+from dpglm import __version__
+from dpglm.errors import PermitError
+from dpglm.exchange.arguments import (
+    PlanOption,
+    joint_plan,
+    plan_at,
+    run_of,
+    sites_of,
+    timeout_of,
+    transport_of,
+)
+from dpglm.exchange.journal import Journal, journal_path
+from dpglm.exchange.messages import (
+    Answer,
+    Ask,
+    Done,
+    Hello,
+    Message,
+    Refusal,
+    Start,
+    Started,
+    message_error,
+    packed,
+    read_message,
+    unpacked,
+)
+from dpglm.exchange.transcript import Transcript
+from dpglm.exchange.transport import Box, Transport, emptied
+from dpglm.mechanisms.base import Release
+from dpglm.mechanisms.noise import OsNoise, SeededNoise
+from dpglm.methods.joint import JointMethod
+from dpglm.postprocessing.joint_sites import together
+from dpglm.postprocessing.store import writable
+from dpglm.results.fit_result import FitResult
+from dpglm.rows import RowChunk
+from dpglm.spec.joint import joined
+from dpglm.spec.plan import Plan, Run
+from dpglm.spec.sites import OpenedSites
+from dpglm.typing import FloatVector
+
+# Seconds after which a question is sent again, at first and at most; each time after twice as many.
+SOON: Final = 1.0
+LATER: Final = 30.0
+Reply = TypeVar("Reply", bound=Message)
+
+
+def coordinate(
+    plan: PlanOption,
+    sites: Sequence[str],
+    *,
+    run: str,
+    transport: Transport | str | os.PathLike[str],
+    journal: str | os.PathLike[str] | None = None,
+    transcript: str | os.PathLike[str] | None = None,
+    timeout: float = 600.0,
+) -> FitResult:
+    """Fit one model of several holders, each of which runs `dpglm.answer` with its own table and ledger.
+
+    Nothing is charged before all are there with the approved plan. What comes back is what
+    ``plan.fit({site: table})`` gives, but for the state of the ledgers, which no site sends.
+
+    Parameters
+    ----------
+    plan : Plan, ModelSpec, or path of a specification
+        Of a joint method whose messages are noisy, ``"dlvp"`` or ``"dp-admm"``; the same at each holder.
+    sites : list of str
+        The holders, in their order.
+    run : str
+        The name of the run, which all agree on. Under one name each site is charged once.
+    transport : Transport or path
+        How messages come and go; a path is that of a shared folder.
+    journal : path, optional
+        Where answers are kept: killed and started again, this call goes on from it. Without one it asks
+        everything again, and gets the same bytes as long as the holders are there.
+    transcript : path, optional
+        Where the list of all messages is written, with sizes and SHA-256: `dpglm.exchange.Transcript.read`.
+    timeout : float
+        Seconds to wait for an answer of a site; the error then names it.
+
+    Returns
+    -------
+    FitResult
+        One model of all sites.
+
+    Raises
+    ------
+    ExchangeError
+        A site that does not answer, answers twice, has another plan or version, refuses, or sends what makes
+        no sense. Charges are kept. Start again with the same ``run`` to go on; to go on without a site, agree
+        on another run of the remaining ones, each of which is charged anew.
+    MethodError, SchemaError
+        Another method, or names of sites that it does not fit.
+
+    Examples
+    --------
+    See `dpglm.answer` for a whole run. A site that does not answer:
+
+    >>> import dpglm
+    >>> schema = {"y": ["no", "yes"], "x": (0, 9)}
+    >>> plan = dpglm.plan("y ~ x", schema, method="dlvp", privacy=(1.0, 1e-6))
+    >>> shared = {"run": "monday-run", "transport": dpglm.exchange.InProcess()}
+    >>> try:
+    ...     dpglm.coordinate(plan, ["north"], timeout=0.1, **shared)
+    ... except dpglm.errors.ExchangeError as error:
+    ...     print(error.found)
+    at site 'north', no answer to 'hello' for 0.1 seconds
+    """
+    asked = joint_plan(plan)
+    method = asked.specification.method
+    assert isinstance(method, JointMethod), "checked by `joint_plan`"
+    names, run, carrier, seconds = (
+        sites_of(sites, asked),
+        run_of(run),
+        transport_of(transport),
+        timeout_of(timeout),
+    )
+    if transcript is not None:
+        writable(transcript)
+    size = asked.specification.coded_model.coding.size
+    opening = {"run": run, "sites": list(names), "plan": asked.fingerprint}
+    kept = Journal(journal_path(journal), opening)
+    holders = {site: _Asked(site, run, size, carrier, kept, seconds) for site in names}
+    at = _opened(asked, holders)
+    asks = {site: _Releases(holders[site], own) for site, own in at.runs.items()}
+    record = joined(method, at, asks)
+    for holder in holders.values():
+        holder.end()
+    if transcript is not None:
+        Transcript.of(run, asked, kept).save(transcript)
+    return at.runs[names[0]].result(record)
+
+
+def _opened(plan: Plan, holders: dict[str, _Asked]) -> OpenedSites:
+    """All sites, greeted first and started then: one that is not there costs the others nothing."""
+    hello = {site: Hello(holder.run, site, plan.fingerprint, __version__) for site, holder in holders.items()}
+    for site, holder in holders.items():
+        holder.send(hello[site])
+    greeted = {site: holder.wait(hello[site], Hello) for site, holder in holders.items()}
+    plans = {site: _plan_of(plan, answer) for site, answer in greeted.items()}
+    start = {site: Start(holder.run, site) for site, holder in holders.items()}
+    for site, holder in holders.items():
+        holder.send(start[site])
+    started = {site: holder.wait(start[site], Started) for site, holder in holders.items()}
+    runs = {site: _run_of(plans[site], started[site], seeded=greeted[site].seeded) for site in holders}
+    seeded = any(answer.seeded for answer in greeted.values())
+    once = plan.specification.schema.sites == "disjoint"
+    total = together([run.guarantee for run in runs.values()], once=once)
+    # Drawn elsewhere: what stands here is whether it was noise that nobody can repeat.
+    return OpenedSites(runs, dict.fromkeys(runs, SeededNoise(0) if seeded else OsNoise()), once, total)
+
+
+def _plan_of(plan: Plan, hello: Hello) -> Plan:
+    """The plan of a site, made here from what it declares."""
+    own = plan_at(plan, hello.rows)
+    if own.fingerprint != hello.plan:
+        raise message_error(
+            hello.site,
+            f"plan {hello.plan[:12]}, made by dpglm {hello.version[:20]}",
+            f"plan {own.fingerprint[:12]}, made by dpglm {__version__}",
+            "Use the same specification and the same version of dpglm on all sides. Nothing was charged.",
+        )
+    return own
+
+
+def _run_of(plan: Plan, started: Started, *, seeded: bool) -> Run:
+    public = plan.specification.rows_are_public
+    if (started.rows is None) == public:
+        found = "no number of rows" if public else "a number of rows, which is private"
+        raise message_error(started.site, found, "the number of rows where it is public")
+    rows = RowsElsewhere(plan.specification.coded_model.coding.size, started.rows)
+    guarantee = plan.guarantee.seeded() if seeded else plan.guarantee
+    return Run(plan, rows, plan.specification.problem(rows), guarantee)
+
+
+@dataclass(frozen=True)
+class RowsElsewhere:
+    """Rows that another process has: how many columns they are coded in and, where it is public, how many."""
+
+    size: int
+    known: int | None
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """There are none here."""
+        raise self._refusal()
+
+    def row_count(self) -> int:
+        """Number of rows, as their holder told it."""
+        if self.known is None:
+            raise self._refusal()
+        return self.known
+
+    def _refusal(self) -> PermitError:
+        return PermitError(
+            "rows that another process holds",
+            expected="the answers of its curator only",
+            remedy="Ask for a planned release.",
+        )
+
+
+class _Releases:
+    """How a method asks for the releases of one site, in the order of its plan."""
+
+    def __init__(self, holder: _Asked, run: Run) -> None:
+        self._holder, self._releases = holder, run.plan.releases.releases
+        self._next = 0
+
+    def begin(self, release: Release, at: FloatVector) -> None:
+        """Send the question without waiting."""
+        self._holder.send(self._question(release, at))
+
+    def __call__(self, release: Release, at: FloatVector | None = None) -> FloatVector:
+        """Send the question and wait for the answer."""
+        question = self._question(release, at)
+        self._holder.send(question)
+        answer = self._holder.wait(question, Answer)
+        self._next += 1
+        return unpacked(answer.body, size=self._holder.size, site=self._holder.site, what="an answer")
+
+    def _question(self, release: Release, at: FloatVector | None) -> Ask:
+        planned = self._releases[self._next] if self._next < len(self._releases) else None
+        if planned is not release or at is None:
+            raise PermitError(
+                f"a release of {release.name!r} that is not the next one of the plan, or at no point",
+                expected="the planned releases in order, each at a point",
+                remedy="Plan every release before the fit.",
+            )
+        body = packed(at)
+        # What a lying site has blown up ends here, and not at the next one.
+        what = f"question {self._next}, made of answers,"
+        unpacked(body, size=self._holder.size, site=self._holder.site, what=what)
+        return Ask(self._holder.run, self._holder.site, self._next, release.name, body)
+
+
+class _Asked:
+    """The coordinator's line to one holder: it asks until there is an answer, and keeps that."""
+
+    def __init__(
+        self, site: str, run: str, size: int, transport: Transport, journal: Journal, timeout: float
+    ) -> None:
+        self.site, self.run, self.size = site, run, size
+        self._transport, self._journal, self._timeout = transport, journal, timeout
+        self._asks, self._answers = Box(run, site, "asks"), Box(run, site, "answers")
+        self._sent: str | None = None
+        emptied(transport, self._answers)
+
+    def send(self, message: Message) -> None:
+        """Send a question, unless its answer is here or it was just sent."""
+        if self._sent != message.name and self._journal.get(self.site, message.name) is None:
+            self._transport.send(self._asks, message.to_bytes())
+        self._sent = message.name
+
+    def end(self) -> None:
+        """Say that nothing more will be asked; there is no answer to that."""
+        message = Done(self.run, self.site)
+        if self._journal.get(self.site, message.name) is None:
+            self._transport.send(self._asks, message.to_bytes())
+            self._journal.keep(self.site, message.name, message.to_bytes(), b"")
+
+    def wait(self, message: Message, kind: type[Reply]) -> Reply:
+        """The answer to a question that was sent, of this kind."""
+        question = message.to_bytes()
+        kept = self._journal.get(self.site, message.name)
+        content = self._received(message) if kept is None else kept.answered
+        answer = read_message(content, run=self.run, site=self.site)
+        if not isinstance(answer, kind):
+            raise message_error(
+                self.site, f"a message {answer.kind!r} as answer to {message.name!r}", kind.kind
+            )
+        if isinstance(answer, Answer):
+            unpacked(answer.body, size=self.size, site=self.site, what=f"the answer to {message.name!r}")
+        # Kept once it is known to make sense; another one cannot take its place.
+        self._journal.keep(self.site, message.name, question, content)
+        return answer
+
+    def _received(self, message: Message) -> bytes:
+        """Wait, and ask again from time to time: either message may be lost, or the holder started later."""
+        until, pause = time.monotonic() + self._timeout, SOON
+        while (left := until - time.monotonic()) > 0.0:
+            content = self._transport.receive(self._answers, min(pause, left))
+            if content is None:
+                self._transport.send(self._asks, message.to_bytes())
+                pause = min(2.0 * pause, LATER)
+                continue
+            answer = read_message(content, run=self.run, site=self.site)
+            if isinstance(answer, Refusal):
+                self._refused(answer)
+            if answer.name == message.name:
+                return content
+            before = self._journal.get(self.site, answer.name)
+            if before is not None and before.answered != content:
+                raise message_error(
+                    self.site, f"another answer to {answer.name!r} than before", "the same bytes, at each try"
+                )
+        raise message_error(
+            self.site,
+            f"no answer to {message.name!r} for {self._timeout:g} seconds",
+            "its dpglm.answer at work, with the same run and plan",
+            "Start it again, then this call, both as before: nothing is charged or drawn twice. To go on "
+            "without this site, agree on another run of the remaining ones; each of them is charged anew.",
+        )
+
+    def _refused(self, refusal: Refusal) -> NoReturn:
+        found = refusal.found.removeprefix(f"at site {self.site!r}, ")
+        found = f"{refusal.error[:40]}: {found[:2000]}"
+        raise message_error(self.site, found, refusal.expected[:2000], refusal.remedy[:2000])

@@ -1,0 +1,144 @@
+"""Transcripts: which messages crossed, how long each was, and its SHA-256; for an auditor."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from dpglm.errors import ExchangeError, StoreError
+from dpglm.exchange.journal import Journal
+from dpglm.exchange.messages import Answer, Ask, read_message
+from dpglm.postprocessing.store import write_atomically
+from dpglm.spec.plan import Plan
+
+FORMAT: Final = "dpglm-transcript/1"
+MOST_WORDS: Final = 1024  # bytes of a message without a body: names, a version, a fingerprint
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """One message: to a site or from it, of which kind, and how long."""
+
+    site: str
+    way: Literal["to", "from"]
+    kind: str
+    number: int | None  # of the release
+    values: int  # numbers in its body
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """All messages of a run, as one side of it has them in its journal.
+
+    That of the coordinator and that of a holder have the same lines for the holder's site.
+
+    Examples
+    --------
+    >>> Transcript("monday-run", "", ()).left("north")
+    0
+    """
+
+    run: str
+    plan: str  # fingerprint
+    lines: tuple[Crossed, ...]
+
+    @classmethod
+    def of(cls, run: str, plan: Plan, journal: Journal) -> Self:
+        """The transcript of what a journal holds."""
+        lines = [
+            _crossed(content, run, site, way)
+            for site, _, exchanged in journal
+            for way, content in _ways(exchanged.asked, exchanged.answered)
+        ]
+        return cls(run, plan.fingerprint, tuple(lines))
+
+    def at(self, site: str) -> Transcript:
+        """The lines of one site."""
+        return Transcript(self.run, self.plan, tuple(line for line in self.lines if line.site == site))
+
+    def left(self, site: str) -> int:
+        """How many bytes left a site in all."""
+        return sum(line.bytes for line in self.lines if line.site == site and line.way == "from")
+
+    def check(self, plan: Plan) -> None:
+        """Check that what left is what the plan releases, and nothing beside it.
+
+        Each answer is to a release of the plan, each once and in order, and is as long as that many numbers
+        are, whatever they say; other messages have room for a few public words. An ExchangeError otherwise.
+        """
+        size, releases = plan.specification.coded_model.coding.size, plan.releases.releases
+        if self.plan != plan.fingerprint:
+            raise _unplanned("a transcript of another plan")
+        for site in dict.fromkeys(line.site for line in self.lines):
+            own = self.at(site).lines
+            for kind in (Ask.kind, Answer.kind):
+                numbers = [line.number for line in own if line.kind == kind]
+                if numbers != list(range(len(numbers))) or len(numbers) > len(releases):
+                    raise _unplanned(f"at site {site!r}, a release twice, out of order, or beyond the plan")
+            for line in own:
+                if line.kind in (Ask.kind, Answer.kind):
+                    assert line.number is not None, "just compared"
+                    numbers_of = bytes(8 * size)
+                    ask = Ask(self.run, site, line.number, releases[line.number].name, numbers_of)
+                    answer = Answer(self.run, site, line.number, numbers_of)
+                    planned = len((ask if line.kind == Ask.kind else answer).to_bytes())
+                    fits = line.bytes == planned and line.values == size
+                else:
+                    fits = line.bytes <= MOST_WORDS + 20 * len(self.run + site) and line.values == 0
+                if not fits:
+                    raise _unplanned(f"at site {site!r}, a message {line.kind!r} of {line.bytes} bytes")
+
+    def to_json(self) -> str:
+        """JSON text, a line per message."""
+        head = json.dumps({"format": FORMAT, "run": self.run, "plan": self.plan})[:-1]
+        lines = ",\n".join(json.dumps(asdict(line)) for line in self.lines)
+        return f'{head}, "lines": [\n{lines}\n]}}\n'
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write it to a file."""
+        return write_atomically(path, self.to_json())
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Self:
+        """Read what `save` wrote; a StoreError for any other file."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            if content["format"] != FORMAT:
+                raise ValueError
+            lines = tuple(Crossed(**line) for line in content["lines"])
+            return cls(content["run"], content["plan"], lines)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            raise StoreError(
+                "a file that is no transcript",
+                expected=f"a file of format {FORMAT}, as Transcript.save writes it",
+                remedy="Give the path of a transcript.",
+            ) from None
+
+
+def _ways(asked: bytes, answered: bytes) -> Sequence[tuple[Literal["to", "from"], bytes]]:
+    """A message to a site and, unless there was none, its answer."""
+    return [("to", asked), *([("from", answered)] if answered else [])]  # type: ignore[list-item]
+
+
+def _crossed(content: bytes, run: str, site: str, way: Literal["to", "from"]) -> Crossed:
+    message = read_message(content, run=run, site=site)
+    digest = hashlib.sha256(content).hexdigest()
+    if isinstance(message, Ask | Answer):
+        values = len(message.body) // 8
+        return Crossed(site, way, message.kind, message.number, values, len(content), digest)
+    return Crossed(site, way, message.kind, None, 0, len(content), digest)
+
+
+def _unplanned(found: str) -> ExchangeError:
+    return ExchangeError(
+        found,
+        expected="messages of the plan, each as long as its numbers are",
+        remedy="Ask who ran the fit what else was sent, and compare with the plan that was approved.",
+    )
