@@ -11,7 +11,7 @@ import numpy as np
 
 import dpglm
 from dpglm.errors import DpglmError
-from dpglm.methods import DLA
+from dpglm.methods import DLA, SecureSum
 from dpglm.results.compare import SiteFits
 from studies.dlr.tables import Sites, regions, sites, wide
 from studies.jobs import Job, Result, key_of
@@ -25,6 +25,7 @@ PRINTED_ROUNDS, ROUNDS = 5, 20
 METHODS: Final = {
     "one": "one curator",
     "pool": "pooled fits",
+    "secure": "secure sums",
     "dp-admm": "DP-ADMM",
     "dlvp": "DLVP",
     "dlp": "DLP",
@@ -71,7 +72,8 @@ def _joint(rows: Sites, job: Job) -> dpglm.FitResult:
             assert isinstance(apart, SiteFits)
             found = apart.pool()
         else:
-            found = dpglm.fit(rows.formula, rows.tables, method=job["method"], penalty="l2", **asked)
+            method = SecureSum("dpsgd") if job["method"] == "secure" else job["method"]
+            found = dpglm.fit(rows.formula, rows.tables, method=method, penalty="l2", **asked)
     assert isinstance(found, dpglm.FitResult)
     return found
 
