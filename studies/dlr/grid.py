@@ -23,10 +23,8 @@ class Grid:
     epsilons : tuple of float
     repeats : int
         Data sets, each with noise of its own.
-    times : tuple of (int, int)
-        Rows and columns of the table of times.
-    parts : tuple of int
-        Sites there; 1 is the general fitter.
+    times : tuple of (int, int, int)
+        Rows, columns and sites of the table of times; 1 site is the general fitter.
     regions : int
         Draws of noise for GUSTO.
     """
@@ -34,13 +32,13 @@ class Grid:
     sites: tuple[int, ...]
     epsilons: tuple[float, ...]
     repeats: int
-    times: tuple[tuple[int, int], ...]
-    parts: tuple[int, ...]
+    times: tuple[tuple[int, int, int], ...]
     regions: int
 
 
-FULL = Grid((2, 5, 10, 50), (0.5, 1.0, 4.0), 10, ((10_000, 1_000), (100_000, 1_000)), (1, 5, 10, 100), 10)
-QUICK = Grid((2,), (4.0,), 2, ((500, 20),), (1, 5), 0)
+TIMES = (*((10_000, 1_000, parts) for parts in (1, 5, 10, 100)), (100_000, 1_000, 1), (100_000, 1_000, 5))
+FULL = Grid((2, 5, 10, 50), (0.5, 1.0, 4.0), 10, TIMES, 10)
+QUICK = Grid((2,), (4.0,), 2, ((500, 20, 1), (500, 20, 5)), 0)
 
 
 def jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
@@ -66,7 +64,6 @@ def jobs(grid: Grid, tables: Sequence[str]) -> list[Job]:
     if SIMULATED in tables:
         found += [
             {"what": "time", "rows": rows, "columns": columns, "sites": parts}
-            for rows, columns in grid.times
-            for parts in grid.parts
+            for rows, columns, parts in grid.times
         ]
     return found

@@ -67,10 +67,11 @@ ABOUT = (
 )
 PAPER_ROWS = (
     f"Processor seconds of one site in {ROUNDS} rounds of DLA with exact local minimisers, beside "
-    "statsmodels' GLM on all rows. The paper's computers take gradient steps, for a number of rounds that it "
-    "does not print: only how times fall with the number of sites can be compared. apart: how far copies of "
-    "the coefficients are from each other in the end. With 10,000 and 100,000 columns a local Hessian takes "
-    "800 MB and 80 GB: these are not repeated.",
+    "statsmodels' GLM on all rows. The paper's computers take gradient steps, for a number of rounds that "
+    "it does not print: only how times fall with the number of sites can be compared. apart: how far copies "
+    "of the coefficients are from each other in the end. With 10,000 and 100,000 columns a local Hessian "
+    "takes 800 MB and 80 GB: these are not repeated, nor more sites with 100,000 rows, which take turns in "
+    "one process here.",
 )
 ERRORS = ("sites", "epsilon", *METHODS.values())
 TIMES = ("rows", "columns", "sites", "printed, s", "here, s", "apart")

@@ -34,7 +34,8 @@ RING = {"north": ["south"], "south": ["north", "west"], "west": ["south"]}
 
 def plan(method: Any = None, **options: Any) -> dpglm.Plan:
     given = {"schema": SCHEMA, "privacy": (1.0, 1e-6), "method": method or DLVP(steps=ROUNDS)} | options
-    return dpglm.ModelSpec.of(FORMULA, given.pop("schema"), **given).at_site.plan()
+    specification = dpglm.ModelSpec.of(FORMULA, given.pop("schema"), **given)
+    return specification.among([specification.schema]).plan()
 
 
 class Spoiling(InProcess):
