@@ -20,6 +20,7 @@ STUDIES = {
     "stacking": "studies.stacking.study",
     "hospitals": "studies.hospitals.study",
     "fwell": "studies.fwell.study",
+    "predictions": "studies.predictions.study",
 }
 NAME = "index.html"
 # The page of the papers, which `studies.papers` makes of the pages of their studies.

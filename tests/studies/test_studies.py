@@ -23,7 +23,7 @@ from studies.page import Section, Table
 from studies.paired import auc
 from studies.study import PAGES, Findings, Study
 
-OF_PAPERS = ("dpsc", "radmm", "stacking", "hospitals", "fwell")
+OF_PAPERS = ("dpsc", "radmm", "stacking", "hospitals", "fwell", "predictions")
 JOBS: list[Job] = [{"number": number} for number in range(5)]
 
 
