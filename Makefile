@@ -30,7 +30,7 @@ audit: $(VENV)/.tests
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed
 	$(BIN)/python -m studies speed --peer-python $(PEERS)/bin/python
-	$(BIN)/python -m studies accuracy --peer-python $(PEERS)/bin/python
+	$(BIN)/python -m studies run predictions --jobs 2
 
 golden: $(VENV)/.tests
 	$(BIN)/python -m tests.golden.regenerate

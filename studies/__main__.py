@@ -8,7 +8,7 @@ python -m studies keep dpsc                             write what has been run 
 python -m studies run coverage_designs --only slopes_strong,level_99 --epsilon 1 --reps 40
                                                         run a part and print it, a line per cell
 python -m studies index                                 write reports/papers.html and reports/index.html
-python -m studies speed|accuracy|selection|features     benchmarks, printed
+python -m studies speed|selection|features     benchmarks, printed
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from studies.study import PAGES, RUNS, Part, Study
 
 BENCHMARKS = {
     "speed": "studies.speed.peers",
-    "accuracy": "studies.accuracy.adult",
     "selection": "studies.selection.support",
     "features": "studies.selection.features",
 }

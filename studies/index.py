@@ -21,6 +21,7 @@ STUDIES = {
     "hospitals": "studies.hospitals.study",
     "fwell": "studies.fwell.study",
     "dlr": "studies.dlr.study",
+    "predictions": "studies.predictions.study",
 }
 NAME = "index.html"
 # The page of the papers, which `studies.papers` makes of the pages of their studies.

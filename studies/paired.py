@@ -136,6 +136,10 @@ class Repeats:
         """Names of the tables, in the order of the study."""
         return list(dict.fromkeys(result["table"] for result in self.results))
 
+    def cells(self) -> list[Hashable]:
+        """All cells, in the order of the study."""
+        return list(self._by)
+
     def count(self) -> int:
         """The most repeats of a cell."""
         return max((len(runs) for runs in self._by.values()), default=0)

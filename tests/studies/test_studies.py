@@ -23,7 +23,7 @@ from studies.page import Section, Table, write
 from studies.paired import auc
 from studies.study import PAGES, Findings, Study
 
-OF_PAPERS = ("dpsc", "radmm", "stacking", "hospitals", "fwell", "dlr")
+OF_PAPERS = ("dpsc", "radmm", "stacking", "hospitals", "fwell", "dlr", "predictions")
 JOBS: list[Job] = [{"number": number} for number in range(5)]
 
 

@@ -1,0 +1,1 @@
+"""How well fits predict: the default call, other calls of dpglm, and peers, on tables and simulations."""
