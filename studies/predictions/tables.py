@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -60,7 +60,7 @@ def absence(name: str) -> str | None:
     return None if name in SIMULATED or real_tables.available(name) else real_tables.absence(name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def split(name: str) -> Split:
     """The rows of a table, always the same; all tables stay in memory."""
     return _simulated(name) if name in SIMULATED else _real(name)
