@@ -104,7 +104,10 @@ def rank_features(
         Private FWELL as printed, whose privacy claim is false: NOT PRIVATE.
     profile : Profile, optional
         What `dpglm.describe` released of the same columns: a number's box is then its mean and two standard
-        deviations on either side, in place of its declared bounds.
+        deviations on either side, in place of its declared bounds. Worth a tenth of the budget (in squares)
+        where bounds are wide: with five of 40 columns to find in 5,000 rows, ``"fwell"`` found .67 of them
+        at (1, 1e-6) with bounds of three standard deviations, .93 with a profile; none at (4, 1e-6) with
+        bounds of 30, .93 with a profile.
     ledger : Ledger or path, optional
         Charged before any row is read; a path opens an existing ledger. Fits on it say that the ranking was
         paid for.
