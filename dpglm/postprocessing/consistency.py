@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.codec import MAX_COEFFICIENTS, store_error
+from dpglm.postprocessing.codec import store_error
 from dpglm.postprocessing.record import FitRecord
 from dpglm.typing import FloatMatrix
 
@@ -45,8 +45,8 @@ def check_consistency(record: FitRecord) -> None:
 
 def _amounts(record: FitRecord) -> None:
     """Numbers in their ranges."""
-    if len(record.names) > MAX_COEFFICIENTS:
-        raise store_error("too many names", f"at most {MAX_COEFFICIENTS} coefficients")
+    if len(record.names) > record.most_names:
+        raise store_error("too many names", f"at most {record.most_names} coefficients")
     for name in ("n_rows", "strength", "strength_sum", "row_norm", "residual"):
         value = getattr(record, name)
         if value is not None and (not math.isfinite(value) or (value < 0 and "strength" not in name)):

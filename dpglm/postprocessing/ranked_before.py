@@ -20,7 +20,8 @@ def quoted(name: str) -> str:
     """
     if name.isidentifier() and not keyword.iskeyword(name):
         return name
-    return f"Q({name!r})" if '"' in name or "\\" in name else f'Q("{name}")'
+    plain = name.isprintable() and '"' not in name and "\\" not in name
+    return f'Q("{name}")' if plain else f"Q({name!r})"
 
 
 def ranked_before(state: LedgerState | None, response: str) -> int | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -39,9 +39,13 @@ class RankingRecord(Record):
     deviation: float | None  # of the noise of a column's weight, at most; None where it is not known
     columns: int  # of the unit box, of which the largest weight of a feature is told
 
+    most_names: ClassVar[int] = 2**17  # there is no matrix of them
+
     def __post_init__(self) -> None:
         if np.shape(self.weights) != (len(self.names),) or not self.names:
             raise store_error("weights that do not belong to the features", "one for each")
+        if len(self.names) > self.most_names:
+            raise store_error("too many names", f"at most {self.most_names} features")
         if self.k is not None and not 1 <= self.k <= len(self.names):
             raise store_error("a number of features that there are not", "1 to the number of features")
         object.__setattr__(self, "schema", plain_copy(self.schema, "schema"))
@@ -64,7 +68,7 @@ class RankingRecord(Record):
     def noise_level(self) -> float:
         """What the noise of the release alone makes of the largest of so many weights; NaN if not known."""
         if self.deviation is None:
-            return 0.0 if not self.private and math.isinf(self.guarantee.epsilon) else math.nan
+            return math.nan
         return self.deviation * math.sqrt(2.0 * math.log(max(self.columns, 2)))
 
     @property
@@ -146,6 +150,8 @@ def shortened_formula(record: RankingRecord) -> str:
 def noise_words(record: RankingRecord) -> str:
     """What a weight must exceed to be told from 0."""
     level = record.noise_level
+    if math.isnan(level) and math.isinf(record.guarantee.epsilon):
+        return "not known: the algorithm is as it was printed"
     if math.isnan(level):
         return "the penalty sets to 0 what noise alone would show"
     if level == 0.0:

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.codec import MAX_DEPTH, encode, store_error, unsaved_error
+from dpglm.postprocessing.codec import MAX_COEFFICIENTS, MAX_DEPTH, encode, store_error, unsaved_error
 from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, linear_model
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import Event, GaussianEvent, MethodDescription, PointEvent, SampledGaussianEvent
@@ -139,6 +139,7 @@ class Record:
     ledger: LedgerState | None
     version: str
     plan_fingerprint: str = ""
+    most_names: ClassVar[int] = MAX_COEFFICIENTS  # of a file
 
     def __post_init__(self) -> None:
         for item in fields(self):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 from dpglm.errors import StoreError
-from dpglm.postprocessing.codec import MAX_COEFFICIENTS, decode, encode, store_error
+from dpglm.postprocessing.codec import decode, encode, store_error
 from dpglm.postprocessing.consistency import check_consistency
 from dpglm.postprocessing.declared import check_unit
 from dpglm.postprocessing.profile import ProfileRecord
@@ -46,10 +46,10 @@ def to_json(record: Record, *, packed: bool = False) -> str:
         f"{dumps(key)}{gaps[1]}{dumps(value)}" for key, value in _document(record, packed=packed).items()
     )
     text = "{\n" + ",\n".join(lines) + "\n}\n"
-    if len(text) > MAX_BYTES or len(record.names) > MAX_COEFFICIENTS:
+    if len(text) > MAX_BYTES or len(record.names) > record.most_names:
         raise StoreError(
-            f"a result of {len(record.names)} coefficients, {len(text)} bytes as JSON",
-            expected=f"at most {MAX_COEFFICIENTS} coefficients and {MAX_BYTES} bytes",
+            f"a result of {len(record.names)} names, {len(text)} bytes as JSON",
+            expected=f"at most {record.most_names} names and {MAX_BYTES} bytes",
             remedy="Save fit.tidy() instead.",
         )
     return text

@@ -156,6 +156,12 @@ def rank_features(
             expected="one table to rank the features of",
             remedy="Rank at one site, and fit the formula at the others.",
         )
+    if reference is not None and reference is data:
+        raise MethodError(
+            "the private table itself as reference",
+            expected="a public labelled table: its rows are used without noise",
+            remedy="Leave reference out; prototypes are then released.",
+        )
     box = UnitBox.of(formula, informed(find_schema(data, schema), profile))
     if budget is not None:
         budget = for_unit(budget, box.schema)

@@ -36,6 +36,7 @@ PROTOTYPES: Final = 2
 # Rows of a block, and the length of its margin, as a share of the root of the number of columns.
 BLOCK_ROWS: Final = 10
 BLOCK_RADIUS: Final = 0.16
+PUBLIC_REFERENCE: Final = "the reference table is public: its rows are in no way those that are protected"
 
 
 @rankings.register("fwell")
@@ -65,17 +66,18 @@ class FWELL(RankingMethod):
             )
         if problem.reference is not None:
             minimiser, _ = margin_minimiser(problem, privacy)
-            releases: tuple[Mapped, ...] = (Mapped(minimiser, ReferenceMargins(*problem.reference)),)
-        else:
-            minimiser, price = margin_minimiser(problem, privacy, share=PROTOTYPES_SHARE)
-            pure = privacy.definition == "pure"
-            sums = class_sums(problem.box.may_be_missing, price, privacy.relation, pure=pure)
-            releases = sums, Mapped(minimiser, PrototypeMargins(PROTOTYPES))
-        return budgeted_plan(releases, privacy, mu=privacy.mu, curve=True)
+            releases = (Mapped(minimiser, ReferenceMargins(*problem.reference)),)
+            return budgeted_plan(releases, privacy, mu=privacy.mu, curve=True, more=(PUBLIC_REFERENCE,))
+        minimiser, price = margin_minimiser(problem, privacy, share=PROTOTYPES_SHARE)
+        pure = privacy.definition == "pure"
+        sums = class_sums(problem.box.may_be_missing, price, privacy.relation, pure=pure)
+        both = sums, Mapped(minimiser, PrototypeMargins(PROTOTYPES))
+        return budgeted_plan(both, privacy, mu=privacy.mu, curve=True)
 
     def weights(self, plan: PricedReleases, ask: Ask) -> Weights:
         if plan.privacy is None:
-            return Weights(self.problem.by_feature(ask(plan.releases[0])), None)
+            noiseless = self.problem.privacy is None  # of what is printed the noise depends on the rows
+            return Weights(self.problem.by_feature(ask(plan.releases[0])), 0.0 if noiseless else None)
         at = None
         for sums in plan.of_kind(ColumnSums):
             at = prototypes(class_moments(sums, ask(plan.releases[0])))

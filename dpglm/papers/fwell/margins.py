@@ -148,19 +148,30 @@ def near_margins(first: FloatMatrix, second: FloatMatrix) -> Margins:
     """Margins between near hit and near miss among points, shapes (m, size) and (m', size) by class."""
     from scipy.spatial.distance import cdist
 
-    length = float(cdist(first, second, "euclidean").max(initial=0.0))
+    def apart(points: FloatMatrix) -> float:
+        return float(cdist(points, second, "euclidean").max(initial=0.0))
+
+    def nearest_of(rows: FloatMatrix, table: FloatMatrix) -> FloatMatrix:
+        places = [cdist(part, table, "cityblock").argmin(axis=1) for part in _parts(rows, table)]
+        return np.asarray(table[np.concatenate(places)])
+
+    length = max(map(apart, _parts(first, second)), default=0.0)
     if not length > LEAST_DISTANCE:
         return lambda x, second: np.zeros(x.shape)
 
     def margins(x: FloatMatrix, is_second: BoolVector) -> FloatMatrix:
         rows = np.where(np.isnan(x), 0.5, x).T  # proof: reference
-        away, near = (
-            np.abs(rows - table[cdist(rows, table, "cityblock").argmin(axis=1)]) for table in (first, second)
-        )
+        away, near = (np.abs(rows - nearest_of(rows, table)) for table in (first, second))
         z = np.where(is_second[:, None], away - near, near - away).T * (SHRINK / length)
         return np.where(np.isnan(x), np.nan, z)
 
     return margins
+
+
+def _parts(rows: FloatMatrix, table: FloatMatrix) -> list[FloatMatrix]:
+    """Rows by parts whose distances to those of a table fit into memory."""
+    width = max(1, _ENTRIES // max(len(table), 1))
+    return [rows[first : first + width] for first in range(0, max(len(rows), 1), width)]
 
 
 @dataclass(frozen=True, eq=False)

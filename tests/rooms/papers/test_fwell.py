@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dpglm.auditing.neighbours import Table
 from dpglm.errors import BudgetExceeded, MethodError, PlanningAdvice, PrivacyError, StoreError
 from dpglm.mechanisms.noise import SeededNoise
 from dpglm.methods.class_moments import class_moments, class_sums
+from dpglm.papers.fwell import margins
 from dpglm.papers.fwell.blocks import BlockRows, dealt
 from dpglm.papers.fwell.kmeans import CENTRES, CentreMargins, NearestCentre, begun, moved
 from dpglm.papers.fwell.margins import MarginRows, PrototypeMargins, ReferenceMargins
@@ -472,3 +474,55 @@ def test_a_linear_ranking_says_how_many_features_it_takes() -> None:
         dpglm.rank_features("y ~ .", frame, schema=schema, method="objective", privacy=(1000.0, 1e-6))
     assert caught.value.found.startswith("1,500 features for method='objective'")
     assert "method='fwell' or 'marginal'" in str(caught.value)
+
+
+def test_a_ranking_of_many_features_is_saved_and_reported(tmp_path: Path) -> None:
+    count = 8_300  # more than a fit may have coefficients
+    random = np.random.default_rng(3)
+    names = [f"x{j}" for j in range(count)]
+    frame = pd.DataFrame(random.random((60, count)), columns=names).assign(y=["no", "yes"] * 30)
+    schema = dpglm.Schema.of({**dict.fromkeys(names, (0.0, 1.0)), "y": ["no", "yes"]})
+    with pytest.warns(PlanningAdvice):
+        ranking = dpglm.rank_features(
+            "y ~ .", frame, schema=schema, k=3, method="marginal", privacy=(1.0, 1e-6), seed=1
+        )
+    again = dpglm.FeatureRanking.load(ranking.save(tmp_path / "ranking.json"))
+    assert again.selected == ranking.selected
+    assert ranking.report(tmp_path / "ranking.html").exists()
+
+
+def test_distances_to_public_rows_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(4)
+    first, second, x = random.random((40, 3)), random.random((30, 3)), random.random((3, 50))
+    kinds = random.random(50) < 0.5
+    whole = margins.near_margins(first, second)(x, kinds)
+    monkeypatch.setattr(margins, "_ENTRIES", 70)
+    np.testing.assert_array_equal(margins.near_margins(first, second)(x, kinds), whole)
+
+
+def test_the_promise_with_a_reference_says_that_it_is_public() -> None:
+    frame, reference = small(), small().copy()
+    asked: dict[str, Any] = {"schema": SMALL, "privacy": (1.0, 1e-6)}
+    told = dpglm.rank_features("y ~ .", frame, reference=reference, **asked).privacy.assumptions
+    assert any("the reference table is public" in each for each in told)
+    told = dpglm.rank_features("y ~ .", frame, **asked).privacy.assumptions
+    assert not any("reference" in each for each in told)
+    with pytest.raises(MethodError, match="the private table itself"):
+        dpglm.rank_features("y ~ .", frame, reference=frame, **asked)
+
+
+def test_the_noise_of_the_printed_algorithm_is_not_known() -> None:
+    printed = dpglm.rank_features("y ~ .", small(), schema=SMALL, privacy=1.0, paper_exact=True, seed=1)
+    assert math.isnan(printed.noise_level)
+    assert "as it was printed" in str(printed.summary())
+    exact = dpglm.rank_features("y ~ .", small(), schema=SMALL, privacy=None)
+    assert exact.noise_level == 0.0
+
+
+def test_columns_whose_names_are_not_printable_are_quoted_for_the_next_fit() -> None:
+    frame = small().rename(columns={"a": "a\nb"})
+    schema = {"y": ["no", "yes"], "a\nb": (0, 1), "b": (0, 1), "g": ["p", "q", "r"]}
+    ranking = dpglm.rank_features("y ~ .", frame, schema=schema, k=1, privacy=(9.0, 1e-6), seed=1)
+    assert ranking.selected == ("a\nb",)
+    fit = dpglm.fit(ranking.formula, frame, schema=schema, privacy=(1.0, 1e-6), seed=2, progress=False)
+    assert len(fit.params) == 2
