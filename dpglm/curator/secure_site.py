@@ -71,8 +71,7 @@ class SecureSite:
 
     def public_key(self) -> bytes:
         """The message that the other sites need of this one: its public key."""
-        key = base64.b64encode(self._keys.public).decode()
-        return _message({"format": KEY_FORMAT, "run": self._run, "site": self.name, "key": key})
+        return key_message(self._run, self.name, self._keys.public)
 
     def meet(self, keys: Sequence[bytes]) -> None:
         """Take the messages of `public_key` of all sites of the run, its own among them; once.
@@ -149,8 +148,7 @@ class SecureSite:
             partial(mask, self.name, self._secrets, context),
             holders=self._sites,
         )
-        fields = {"format": SUM_FORMAT, "run": self._run, "site": self.name, "release": release, "at": point}
-        message = _message({**fields, "sum": base64.b64encode(packed(own)).decode()})
+        message = sum_message(self._run, self.name, release, point, packed(own))
         self._sent[release] = point, message
         return message
 
@@ -224,6 +222,23 @@ def aggregate(
         )
     assert release.summed is not None, "planned as a sum"
     return opened(release.summed, [numbers(content[site]) for site in sites])
+
+
+def key_message(run: str, site: str, key: bytes) -> bytes:
+    """The message of a site whose public key this is."""
+    return _message({"format": KEY_FORMAT, "run": run, "site": site, "key": base64.b64encode(key).decode()})
+
+
+def sum_message(run: str, site: str, release: int, point: str | None, content: bytes) -> bytes:
+    """The message of a site for a release, of whose numbers these are the bytes."""
+    fields = {"format": SUM_FORMAT, "run": run, "site": site, "release": release, "at": point}
+    return _message({**fields, "sum": base64.b64encode(content).decode()})
+
+
+def content_of(message: bytes) -> bytes:
+    """The bytes of the numbers of a message of `sum_message`, 16 for each."""
+    fields = _fields(message, SUM_FORMAT, _SUM_FIELDS)
+    return _bytes(fields["sum"], fields["site"])
 
 
 def keys_of(keys: Sequence[bytes]) -> dict[str, tuple[str, bytes]]:

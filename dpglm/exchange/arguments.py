@@ -10,9 +10,12 @@ from typing import Final, TypeAlias
 
 from dpglm.errors import ExchangeError, MethodError, SchemaError
 from dpglm.exchange.folder import Folder
+from dpglm.exchange.sums import require_short
 from dpglm.exchange.transport import Transport
+from dpglm.mechanisms.pairwise_masks import require_cryptography
 from dpglm.methods.joint import JointMethod
 from dpglm.spec.arguments import number_of, row_count_of
+from dpglm.spec.joint import require_disjoint
 from dpglm.spec.model_spec import ModelSpec
 from dpglm.spec.plan import Plan
 from dpglm.spec.site_names import MOST_SITES, require_site_names
@@ -35,6 +38,7 @@ def joint_plan(plan: object) -> Plan:
             ) from None
         plan = ModelSpec.from_json(text)
     if isinstance(plan, ModelSpec):
+        _require_count(plan.method)
         plan = plan.among([plan.schema]).plan()
     if not isinstance(plan, Plan):
         raise MethodError(
@@ -43,10 +47,12 @@ def joint_plan(plan: object) -> Plan:
             remedy='Use dpglm.plan(formula, schema, method="dlvp", privacy=(1.0, 1e-6)).',
         )
     method = plan.specification.method
-    if not isinstance(method, JointMethod) or method.reads_together or plan.specification.privacy is None:
+    apart = isinstance(method, JointMethod) and (method.masks or not method.reads_together)
+    if not isinstance(method, JointMethod) or not apart or plan.specification.privacy is None:
         raise MethodError(
             f"method={method.name!r} over several processes",
-            expected="a joint method whose messages are all released with noise: 'dlvp' or 'dp-admm'",
+            expected="a joint method whose messages are all released with noise, 'dlvp' or 'dp-admm', or "
+            "under masks, 'secure-sum'",
             remedy="Use method='dlvp', or fit at each site and pool the results by dpglm.pool.",
         )
     if method.at_site != method:
@@ -55,7 +61,28 @@ def joint_plan(plan: object) -> Plan:
             expected="a plan for each site",
             remedy="Pass the specification, plan.specification, of which each site's plan is made.",
         )
+    if method.masks:
+        _require_count(method)
+        require_disjoint(method, plan)
+        require_cryptography()
+        require_short(plan)
     return plan
+
+
+def masks_of(plan: Plan) -> bool:
+    """Whether answers are sums under masks."""
+    method = plan.specification.method
+    return isinstance(method, JointMethod) and method.masks
+
+
+def _require_count(method: object) -> None:
+    """Refuse sums under masks of nobody knows how many sites."""
+    if isinstance(method, JointMethod) and method.masks and method.sites is None:
+        raise MethodError(
+            f"a plan of method={method.name!r} without a number of sites",
+            expected="how many sites there are: each adds its share of the noise",
+            remedy="Use method=dpglm.methods.SecureSum(..., sites=10).",
+        )
 
 
 def plan_at(plan: Plan, rows: int | None) -> Plan:
@@ -63,6 +90,12 @@ def plan_at(plan: Plan, rows: int | None) -> Plan:
     specification = plan.specification
     if rows is None or rows == specification.schema.rows:
         return plan
+    if masks_of(plan):
+        raise MethodError(
+            f"rows of one site with method={specification.method.name!r}",
+            expected="a schema with the declared number of rows of all sites together, or none",
+            remedy="Leave rows out.",
+        )
     return specification.under(replace(specification.schema, rows=row_count_of(rows))).plan()
 
 

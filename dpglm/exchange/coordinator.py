@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn, TypeVar
 
 from dpglm import __version__
 from dpglm.errors import PermitError
 from dpglm.exchange.arguments import (
     PlanOption,
     joint_plan,
+    masks_of,
     plan_at,
     run_of,
     sites_of,
     timeout_of,
     transport_of,
 )
+from dpglm.exchange.asked import Asked
 from dpglm.exchange.journal import Journal, journal_path
 from dpglm.exchange.messages import (
     Answer,
     Ask,
-    Done,
     Hello,
-    Message,
-    Refusal,
     Start,
     Started,
     message_error,
     packed,
-    read_message,
     unpacked,
 )
+from dpglm.exchange.sums import Sums
 from dpglm.exchange.transcript import Transcript
-from dpglm.exchange.transport import Box, Transport, emptied
+from dpglm.exchange.transport import Transport
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.noise import OsNoise, SeededNoise
+from dpglm.methods.base import Ask as How
 from dpglm.methods.joint import JointMethod
 from dpglm.postprocessing.joint_sites import together
 from dpglm.postprocessing.store import writable
@@ -47,11 +45,6 @@ from dpglm.spec.joint import joined
 from dpglm.spec.plan import Plan, Run
 from dpglm.spec.sites import OpenedSites
 from dpglm.typing import FloatVector
-
-# Seconds after which a question is sent again, at first and at most; each time after twice as many.
-SOON: Final = 1.0
-LATER: Final = 30.0
-Reply = TypeVar("Reply", bound=Message)
 
 
 def coordinate(
@@ -72,7 +65,8 @@ def coordinate(
     Parameters
     ----------
     plan : Plan, ModelSpec, or path of a specification
-        Of a joint method whose messages are noisy, ``"dlvp"`` or ``"dp-admm"``; the same at each holder.
+        Of a joint method whose messages are noisy, ``"dlvp"`` or ``"dp-admm"``, or masked,
+        ``"secure-sum"``; the same at each holder.
     sites : list of str
         The holders, in their order.
     run : str
@@ -129,9 +123,13 @@ def coordinate(
     size = asked.specification.coded_model.coding.size
     opening = {"run": run, "sites": list(names), "plan": asked.fingerprint}
     kept = Journal(journal_path(journal), opening)
-    holders = {site: _Asked(site, run, size, carrier, kept, seconds) for site in names}
+    holders = {site: Asked(site, run, size, carrier, kept, seconds) for site in names}
     at = _opened(asked, holders)
-    asks = {site: _Releases(holders[site], own) for site, own in at.runs.items()}
+    asks: dict[str, How] = (
+        {"": Sums(holders, asked)}
+        if method.masks
+        else {site: _Releases(holders[site], own) for site, own in at.runs.items()}
+    )
     record = joined(method, at, asks)
     for holder in holders.values():
         holder.end()
@@ -140,7 +138,7 @@ def coordinate(
     return at.runs[names[0]].result(record)
 
 
-def _opened(plan: Plan, holders: dict[str, _Asked]) -> OpenedSites:
+def _opened(plan: Plan, holders: dict[str, Asked]) -> OpenedSites:
     """All sites, greeted first and started then: one that is not there costs the others nothing."""
     hello = {site: Hello(holder.run, site, plan.fingerprint, __version__) for site, holder in holders.items()}
     for site, holder in holders.items():
@@ -161,7 +159,7 @@ def _opened(plan: Plan, holders: dict[str, _Asked]) -> OpenedSites:
 
 def _plan_of(plan: Plan, hello: Hello) -> Plan:
     """The plan of a site, made here from what it declares."""
-    own = plan_at(plan, hello.rows)
+    own = plan if masks_of(plan) else plan_at(plan, hello.rows)
     if own.fingerprint != hello.plan:
         raise message_error(
             hello.site,
@@ -210,7 +208,7 @@ class RowsElsewhere:
 class _Releases:
     """How a method asks for the releases of one site, in the order of its plan."""
 
-    def __init__(self, holder: _Asked, run: Run) -> None:
+    def __init__(self, holder: Asked, run: Run) -> None:
         self._holder, self._releases = holder, run.plan.releases.releases
         self._next = 0
 
@@ -222,9 +220,13 @@ class _Releases:
         """Send the question and wait for the answer."""
         question = self._question(release, at)
         self._holder.send(question)
-        answer = self._holder.wait(question, Answer)
+        answer = self._holder.wait(question, Answer, self._numbers)
         self._next += 1
-        return unpacked(answer.body, size=self._holder.size, site=self._holder.site, what="an answer")
+        return self._numbers(answer)
+
+    def _numbers(self, answer: Answer) -> FloatVector:
+        what = f"the answer to {answer.name!r}"
+        return unpacked(answer.body, size=self._holder.size, site=self._holder.site, what=what)
 
     def _question(self, release: Release, at: FloatVector | None) -> Ask:
         planned = self._releases[self._next] if self._next < len(self._releases) else None
@@ -239,77 +241,3 @@ class _Releases:
         what = f"question {self._next}, made of answers,"
         unpacked(body, size=self._holder.size, site=self._holder.site, what=what)
         return Ask(self._holder.run, self._holder.site, self._next, release.name, body)
-
-
-class _Asked:
-    """The coordinator's line to one holder: it asks until there is an answer, and keeps that."""
-
-    def __init__(
-        self, site: str, run: str, size: int, transport: Transport, journal: Journal, timeout: float
-    ) -> None:
-        self.site, self.run, self.size = site, run, size
-        self._transport, self._journal, self._timeout = transport, journal, timeout
-        self._asks, self._answers = Box(run, site, "asks"), Box(run, site, "answers")
-        self._sent: str | None = None
-        emptied(transport, self._answers)
-
-    def send(self, message: Message) -> None:
-        """Send a question, unless its answer is here or it was just sent."""
-        if self._sent != message.name and self._journal.get(self.site, message.name) is None:
-            self._transport.send(self._asks, message.to_bytes())
-        self._sent = message.name
-
-    def end(self) -> None:
-        """Say that nothing more will be asked; there is no answer to that."""
-        message = Done(self.run, self.site)
-        if self._journal.get(self.site, message.name) is None:
-            self._transport.send(self._asks, message.to_bytes())
-            self._journal.keep(self.site, message.name, message.to_bytes(), b"")
-
-    def wait(self, message: Message, kind: type[Reply]) -> Reply:
-        """The answer to a question that was sent, of this kind."""
-        question = message.to_bytes()
-        kept = self._journal.get(self.site, message.name)
-        content = self._received(message) if kept is None else kept.answered
-        answer = read_message(content, run=self.run, site=self.site)
-        if not isinstance(answer, kind):
-            raise message_error(
-                self.site, f"a message {answer.kind!r} as answer to {message.name!r}", kind.kind
-            )
-        if isinstance(answer, Answer):
-            unpacked(answer.body, size=self.size, site=self.site, what=f"the answer to {message.name!r}")
-        # Kept once it is known to make sense; another one cannot take its place.
-        self._journal.keep(self.site, message.name, question, content)
-        return answer
-
-    def _received(self, message: Message) -> bytes:
-        """Wait, and ask again from time to time: either message may be lost, or the holder started later."""
-        until, pause = time.monotonic() + self._timeout, SOON
-        while (left := until - time.monotonic()) > 0.0:
-            content = self._transport.receive(self._answers, min(pause, left))
-            if content is None:
-                self._transport.send(self._asks, message.to_bytes())
-                pause = min(2.0 * pause, LATER)
-                continue
-            answer = read_message(content, run=self.run, site=self.site)
-            if isinstance(answer, Refusal):
-                self._refused(answer)
-            if answer.name == message.name:
-                return content
-            before = self._journal.get(self.site, answer.name)
-            if before is not None and before.answered != content:
-                raise message_error(
-                    self.site, f"another answer to {answer.name!r} than before", "the same bytes, at each try"
-                )
-        raise message_error(
-            self.site,
-            f"no answer to {message.name!r} for {self._timeout:g} seconds",
-            "its dpglm.answer at work, with the same run and plan",
-            "Start it again, then this call, both as before: nothing is charged or drawn twice. To go on "
-            "without this site, agree on another run of the remaining ones; each of them is charged anew.",
-        )
-
-    def _refused(self, refusal: Refusal) -> NoReturn:
-        found = refusal.found.removeprefix(f"at site {self.site!r}, ")
-        found = f"{refusal.error[:40]}: {found[:2000]}"
-        raise message_error(self.site, found, refusal.expected[:2000], refusal.remedy[:2000])

@@ -14,6 +14,7 @@ from dpglm.errors import DpglmError, ExchangeError, LedgerError
 from dpglm.exchange.arguments import (
     PlanOption,
     joint_plan,
+    masks_of,
     plan_at,
     run_of,
     site_of,
@@ -26,6 +27,8 @@ from dpglm.exchange.messages import (
     Ask,
     Done,
     Hello,
+    Key,
+    Keys,
     Message,
     Refusal,
     Start,
@@ -33,8 +36,8 @@ from dpglm.exchange.messages import (
     message_error,
     packed,
     read_message,
-    unpacked,
 )
+from dpglm.exchange.sums import Masks, point_of
 from dpglm.exchange.transcript import Transcript
 from dpglm.exchange.transport import Box, Transport, emptied
 from dpglm.ledger.ledger import Ledger
@@ -182,6 +185,7 @@ class Holder:
         self._table = at_site(site, lambda: self._plan._on(data, seeded=not self._noise.private))
         self._key = f"{self.run}, site {self.site}"
         self._releases = self._plan.releases.releases
+        self._masks = Masks(self._table, self._noise, self.run, self.site) if masks_of(self._plan) else None
         self._journal = self._opened(journal_path(journal))
 
     @property
@@ -230,12 +234,13 @@ class Holder:
         if isinstance(message, Done):
             return b""
         if self._journal.get(self.site, Hello.kind) is None:
-            raise message_error(
-                self.site, f"{message.kind!r} before the coordinator's plan", "its plan first"
-            )
+            raise message_error(self.site, f"{message.kind!r} before the coordinator's plan", "its plan")
         if isinstance(message, Start):
             self._charge()
             return Started(self.run, self.site, self._public_rows()).to_bytes()
+        if isinstance(message, Key | Keys) and self._masks is not None:
+            self._started(f"a message {message.kind!r}")
+            return self._masks.acquainted(message).to_bytes()
         if isinstance(message, Ask):
             return self._drawn(message).to_bytes()
         raise message_error(self.site, f"a message {message.kind!r} to a holder", "a question")
@@ -262,9 +267,7 @@ class Holder:
 
     def _drawn(self, ask: Ask) -> Answer:
         """The next release of the plan at the point that was asked for, and of no other."""
-        started = self._journal.get(self.site, Start.kind)
-        if started is None:
-            raise message_error(self.site, f"question {ask.number} before the charge", "the start of the run")
+        started = self._started(f"question {ask.number}")
         if ask.number != self._answered or self.all_answered:  # proof: order
             raise message_error(
                 self.site,
@@ -275,15 +278,22 @@ class Holder:
         release = self._releases[ask.number]
         if ask.release != release.name:
             raise message_error(self.site, f"question {ask.number} for another release", repr(release.name))
-        point = unpacked(
-            ask.body, size=self._table.design.size, site=self.site, what=f"question {ask.number}"
-        )
-        if Started(self.run, self.site, self._public_rows()).to_bytes() != started.answered:
+        point = point_of(ask, release if self._masks else None, self._table.design.size)
+        if Started(self.run, self.site, self._public_rows()).to_bytes() != started:
             raise message_error(self.site, "another number of rows than at the start", "the same table")
+        if self._masks is not None:
+            return Answer(self.run, self.site, ask.number, self._masks.masked(ask.number, point))
         # A permit for this release alone: which ones are used up is what the journal says.
         permitted = replace(self._plan.releases, releases=(release,))
         values = Curator(self._table.design, permitted, self._noise).ask(release, point)
         return Answer(self.run, self.site, ask.number, packed(values))
+
+    def _started(self, what: str) -> bytes:
+        """What was answered to the start; the charge is on disk."""
+        started = self._journal.get(self.site, Start.kind)
+        if started is None:
+            raise message_error(self.site, f"{what} before the charge", "the start of the run")
+        return started.answered
 
     @property
     def _answered(self) -> int:

@@ -85,8 +85,26 @@ class Started(Message):
 
 
 @dataclass(frozen=True)
+class Key(Message):
+    """The public key of a holder of masked sums, asked for by an empty body."""
+
+    body: bytes
+
+    kind: ClassVar[str] = "key"
+
+
+@dataclass(frozen=True)
+class Keys(Message):
+    """The public keys of all holders, a line for each; an empty body says that they were taken."""
+
+    body: bytes
+
+    kind: ClassVar[str] = "keys"
+
+
+@dataclass(frozen=True)
 class Ask(Message):
-    """Run release ``number`` = 0, 1, ... of the plan, at the point in ``body``."""
+    """Run release ``number`` = 0, 1, ... of the plan, at the point in ``body``, empty for none."""
 
     number: int
     release: str
@@ -139,7 +157,7 @@ class Done(Message):
 
 
 KINDS: Final[dict[str, type[Message]]] = {
-    kind.kind: kind for kind in (Hello, Start, Started, Ask, Answer, Refusal, Done)
+    kind.kind: kind for kind in (Hello, Start, Started, Key, Keys, Ask, Answer, Refusal, Done)
 }
 
 
@@ -201,11 +219,16 @@ def unpacked(body: bytes, *, size: int, site: str, what: str) -> FloatVector:
     if len(body) != 8 * size:
         raise message_error(site, f"{what} with {len(body)} bytes of numbers", f"{8 * size}: {size} doubles")
     values = np.frombuffer(body, dtype="<f8").astype(np.float64)
-    if not (np.abs(values) <= LARGEST).all():  # NaN is not
+    if not finite(values):
         raise message_error(
             site, f"{what} with numbers that are not finite, or beyond {LARGEST:g}", "numbers"
         )
     return values
+
+
+def finite(values: FloatVector) -> bool:
+    """Whether all numbers are finite ones of ordinary size."""
+    return bool((np.abs(values) <= LARGEST).all())  # NaN is not
 
 
 def message_error(site: str, found: str, expected: str, remedy: str | None = None) -> ExchangeError:

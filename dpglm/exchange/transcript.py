@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Final, Literal, Self
 
+from dpglm.curator.secure_site import content_of
 from dpglm.errors import ExchangeError, StoreError
+from dpglm.exchange.arguments import masks_of
 from dpglm.exchange.journal import Journal
-from dpglm.exchange.messages import Answer, Ask, read_message
+from dpglm.exchange.messages import Answer, Ask, Keys, read_message
+from dpglm.exchange.sums import masked_bytes, masks_run, size_of
+from dpglm.mechanisms.pairwise_masks import BYTES
 from dpglm.postprocessing.store import write_atomically
 from dpglm.spec.plan import Plan
 
@@ -73,7 +77,8 @@ class Transcript:
         Each answer is to a release of the plan, each once and in order, and is as long as that many numbers
         are, whatever they say; other messages have room for a few public words. An ExchangeError otherwise.
         """
-        size, releases = plan.specification.coded_model.coding.size, plan.releases.releases
+        releases = plan.releases.releases
+        bodies = _bodies(plan, self.run)
         if self.plan != plan.fingerprint:
             raise _unplanned("a transcript of another plan")
         for site in dict.fromkeys(line.site for line in self.lines):
@@ -85,11 +90,13 @@ class Transcript:
             for line in own:
                 if line.kind in (Ask.kind, Answer.kind):
                     assert line.number is not None, "just compared"
-                    numbers_of = bytes(8 * size)
-                    ask = Ask(self.run, site, line.number, releases[line.number].name, numbers_of)
+                    point, numbers_of = bodies(site, line.number)
+                    ask = Ask(self.run, site, line.number, releases[line.number].name, point)
                     answer = Answer(self.run, site, line.number, numbers_of)
-                    planned = len((ask if line.kind == Ask.kind else answer).to_bytes())
-                    fits = line.bytes == planned and line.values == size
+                    planned = ask if line.kind == Ask.kind else answer
+                    fits = (line.bytes, line.values) == (len(planned.to_bytes()), _values(planned))
+                elif line.kind == Keys.kind and line.way == "to":  # public keys of all
+                    fits = line.values == 0
                 else:
                     fits = line.bytes <= MOST_WORDS + 20 * len(self.run + site) and line.values == 0
                 if not fits:
@@ -131,9 +138,31 @@ def _crossed(content: bytes, run: str, site: str, way: Literal["to", "from"]) ->
     message = read_message(content, run=run, site=site)
     digest = hashlib.sha256(content).hexdigest()
     if isinstance(message, Ask | Answer):
-        values = len(message.body) // 8
-        return Crossed(site, way, message.kind, message.number, values, len(content), digest)
+        return Crossed(site, way, message.kind, message.number, _values(message), len(content), digest)
     return Crossed(site, way, message.kind, None, 0, len(content), digest)
+
+
+def _values(message: Ask | Answer) -> int:
+    """How many numbers a message has: doubles, or those of a masked sum."""
+    if message.body[:1] == b"{" and isinstance(message, Answer):
+        try:
+            return len(content_of(message.body)) // BYTES
+        except ExchangeError:
+            pass
+    return len(message.body) // 8
+
+
+def _bodies(plan: Plan, run: str) -> Callable[[str, int], tuple[bytes, bytes]]:
+    """Bodies as long as those of a site's question and answer are, by the plan."""
+    size = plan.specification.coded_model.coding.size
+    if not masks_of(plan):
+        return lambda site, number: (bytes(8 * size), bytes(8 * size))
+    sizes = [size_of(release, size) for release in plan.releases.releases]
+    name = masks_run(plan, run)
+    return lambda site, number: (
+        bytes(8 * (sizes[number].at or 0)),
+        masked_bytes(name, site, number, sizes[number]),
+    )
 
 
 def _unplanned(found: str) -> ExchangeError:

@@ -87,7 +87,7 @@ def fit_joint(
         # Sums under masks are those of one plan for all rows, whatever each site declares of its own.
         at = opened_sites(plan, tables, seed=seed, schemas=None if method.masks else schemas)
         if method.reads_together and len(sites) > 1:
-            _require_disjoint(method, plan)
+            require_disjoint(method, plan)
         step()
 
         def charges(names: Sequence[str]) -> list[Charge]:
@@ -97,8 +97,7 @@ def fit_joint(
 
         def answer(state: LedgerState | None, own: Mapping[str, LedgerState]) -> dict[str, FitRecord]:
             step()
-            asks = {site: run.ask(at.noises[site]) for site, run in at.runs.items()}
-            record = joined(method, at, asks, state, own)
+            record = joined(method, at, _asks(method, at), state, own)
             step()
             return {"": record}
 
@@ -139,7 +138,7 @@ def secure_site(
             expected="method='secure-sum'",
             remedy="Use method=dpglm.methods.SecureSum(..., sites=10).",
         )
-    _require_disjoint(method, plan)
+    require_disjoint(method, plan)
     require_site_names({name: table})
     require_cryptography()
     noise = noise_of(seed)
@@ -151,7 +150,7 @@ def secure_site(
     return opened.secure_site(name, noise, run=run)
 
 
-def _require_disjoint(method: JointMethod, plan: Plan) -> None:
+def require_disjoint(method: JointMethod, plan: Plan) -> None:
     """Refuse one noise for all sites where a person may be at several, by a MethodError."""
     if plan.specification.schema.sites != "disjoint":
         raise MethodError(
@@ -191,7 +190,8 @@ def joined(
 ) -> FitRecord:
     """Read, by the planned releases of every site only, and write up one record of all sites.
 
-    ``asks`` is how each site is asked, here or in another process; ``own`` are the ledgers of sites.
+    ``asks`` is how each site is asked, here or in another process; of sums under masks all sites are asked
+    at once, by ``asks[""]``. ``own`` are the ledgers of sites.
     """
     runs, first = at.runs, next(iter(at.runs))
     problem = problem_of_all([run.problem for run in runs.values()])
@@ -226,12 +226,20 @@ def joined(
     )
 
 
+def _asks(method: JointMethod, at: OpenedSites) -> dict[str, Ask]:
+    """How the sites are asked that are all in this process."""
+    if method.masks:
+        run = f"{next(iter(at.runs.values())).plan.fingerprint}/{secrets.token_hex(16)}"
+        return {
+            "": SecureAsk([own.secure_site(site, at.noises[site], run=run) for site, own in at.runs.items()])
+        }
+    return {site: run.ask(at.noises[site]) for site, run in at.runs.items()}
+
+
 def _estimate(method: JointMethod, whole: Run, at: OpenedSites, asks: Mapping[str, Ask]) -> Estimate:
     """What a joint method makes of the releases of all sites, in coded units."""
     if method.masks:
-        run = f"{whole.plan.fingerprint}/{secrets.token_hex(16)}"
-        ask = SecureAsk([each.secure_site(site, at.noises[site], run=run) for site, each in at.runs.items()])
-        return method.join(whole.problem, {"": Party(whole.problem, whole.plan.releases, ask)})
+        return method.join(whole.problem, {"": Party(whole.problem, whole.plan.releases, asks[""])})
     if method.reads_together:
         noise = next(iter(at.noises.values()))  # one for all: the vector leaves once
         party = Party(whole.problem, whole.plan.releases, whole.ask(noise))

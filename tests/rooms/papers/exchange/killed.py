@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 import dpglm
 from dpglm.curator.curator import Curator, PricedReleases
-from dpglm.exchange import coordinator as coordinating
+from dpglm.exchange import asked as asking
 from dpglm.exchange.folder import Folder
 from dpglm.exchange.holder import Holder
 from dpglm.exchange.journal import Journal
@@ -159,7 +159,7 @@ def holder(folder: Path, site: str, step: Callable[[], None]) -> None:
 
 
 def coordinator(folder: Path, step: Callable[[], None]) -> None:
-    coordinating.SOON, coordinating.LATER = 0.1, 0.5  # type: ignore[misc]  # holders are killed often
+    asking.SOON, asking.LATER = 0.1, 0.5  # type: ignore[misc]  # holders are killed often
     Journal.keep = stepping(Journal.keep, step)  # type: ignore[method-assign]
     fit = dpglm.coordinate(
         plan(),

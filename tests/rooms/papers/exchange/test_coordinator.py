@@ -16,7 +16,8 @@ import pytest
 import dpglm
 from dpglm.errors import ExchangeError, MethodError, PermitError, SchemaError, StoreError
 from dpglm.exchange import Box, Folder, InProcess, Transcript
-from dpglm.exchange.coordinator import RowsElsewhere, _Asked, _Releases
+from dpglm.exchange.asked import Asked
+from dpglm.exchange.coordinator import RowsElsewhere, _Releases
 from dpglm.exchange.journal import Journal
 from dpglm.exchange.messages import Answer, Hello, Message, Refusal, Started, packed, read_message
 from dpglm.papers.dlr.dlvp import DLVP
@@ -371,7 +372,7 @@ def test_a_method_gets_no_rows_and_no_release_out_of_order() -> None:
         with pytest.raises(PermitError, match="rows that another process holds"):
             read()
     which = plan()
-    asked = _Asked("north", RUN, 3, InProcess(), Journal(None, {}), 0.1)
+    asked = Asked("north", RUN, 3, InProcess(), Journal(None, {}), 0.1)
     run: Any = type("Run", (), {"plan": which})
     ask = _Releases(asked, run)
     with pytest.raises(PermitError, match="not the next one of the plan"):
