@@ -156,4 +156,7 @@ def noise_words(record: RankingRecord) -> str:
         return "the penalty sets to 0 what noise alone would show"
     if level == 0.0:
         return ABSENT
-    return f"weights below {coefficient(level)} cannot be told from 0"
+    return (
+        f"that of the release alone makes weights of up to {coefficient(level)}; sampling error is not in "
+        "it, and of many rows features that do not differ are above it, too"
+    )

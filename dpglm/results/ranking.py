@@ -66,9 +66,10 @@ class FeatureRanking(Result[RankingRecord]):
 
     @property
     def noise_level(self) -> float:
-        """Weights below it cannot be told from 0: what noise alone makes of the largest of all weights.
+        """What the noise of the release alone makes of the largest of all weights; below it nothing is told.
 
-        0 without privacy; NaN for ``method="objective"``, whose penalty sets noise to 0.
+        Sampling error is not in it: with many rows, features that do not differ have weights above it, too. 0
+        without privacy; NaN for ``method="objective"``, whose penalty sets noise to 0.
         """
         return self._record.noise_level
 
