@@ -111,5 +111,5 @@ def _failed(box: Box, found: str) -> ExchangeError:
         box.site,
         found,
         "a folder that may be written to by all who take part",
-        "Mend the folder, then start again with the same run: what was answered is not drawn again.",
+        "Repair the folder, then start again with the same run: what was answered is not drawn again.",
     )

@@ -154,11 +154,11 @@ def _words(title: str, one: Intervals) -> str:
     return f"{title}  pooled {one.pooled:.3f}  {least}  width {one.width:.2f}, all {one.width_all:.2f}"
 
 
-def coverage(value: float, digits: int = 3) -> str:
+def coverage(value: float) -> str:
     """A share without its leading zero: .953."""
     if math.isnan(value):
         return "--"
-    text = f"{value:.{digits}f}"
+    text = f"{value:.3f}"
     return text[1:] if text.startswith("0.") else text
 
 

@@ -111,9 +111,6 @@ class Summary:
         Those marked as resting mostly on declared scales.
     naive : Intervals
         The private estimate with the non-private formula.
-    zeros, nonzeros, far : float
-        Coverage of reliable intervals of coefficients that are zero, that are not, and whose interval leaves
-        zero out.
     one_sided : float
         Share of reliable intervals that have one end.
     error : float
@@ -129,9 +126,6 @@ class Summary:
     own: Intervals
     marked: Intervals
     naive: Intervals
-    zeros: float
-    nonzeros: float
-    far: float
     one_sided: float
     error: float
     seconds: float
@@ -155,7 +149,6 @@ class Summary:
         given = ~(np.isnan(low) | np.isnan(high))
         margin = Z * one["naive_sd"]
         public = beta, 2.0 * Z * np.median(sd, axis=0), names[studied]
-        hit, zero = (low <= beta) & (beta <= high), np.broadcast_to(beta == 0.0, low.shape)
         return cls(
             replications=len(low),
             coefficients=len(beta),
@@ -163,9 +156,6 @@ class Summary:
             own=Intervals.of(reliable, low, high, *public),
             marked=Intervals.of(given & ~reliable, low, high, *public),
             naive=Intervals.of(np.ones_like(given), estimate - margin, estimate + margin, *public),
-            zeros=mean(hit[reliable & zero]),
-            nonzeros=mean(hit[reliable & ~zero]),
-            far=mean(hit[reliable & ((low > 0.0) | (high < 0.0))]),
             one_sided=mean(np.isinf(high - low)[reliable]),
             error=float(np.sqrt(np.mean(((estimate - one["nonprivate"]) / sd) ** 2))),
             seconds=seconds,

@@ -196,7 +196,7 @@ def _found(repeats: Repeats) -> Sequence[str]:
         f"{wrong['pool']}, of DP-ADMM by {wrong['dp-admm']}, of DLP by {wrong['dlp']} and of DLVP by "
         f"{wrong['dlvp']}; DLP as printed, which is NOT PRIVATE, by {wrong['dlp-printed']}. Secure sums "
         "take a round a step and an aggregator who does not collude with too many sites. Pooled fits need "
-        "one message a site, and are the only ones with intervals.",
+        "a single message from each site, and have intervals as the fit of one curator has.",
     )
 
 
