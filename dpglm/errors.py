@@ -129,6 +129,10 @@ class PermitError(DpglmError, RuntimeError):
     """A release that was not planned and paid for; raised before rows are read."""
 
 
+class ClusterError(DpglmError, RuntimeError):
+    """Workers of a cluster that were lost, or could not code or sum their rows."""
+
+
 class ExchangeError(DpglmError, RuntimeError):
     """A message of a joint fit that cannot be used, or that did not come; the site is named."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ContextDecorator, suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Generic, Protocol, Self, TypeVar
+from functools import partial
+from itertools import groupby, islice
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -80,6 +81,11 @@ class Later(Generic[Made]):
         self._make: Callable[[], Made] | None = make
         self._lock = threading.Lock()
 
+    @property
+    def unmade(self) -> Callable[[], Made] | None:
+        """What makes it; None once it is made."""
+        return self._make
+
     def __call__(self) -> Made:
         with self._lock:
             if self._make is not None:
@@ -88,12 +94,36 @@ class Later(Generic[Made]):
         return self._made
 
 
-class LazyChunk:
-    """A `RowChunk` of ``count`` rows that is made by the thread that reads it."""
+class Cluster(Protocol):
+    """Processes elsewhere that hold coded rows and sum over them."""
 
-    def __init__(self, count: int, make: Callable[[], RowChunk]) -> None:
-        self.count = count
+    def sums(self, part: Callable[[Iterable[Any]], Any], stretches: Iterable[Sequence[Any]]) -> Iterator[Any]:
+        """``part`` of each stretch, in order; where a worker is lost another one sums its stretch again."""
+
+
+class Home(NamedTuple):
+    """Where the rows of a chunk are: a cluster, None if here; and which piece of the table they are in."""
+
+    cluster: Cluster | None
+    piece: int
+
+
+class LazyChunk:
+    """A `RowChunk` of ``count`` rows, made by the thread that reads it, or by a worker at its home."""
+
+    def __init__(self, count: int, make: Callable[[], RowChunk], home: Home | None = None) -> None:
+        self.count, self.home = count, home
         self._chunk = Later(make)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A worker of the cluster makes it again, of the chunk that it has."""
+        make = self._chunk.unmade
+        return LazyChunk, (self.count, partial(_same, self._chunk()) if make is None else make)
+
+    @classmethod
+    def of(cls, chunk: RowChunk, view: Callable[[RowChunk], RowChunk], count: int | None = None) -> LazyChunk:
+        """What ``view`` makes of a chunk, at the same home: as many rows, unless ``count`` says otherwise."""
+        return cls(chunk.count if count is None else count, partial(view, chunk), home_of(chunk))
 
     @property
     def X(self) -> FloatBlock:  # noqa: N802
@@ -114,6 +144,35 @@ class LazyChunk:
     @property
     def share(self) -> FloatVector | None:
         return self._chunk().share
+
+
+def _same(chunk: RowChunk) -> RowChunk:
+    return chunk
+
+
+def home_of(chunk: object) -> Home | None:
+    """The home of a chunk; None for one that was made of rows in memory."""
+    found: Home | None = getattr(chunk, "home", None)
+    return found
+
+
+class Placed(NamedTuple):
+    """A chunk and how many rows of its table come before it."""
+
+    first: int
+    chunk: RowChunk
+
+    @property
+    def home(self) -> Home | None:
+        return home_of(self.chunk)
+
+
+def placed(chunks: Iterable[RowChunk]) -> Iterator[Placed]:
+    """Chunks of a table with their places."""
+    first = 0
+    for chunk in chunks:
+        yield Placed(first, chunk)
+        first += chunk.count
 
 
 def rows_at(chunk: RowChunk, places: slice | BoolVector | IntVector) -> ArrayChunk:
@@ -182,7 +241,8 @@ def total(chunks: Iterable[Item], part: Callable[[Iterable[Item]], Sum]) -> Sum:
     """The sum of ``part`` over stretches of chunks, added in the order of the rows.
 
     ``part`` sums some chunks, one after the other, and touches nothing else; of no chunks it is the zero of
-    the sum. Work of the chunks themselves that was put off (`LazyChunk`) is done in the same thread.
+    the sum. Work of the chunks themselves that was put off (`LazyChunk`) is done in the same thread, or by
+    the workers of the cluster that holds the rows.
 
     Examples
     --------
@@ -191,6 +251,15 @@ def total(chunks: Iterable[Item], part: Callable[[Iterable[Item]], Sum]) -> Sum:
     >>> total(rows, lambda chunks: sum(len(chunk.y) for chunk in chunks))
     5
     """
+    found: Sum | None = None
+    for cluster, stretches in groupby(_stretches(chunks), _cluster_of):
+        for each in _summed_here(stretches, part) if cluster is None else cluster.sums(part, stretches):
+            found = each if found is None else found + each
+    return part(()) if found is None else found
+
+
+def _summed_here(stretches: Iterable[list[Item]], part: Callable[[Iterable[Item]], Sum]) -> Iterator[Sum]:
+    """The parts of stretches of rows that are here, in order."""
     # What threads need is made before a row is read: whether it can be must not depend on how many there are.
     threads, state = thread_count(), np.geterr()
 
@@ -199,20 +268,20 @@ def total(chunks: Iterable[Item], part: Callable[[Iterable[Item]], Sum]) -> Sum:
             return part(stretch)
 
     with ONE_THREAD_EACH, ThreadPoolExecutor(threads) as pool:
-        stretches = _stretches(chunks)
-        first, second = next(stretches, None), next(stretches, None)
-        if first is None or second is None:
-            return part(first or ())
+        left = iter(stretches)
+        first, second = next(left, None), next(left, None)
+        if first is None:
+            return
+        if second is None:
+            yield part(first)
+            return
         waiting = deque([_begun(pool, threads, quiet, first), _begun(pool, threads, quiet, second)])
-        found: Sum | None = None
-        for stretch in stretches:
+        for stretch in left:
             if len(waiting) >= _AHEAD * threads:
-                found = _added(found, waiting.popleft().result())
+                yield waiting.popleft().result()
             waiting.append(_begun(pool, threads, quiet, stretch))
         while waiting:
-            found = _added(found, waiting.popleft().result())
-    assert found is not None
-    return found
+            yield waiting.popleft().result()
 
 
 def _begun(
@@ -269,11 +338,13 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-def _added(found: Sum | None, part: Sum) -> Sum:
-    return part if found is None else found + part
-
-
 def _stretches(chunks: Iterable[Item]) -> Iterator[list[Item]]:
-    left = iter(chunks)
-    while stretch := list(islice(left, STRETCH)):
-        yield stretch
+    """Chunks of one piece of a table at a time, `STRETCH` at most."""
+    for _, together in groupby(chunks, home_of):
+        while stretch := list(islice(together, STRETCH)):
+            yield stretch
+
+
+def _cluster_of(stretch: list[Any]) -> Cluster | None:
+    home = home_of(stretch[0])
+    return None if home is None else home.cluster

@@ -70,7 +70,7 @@ def package() -> dict[tuple[str, str], str]:
 def current(key: str) -> set[str]:
     """Fingerprints of the definition of this key: in its file, or else wherever its name stands."""
     file, _, name = key.partition("::")
-    here = {mark for (path, own), mark in package().items() if own == name and path.endswith(f"/{file}")}
+    here = {mark for (path, own), mark in package().items() if own == name and f"/{path}".endswith(f"/{file}")}
     return here or {mark for (_, own), mark in package().items() if own == name}
 
 

@@ -57,11 +57,13 @@ DOORS: dict[str, set[str]] = {
     # Two uses that share nothing: signatures under a ledger, and masks between sites.
     "cryptography": {"ledger/signing.py", "mechanisms/pairwise_masks.py"},
     "click": {"cli/commands.py", "cli/exchange.py", "cli/ledger.py", "cli/options.py"},
-    "distributed": {"exchange/dask_queues.py"},
+    "distributed": {"exchange/dask_queues.py", "data/tables/dask_frame.py"},
+    "pyspark": {"data/tables/spark_frame.py"},
+    "cloudpickle": {"data/tables/cluster.py"},
     "threadpoolctl": {"rows.py"},
     "tqdm": {"spec/arguments.py"},
     "flint": {"mechanisms/k_norm.py", "mechanisms/finishing.py"},
-    "pyarrow": {"data/tables/sources.py", "data/tables/columns.py"},
+    "pyarrow": {"data/tables/sources.py", "data/tables/columns.py", "data/tables/spark_frame.py"},
 }
 TOP_LEVEL = {"numpy", "scipy"}
 LIGHT_SCIPY = ("scipy.linalg", "scipy.special")

@@ -57,6 +57,10 @@ class Certified:
     squares: FloatVector
     weights: FloatVector
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a worker of a cluster is sent: the function, and none of the rows."""
+        return {**self.__dict__, "chunks": None}
+
     @classmethod
     def of(
         cls,

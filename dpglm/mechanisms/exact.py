@@ -209,7 +209,7 @@ class Table:
     """
 
     def __init__(self, release: ExactMinimiser, rows: Rows, whole: float | None = None) -> None:
-        own = sum(map(_weight, rows.chunks())) or 1.0
+        own = total(rows.chunks(), _weight_of) or 1.0
         self.release, self.rows = release, rows
         self.whole = own if whole is None else whole
         self.loss = ChunkLoss(
@@ -319,9 +319,13 @@ def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
     return float(lost / (weight or 1.0))
 
 
+def _weight_of(chunks: Iterable[RowChunk]) -> float:
+    return sum(map(_weight, chunks), 0.0)
+
+
 def _weight(chunk: RowChunk) -> float:
     """The sum of the weights of rows, each at most 1."""
-    return float(len(chunk.y) if chunk.weight is None else chunk.weight.sum())
+    return float(chunk.count if chunk.weight is None else chunk.weight.sum())
 
 
 class Kept(RowView):

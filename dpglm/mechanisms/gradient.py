@@ -29,7 +29,7 @@ from dpglm.mechanisms.rows import chosen_rows, finite, squares, widened
 from dpglm.mechanisms.whole_sums import WholeNumbers, WholeSum
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import Event, Fact, GaussianEvent, ReleaseDescription, SampledGaussianEvent
-from dpglm.rows import LazyChunk, RowChunk, Together, rows_at, total
+from dpglm.rows import LazyChunk, Placed, RowChunk, Together, rows_at, total
 from dpglm.typing import FloatVector
 
 # Rows of a step and the mechanism, in words.
@@ -149,8 +149,8 @@ class Gradient(SumRelease, NoisyRelease):
         assert len(at) == self.parts * rows.size, "a point for each part"
         points = finite(at).reshape(self.parts, rows.size)  # proof: finite
 
-        def part(placed: Iterable[tuple[int, RowChunk]]) -> Together:
-            sums = [WholeSum((rows.size,), self.clip) for _ in points]
+        def part(placed: Iterable[Placed]) -> Together:
+            sums = [WholeSum((points.shape[1],), self.clip) for _ in points]
             for first, chunk in placed:
                 for party, sum_ in enumerate(sums):
                     own = slice((party - first) % self.parts, None, self.parts)
@@ -161,7 +161,7 @@ class Gradient(SumRelease, NoisyRelease):
         whole = np.concatenate([sum_.total() for sum_ in sums])
         return WholeNumbers(whole, sums[0].unit)
 
-    def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[tuple[int, RowChunk]]:
+    def _sampled(self, rows: Rows, noise: NoiseSource) -> Iterator[Placed]:
         """Chunks of the rows of a step, and how many of these rows come before each."""
         chosen = np.zeros(0, dtype=np.bool_)
         if self.sampling == "fixed":
@@ -173,7 +173,7 @@ class Gradient(SumRelease, NoisyRelease):
         for chunk in rows.chunks():
             count = chunk.count
             if self.sampling == "all":
-                yield first, chunk
+                yield Placed(first, chunk)
                 first += count
                 continue
             poisson = self.sampling == "poisson"
@@ -182,7 +182,7 @@ class Gradient(SumRelease, NoisyRelease):
                 noise.chances(count, self.rate) if poisson else chosen[before : before + count]
             )  # proof: poisson
             taken = int(own.sum())
-            yield first, LazyChunk(taken, partial(chosen_rows, chunk, own))
+            yield Placed(first, LazyChunk.of(chunk, partial(chosen_rows, chosen=own), taken))
             first, before = first + taken, before + count
 
     def _add(self, block: RowChunk, at: FloatVector, sum_: WholeSum) -> None:

@@ -148,7 +148,7 @@ class Information(SumRelease, NoisyRelease):
         """The weighted sum, exact for rows on a grid, in one read."""
 
         def part(chunks: Iterable[RowChunk]) -> WholeSum:
-            found = WholeSum((rows.size, rows.size), math.sqrt(self.weight_max))
+            found = WholeSum((len(at), len(at)), math.sqrt(self.weight_max))
             for chunk in chunks:
                 for wide, eta, y, weight in widened(chunk, at):  # proof: elementwise
                     wide *= np.sqrt(self._weights(eta, y, weight))  # proof: weight

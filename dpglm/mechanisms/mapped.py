@@ -305,12 +305,12 @@ class ClassRows(RowView):
 
     def chunks(self) -> Iterator[RowChunk]:
         for coded, chunk in zip(self._rows.chunks(), self._mapped.chunks(), strict=True):
-            yield LazyChunk(coded.count, partial(self._classed, coded, chunk))
+            yield LazyChunk.of(coded, partial(self._classed, mapped=chunk))
 
-    def _classed(self, coded: RowChunk, chunk: RowChunk) -> RowChunk:
+    def _classed(self, coded: RowChunk, mapped: RowChunk) -> RowChunk:
         at, value = self._constant
         with np.errstate(all="ignore"):
             group = np.where(coded.X[at] > 0.5 * value, 0.0, -1.0)
-            classes = self._class_of(chunk)
+            classes = self._class_of(mapped)
         found = np.array([group, classes], dtype=np.float32)
-        return ArrayChunk(found, chunk.y, None, chunk.share, chunk.share)
+        return ArrayChunk(found, mapped.y, None, mapped.share, mapped.share)

@@ -103,9 +103,13 @@ def shares_alone(chunk: RowChunk) -> FloatVector | None:
 def unweighted(rows: Rows) -> Iterator[RowChunk]:
     """The rows of a table without weights or shares, for releases whose proofs speak of no others."""
     for chunk in rows.chunks():
-        if chunk.weight is not None:
-            raise AssertionError("rows with weights in a release whose proof has none")
+        _require_unweighted(chunk)
         yield chunk
+
+
+def _require_unweighted(chunk: RowChunk) -> None:
+    if chunk.weight is not None:
+        raise AssertionError("rows with weights in a release whose proof has none")
 
 
 class RowView:
@@ -121,6 +125,10 @@ class RowView:
         self._held: list[RowChunk] = []
         self._room = MOST_HELD
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a worker of a cluster is sent: the view, and none of the rows."""
+        return {**self.__dict__, "_held": [], "_room": 0}
+
     @property
     def size(self) -> int:
         return self._rows.size
@@ -133,7 +141,7 @@ class RowView:
             if place < len(self._held):
                 yield self._held[place]
                 continue
-            made = LazyChunk(chunk.count, partial(self.view, chunk))
+            made = LazyChunk.of(chunk, self.view)
             if self.holds:
                 # From the first one without room on none is held, so that places stay those of the table.
                 self._room -= chunk.count * (4 * self.size + 24)
@@ -160,7 +168,7 @@ class WithinLeverage(RowView):
 
     def chunks(self) -> Iterator[RowChunk]:
         for place, chunk in enumerate(self._rows.chunks()):
-            yield LazyChunk(chunk.count, partial(self._inside, place, chunk))
+            yield LazyChunk.of(chunk, partial(self._inside, place))
 
     def _inside(self, place: int, chunk: RowChunk) -> RowChunk:
         if place not in self._outside:
@@ -274,10 +282,15 @@ class FirstRows(RowView):
 
     def chunks(self) -> Iterator[RowChunk]:
         left = self._most
-        for chunk in unweighted(self._rows):
+        for chunk in self._rows.chunks():
             count = min(left, chunk.count)
-            yield replace(rows_at(chunk, slice(count)), offset=None)
+            yield LazyChunk.of(chunk, partial(_first_rows, count=count), count)
             left -= count
+
+
+def _first_rows(chunk: RowChunk, count: int) -> RowChunk:
+    _require_unweighted(chunk)
+    return replace(rows_at(chunk, slice(count)), offset=None)
 
 
 class RowSubset(RowView):
@@ -297,7 +310,7 @@ class RowSubset(RowView):
         first = 0
         for chunk in self._rows.chunks():
             chosen = self._holds(first, chunk.count)
-            yield LazyChunk(int(chosen.sum()), partial(chosen_rows, chunk, chosen))
+            yield LazyChunk.of(chunk, partial(chosen_rows, chosen=chosen), int(chosen.sum()))
             first += chunk.count
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpglm.glm.families.base import Family
 from dpglm.optim.quadratic_solvers import Shape
-from dpglm.rows import ArrayChunk, RowChunk, Together, rows_at, total
+from dpglm.rows import ArrayChunk, Placed, RowChunk, Together, placed, rows_at, total
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 # Bytes of the float64 working copy of a piece of rows: close to a level-2 cache, measured.
@@ -63,6 +63,10 @@ class ChunkLoss:
     size: int  # number of coefficients p
     row_count: int = -1  # if negative they are counted, in one read
     factor: float = 1.0  # of the sum
+
+    def __getstate__(self) -> dict[str, object]:
+        """What a worker of a cluster is sent: the function, and none of the rows."""
+        return {**self.__dict__, "chunks": None}
 
     def __post_init__(self) -> None:
         if self.row_count < 0:
@@ -121,12 +125,11 @@ class ChunkLoss:
 
     def thinned(self, step: int) -> ChunkLoss:
         """Every ``step``-th row, copied, and weighted by ``step``: a cheap likeness of the whole."""
-        thinned: list[RowChunk] = []
-        first = 0
-        for chunk in self.chunks():
-            thinned.append(rows_at(chunk, np.arange(first, chunk.count, step)))
-            first = (first - chunk.count) % step
-        joined = _join(thinned)
+
+        def part(chunks: Iterable[Placed]) -> list[RowChunk]:
+            return [rows_at(chunk, np.arange(-first % step, chunk.count, step)) for first, chunk in chunks]
+
+        joined = _join(total(placed(self.chunks()), part))
         return ChunkLoss(
             lambda: joined,
             self.family,

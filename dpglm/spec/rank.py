@@ -240,8 +240,9 @@ def _advise(problem: RankingProblem, data: object) -> None:
     privacy, rows = problem.privacy, problem.box.schema.rows
     if privacy is None or problem.paper_exact:
         return
-    if rows is None and privacy.rows_are_public and hasattr(data, "shape"):
-        rows = int(data.shape[0])
+    if rows is None and privacy.rows_are_public:
+        counted = getattr(data, "shape", (None,))[0]
+        rows = counted if isinstance(counted, int) else None  # a frame on a cluster has to count first
     if rows is not None and problem.box.size > MOST_COLUMNS * rows * privacy.epsilon:
         warnings.warn(
             f"{problem.box.size:,} columns with {rows:,} rows and epsilon {privacy.epsilon:g}: ranks will be "

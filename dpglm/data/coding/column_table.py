@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.tables.cluster import ElsewhereChunk
 from dpglm.data.tables.persons import PersonRows
-from dpglm.data.tables.sources import Source
+from dpglm.data.tables.source import Source
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk
-from dpglm.typing import FloatVector
+from dpglm.typing import FloatVector, IntVector
 
 _CHUNK_ROWS = 2000
 
@@ -64,6 +65,10 @@ class ColumnTable:
         self.schema.require(self._columns)
         require_columns((*self._columns, *self._rows_of.columns), self.source.column_names)
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a worker of a cluster is sent: the columns, and none of the rows."""
+        return {**self.__dict__, "source": None, "_rows_of": None, "_elsewhere": None}
+
     @property
     def _columns(self) -> tuple[str, ...]:
         grouping = () if self.by is None else (self.by,)
@@ -84,13 +89,15 @@ class ColumnTable:
 
     def chunks(self) -> Iterator[RowChunk]:
         """All rows in order: the group's code, numbers in [-1, 1] or NaN, and codes of levels or -1."""
+        elsewhere = self._elsewhere
+        if elsewhere is not None:
+            yield from elsewhere
+            return
         total = 0
         numeric = self.schema.plain_numbers(self.numbers)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
             # Here and not in a thread: pandas changes the filters of warnings, which all threads share.
-            columns = self.schema.clean(frame, self._columns)
-            if kept is not None:
-                columns = {name: values[kept] for name, values in columns.items()}
+            columns = self.schema.clean(frame, self._columns, kept)
             count = len(frame) if kept is None else len(kept)
             total += count
             for first in range(0, count, _CHUNK_ROWS):
@@ -99,6 +106,20 @@ class ColumnTable:
                 size, shares = min(_CHUNK_ROWS, count - first), None if share is None else share[part]
                 yield LazyChunk(size, partial(self._coded, some, shares, size))
         object.__setattr__(self, "_rows", total)  # only a pass that ran to its end knows
+
+    @cached_property
+    def _elsewhere(self) -> list[ElsewhereChunk] | None:
+        """Chunks that the workers of a cluster hold; None for rows that are here."""
+        coded = self._rows_of.coded(self._columns, self._coded_frame)
+        if coded is None:
+            return None
+        chunks = coded.chunks()
+        object.__setattr__(self, "_rows", sum(chunk.count for chunk in chunks))
+        return chunks
+
+    def _coded_frame(self, frame: Any, kept: IntVector | None, share: FloatVector | None) -> list[RowChunk]:
+        columns = self.schema.clean(frame, self._columns, kept)
+        return [self._coded(columns, share, len(frame) if kept is None else len(kept))]
 
     def _coded(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None, count: int) -> RowChunk:
         group = np.zeros(count) if self.by is None else columns[self.by]

@@ -20,12 +20,13 @@ from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.persons import PersonRows
-from dpglm.data.tables.sources import Source, open_source
+from dpglm.data.tables.source import Source
+from dpglm.data.tables.sources import open_source
 from dpglm.errors import SchemaError
 from dpglm.glm.families import Family
 from dpglm.glm.families.base import ResponseKind
-from dpglm.rows import ArrayChunk, Later, LazyChunk, RowChunk
-from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
+from dpglm.rows import ArrayChunk, Home, Later, LazyChunk, RowChunk
+from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 if TYPE_CHECKING:
     pass
@@ -177,6 +178,11 @@ class Design:
         self._in_memory: list[RowChunk] | None = None
         self._rows: int | None = None
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a worker of a cluster is sent: how rows are coded, and none of them."""
+        away = dict.fromkeys(("_rows_of", "_in_memory", "_rows"))
+        return {**self.__dict__, **away}
+
     @property
     def size(self) -> int:
         """Number of coded variables, p. Public."""
@@ -198,11 +204,18 @@ class Design:
         if self._in_memory is not None:
             yield from self._in_memory
             return
+        elsewhere = self._rows_of.coded(self._columns, self._coded_frame)
+        if elsewhere is not None:
+            self._in_memory = [*elsewhere.chunks()]
+            self._rows = sum(chunk.count for chunk in self._in_memory)
+            yield from self._in_memory
+            return
         held: list[RowChunk] | None = []
         room, rows = self._memory_limit, 0
-        for count, coded in self._coded():
+        for piece, (count, coded) in enumerate(self._coded()):
             for place, first in enumerate(range(0, count, _CHUNK_ROWS)):
-                chunk = LazyChunk(min(_CHUNK_ROWS, count - first), partial(_at, coded, place))
+                made = partial(_at, coded, place)
+                chunk = LazyChunk(min(_CHUNK_ROWS, count - first), made, Home(None, piece))
                 rows += chunk.count
                 room -= chunk.count * self._row_bytes
                 if room < 0:
@@ -223,11 +236,12 @@ class Design:
         numeric = self._schema.plain_numbers(self._columns)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
             # Here and not in a thread: pandas changes the filters of warnings, which all threads share.
-            columns = self._schema.clean(frame, self._columns)
-            if kept is not None:
-                columns = {name: values[kept] for name, values in columns.items()}
+            columns = self._schema.clean(frame, self._columns, kept)
             count = len(frame) if kept is None else len(kept)
             yield count, Later(partial(self._chunks_of, columns, share))
+
+    def _coded_frame(self, frame: Any, kept: IntVector | None, share: FloatVector | None) -> list[RowChunk]:
+        return self._chunks_of(self._schema.clean(frame, self._columns, kept), share)
 
     def _chunks_of(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> list[RowChunk]:
         return list(self._encoded(columns, share))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -123,6 +123,10 @@ class BoxTable:
     columns: ColumnTable
     _held: list[RowChunk] | None = field(default=None, init=False)
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a worker of a cluster is sent: the box, and none of the rows."""
+        return {**self.__dict__, "_held": None}
+
     @property
     def size(self) -> int:
         """Number of columns of the box. Public."""
@@ -151,7 +155,7 @@ class BoxTable:
 
     def _coded(self) -> Iterator[RowChunk]:
         for chunk in self.columns.chunks():
-            yield LazyChunk(chunk.count, partial(self._boxed, chunk))
+            yield LazyChunk.of(chunk, self._boxed)
 
     def _boxed(self, chunk: RowChunk) -> RowChunk:
         place = {name: at for at, name in enumerate((*self.columns.numbers, *self.columns.factors), start=1)}

@@ -272,10 +272,12 @@ class Schema:
         declared = {name: self.variables[name] for name in names}
         return {name for name, one in declared.items() if isinstance(one, Numeric) and one.reading.plain}
 
-    def clean(self, frame: pd.DataFrame, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def clean(
+        self, frame: pd.DataFrame, names: Sequence[str], rows: NDArray[Any] | None = None
+    ) -> dict[str, NDArray[Any]]:
         """Columns ``names`` as their declarations read them: float64 numbers or int32 codes, shape (k,).
 
-        NaN or -1 marks a row that cannot be used. Other columns are not looked at.
+        NaN or -1 marks a row that cannot be used; ``rows`` are the places of those wanted, None of all.
 
         Raises
         ------
@@ -284,7 +286,8 @@ class Schema:
         """
         self.require(names)
         require_columns(names, frame.columns)
-        return {name: self.variables[name].clean(frame[name]) for name in names}
+        wanted = slice(None) if rows is None else rows
+        return {name: self.variables[name].clean(frame[name])[wanted] for name in names}
 
 
 def text_of_name(name: object) -> Any:

@@ -12,9 +12,10 @@ import numpy as np
 
 from dpglm.data.schema.unit import Unit
 from dpglm.data.tables.cells import Blank, StoredCell, written
+from dpglm.data.tables.cluster import ClusterRows, ClusterSource, Encode
 from dpglm.data.tables.columns import stored_cells_of_column
 from dpglm.data.tables.instants import Instant
-from dpglm.data.tables.sources import Source
+from dpglm.data.tables.source import Source
 from dpglm.typing import SHARES, FloatVector, IntVector
 
 if TYPE_CHECKING:
@@ -77,6 +78,16 @@ class PersonRows:
             if unit.column in numeric:
                 frame = self._source.respelled(frame, (unit.column,))
             yield frame, kept, shares[person[kept]] if unit.shared else None
+
+    def coded(self, columns: Sequence[str], encode: Encode) -> ClusterRows | None:
+        """The rows that count, coded by the cluster that holds them; None for a source that is here.
+
+        Of rows elsewhere the column of persons alone is read here.
+        """
+        if not isinstance(self._source, ClusterSource):
+            return None
+        kept = None if self._unit is None else ((places, share) for _, places, share in self.chunks(()))
+        return self._source.coded(columns, encode, kept)
 
     def _counted(self, unit: Unit) -> IntVector:
         """Rows of each person, in one read of the column."""

@@ -7,7 +7,6 @@ order and in chunks of the same size, whatever they came from.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,35 +15,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from dpglm.data.schema.schema import Declarations, Schema, text_of_name
 from dpglm.data.tables.cells import looks_numeric
 from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_header, with_comma
+from dpglm.data.tables.dask_frame import DaskSource, client_of_process
+from dpglm.data.tables.source import CHUNK_ROWS, Source, frame_of_arrow
+from dpglm.data.tables.spark_frame import SparkSource, is_spark_frame
 from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-CHUNK_ROWS: Final = 32_000
 _Frame = TypeVar("_Frame")
 _CSV_ENDS: Final = (".csv.gz", ".csv")
 _PARQUET_ENDS: Final = (".parquet", ".pq")
 _ATTRIBUTE: Final = "dpglm.schema"  # of a frame that carries its schema
-
-
-class Source(ABC):
-    """Rows of one table, readable again and again."""
-
-    column_names: tuple[str, ...]
-
-    @abstractmethod
-    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Frames of 32,000 rows, the last one fewer, that hold at least ``columns``.
-
-        ``numeric`` names the columns declared as numbers, without marks of their own: a text file is read
-        fast there, and by its own decimal mark.
-        """
-
-    def respelled(self, frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
-        """The frame with the numbers of these columns in the spelling of program code."""
-        return frame
 
 
 class FrameSource(Source):
@@ -86,7 +69,7 @@ class ParquetSource(Source):
             with pq.ParquetFile(self._path) as file:
                 batches = file.iter_batches(batch_size=self._chunk_rows, columns=list(columns))
                 for table in _even(batches, self._chunk_rows):
-                    yield _frame_of(table)
+                    yield frame_of_arrow(table)
         except Exception as error:  # its text may quote a cell, and its traceback must not show it either
             why = f"cannot be read to its end ({type(error).__name__})"
             raise _parquet_error(f"the file {self._path.name}, which {why}") from None
@@ -168,6 +151,10 @@ def open_source(data: object) -> Source:
         source = FrameSource(data)
     elif isinstance(data, str | os.PathLike):
         source = _file_source(data)
+    elif type(data).__module__.startswith("dask") and client_of_process() is not None:
+        source = DaskSource(data, client_of_process())
+    elif is_spark_frame(data):
+        source = SparkSource(data)
     else:
         source = FrameSource(_foreign_frame(data))
     _require_distinct(source.column_names)
@@ -292,7 +279,7 @@ def _foreign_frame(data: Any) -> pd.DataFrame:
             remedy="Convert the table to pandas (a lazy frame: collect() it first), or save it as Parquet.",
         )
     _require_distinct(table.column_names)
-    return _frame_of(table)
+    return frame_of_arrow(table)
 
 
 def _file_source(data: str | os.PathLike[str]) -> Source:
@@ -312,14 +299,6 @@ def _file_source(data: str | os.PathLike[str]) -> Source:
         expected="a name that ends in .csv, .csv.gz or .parquet",
         remedy="Save the table as CSV or Parquet, or read it into a DataFrame.",
     )
-
-
-def _frame_of(table: Any) -> pd.DataFrame:
-    import pandas as pd
-
-    # Arrow columns as they are: a conversion would choose types by the values it finds.
-    columns = {name: pd.arrays.ArrowExtensionArray(table[name]) for name in table.column_names}
-    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
 
 
 def _even(batches: Iterable[Any], rows: int) -> Iterator[Any]:

@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.csv_rows import CsvFile
-from dpglm.data.tables.sources import (
-    CHUNK_ROWS,
-    CsvSource,
-    FrameSource,
-    ParquetSource,
-    _frame_of,
-    open_source,
-)
+from dpglm.data.tables.source import CHUNK_ROWS, frame_of_arrow
+from dpglm.data.tables.sources import CsvSource, FrameSource, ParquetSource, open_source
 from dpglm.errors import SchemaError
 
 pa = pytest.importorskip("pyarrow")
@@ -148,7 +142,7 @@ def test_chunks_are_even_whatever_the_batches_of_the_file(tmp_path_factory, rows
     expected = [chunk_rows] * full + [rest] * (rest > 0)
     for source in (
         ParquetSource(path, chunk_rows=chunk_rows),
-        FrameSource(_frame_of(whole), chunk_rows=chunk_rows),
+        FrameSource(frame_of_arrow(whole), chunk_rows=chunk_rows),
     ):
         assert [len(chunk) for chunk in source.chunks(NAMES)] == expected
 

@@ -1,0 +1,201 @@
+"""Spark frames, classic or connected: no class of Spark is named, and every pass is one `mapInArrow`."""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dpglm.data.tables.cluster import (
+    ClusterRows,
+    ClusterSource,
+    Cut,
+    Encode,
+    Failed,
+    Kept,
+    coded_piece,
+    counts_of,
+    cuts_of,
+    joined,
+    packed,
+    summed,
+    usable,
+)
+from dpglm.data.tables.source import frame_of_arrow
+from dpglm.errors import ClusterError
+from dpglm.rows import ONE_THREAD_EACH, RowChunk
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a task hands back: which one, and bytes of what it made.
+_ANSWER = "number long, answer binary"
+_Parts = Mapping[int, list[tuple[int, int, Cut, Kept]]]  # of each partition: piece, place in it, cut, kept
+
+
+def is_spark_frame(data: object) -> bool:
+    """Whether this is a frame of Spark, told by its name."""
+    kind = type(data)
+    return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
+
+
+class SparkSource(ClusterSource):
+    """A frame of a Spark session. The columns used are cached by Spark while they are coded."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self.column_names = tuple(frame.columns)
+
+    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+        """The columns asked for, brought here, a cut at a time."""
+        chosen = self._chosen(columns)
+        partitions = dict(_collected(chosen, _table_of_partition))
+        lengths = [partitions[number].num_rows for number in sorted(partitions)]
+        tables = [partitions[number] for number in sorted(partitions)]
+        for cut in (cut for piece in cuts_of(lengths) for cut in piece):
+            yield frame_of_arrow(tables[cut.partition].slice(cut.start, cut.stop - cut.start))
+
+    def coded(self, columns: Sequence[str], encode: Encode, kept: Iterable[Kept] | None) -> ClusterRows:
+        chosen = self._chosen(columns).persist()
+        try:
+            found = dict(_collected(chosen, _length_of_partition))
+            numbers = sorted(found)
+            pieces = cuts_of([found[number] for number in numbers])
+            counts, kept_of = counts_of(pieces, kept)
+            parts: dict[int, list[tuple[int, int, Cut, Kept]]] = defaultdict(list)
+            for piece, (cuts, owns) in enumerate(zip(pieces, kept_of, strict=True)):
+                for place, (cut, own) in enumerate(zip(cuts, owns, strict=True)):
+                    parts[numbers[cut.partition]].append((piece, place, cut, own))
+            coder = partial(_coded, encode, dict(parts))
+            cut_rows = chosen.mapInArrow(coder, "piece long, place long, rows binary")
+            made = cut_rows.groupBy("piece").applyInPandas(_joined, "piece long, rows binary").persist()
+            for _, failed in _collected(made, _failures):
+                usable(failed)
+        finally:
+            chosen.unpersist()
+        return SparkRows(made, counts)
+
+    def _chosen(self, columns: Sequence[str]) -> Any:
+        return self._frame.select(*[f"`{name.replace('`', '``')}`" for name in columns])
+
+
+class SparkRows(ClusterRows):
+    """Coded pieces as rows of a cached Spark frame; given back when no longer used."""
+
+    def __init__(self, frame: Any, counts: Sequence[int]) -> None:
+        super().__init__(counts)
+        self._frame = frame
+
+    def __del__(self) -> None:
+        try:
+            self._frame.unpersist()
+        except Exception:  # the session may be gone
+            return
+
+    def fetch(self, piece: int) -> Sequence[RowChunk] | Failed:
+        found = dict(_collected(self._frame.where(f"piece = {piece:d}"), _pieces_themselves))
+        rows: Sequence[RowChunk] | Failed = found[piece]
+        return rows
+
+    def sums(self, part: Callable[[Iterable[Any]], Any], stretches: Iterable[Sequence[Any]]) -> Iterator[Any]:
+        """All stretches in one job; each lies within one piece."""
+        wanted, order = {}, []
+        for stretch in stretches:
+            payload, (piece,) = packed(part, stretch)
+            wanted[piece] = payload
+            order.append(piece)
+        found = dict(_collected(self._frame, partial(_summed, wanted)))
+        for piece in order:
+            yield usable(found[piece])
+
+
+def _collected(frame: Any, task: Callable[[Iterator[Any]], Iterator[Any]]) -> list[tuple[int, Any]]:
+    """What a task makes of each partition, numbered; a ClusterError without Spark's words, maybe of rows."""
+    try:
+        rows = frame.mapInArrow(task, _ANSWER).collect()
+    except Exception as error:
+        why = type(error).__name__
+    else:
+        return [(int(row["number"]), pickle.loads(row["answer"])) for row in rows]
+    raise ClusterError(
+        f"a Spark session that could not do a job ({why})",
+        expected="executors with dpglm and its libraries, and a frame that can be computed",
+        remedy="See whether frame.count() works and dpglm is installed on the executors, for the Python of "
+        "PYSPARK_PYTHON; what was charged stays charged.",
+    )
+
+
+# What runs on executors. Nothing here raises: a cluster logs exceptions, whose words may be about rows.
+
+
+def _length_of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+    yield _answer(_partition(), sum(batch.num_rows for batch in batches))
+
+
+def _table_of_partition(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    held = list(batches)
+    if held:
+        yield _answer(_partition(), pa.Table.from_batches(held))
+
+
+def _coded(encode: Encode, parts: _Parts, batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    own = parts.get(_partition(), [])
+    held = list(batches)
+    if not own or not held:
+        return
+    table = pa.Table.from_batches(held)
+    for piece, place, cut, kept in own:
+        frame = frame_of_arrow(table.slice(cut.start, cut.stop - cut.start))
+        made = pickle.dumps(coded_piece(encode, [(cut, frame, kept)]))
+        yield pa.RecordBatch.from_pydict({"piece": [piece], "place": [place], "rows": [made]})
+
+
+def _joined(cuts: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    parts = [pickle.loads(made) for made in cuts.sort_values("place")["rows"]]
+    return pd.DataFrame({"piece": cuts["piece"].iloc[:1], "rows": [pickle.dumps(joined(parts))]})
+
+
+def _failures(batches: Iterator[Any]) -> Iterator[Any]:
+    for number, rows in _rows_of(batches):
+        if isinstance(rows, Failed):
+            yield _answer(number, rows)
+
+
+def _pieces_themselves(batches: Iterator[Any]) -> Iterator[Any]:
+    for number, rows in _rows_of(batches):
+        yield _answer(number, rows)
+
+
+def _summed(wanted: Mapping[int, bytes], batches: Iterator[Any]) -> Iterator[Any]:
+    with ONE_THREAD_EACH:
+        for number, rows in _rows_of(batches):
+            if number in wanted:
+                yield _answer(number, summed(wanted[number], {number: rows}))
+
+
+def _rows_of(batches: Iterator[Any]) -> Iterator[tuple[int, Sequence[RowChunk] | Failed]]:
+    for batch in batches:
+        for number, rows in zip(batch.column("piece"), batch.column("rows"), strict=True):
+            yield number.as_py(), pickle.loads(rows.as_py())
+
+
+def _partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None, "within a task"
+    return int(context.partitionId())
+
+
+def _answer(number: int, what: object) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pydict({"number": [number], "answer": [pickle.dumps(what)]})
