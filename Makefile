@@ -25,7 +25,9 @@ lint: $(VENV)/.tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Also the tests of Spark, where there is a Java.
 audit: $(VENV)/.tests
+	$(BIN)/python -m pip install --quiet --editable ".[spark]" --config-settings editable_mode=compat
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --thorough --durations=10 tests
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed

@@ -6,6 +6,8 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from dpglm.data.tables.cluster import (
@@ -25,7 +27,7 @@ from dpglm.data.tables.cluster import (
 )
 from dpglm.data.tables.source import frame_of_arrow
 from dpglm.errors import ClusterError
-from dpglm.rows import ONE_THREAD_EACH, RowChunk
+from dpglm.rows import ONE_THREAD_EACH, ArrayChunk, RowChunk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +72,8 @@ class SparkSource(ClusterSource):
                     parts[numbers[cut.partition]].append((piece, place, cut, own))
             coder = partial(_coded, encode, dict(parts))
             cut_rows = chosen.mapInArrow(coder, "piece long, place long, rows binary")
-            made = cut_rows.groupBy("piece").applyInPandas(_joined, "piece long, rows binary").persist()
+            together = cut_rows.repartition("piece").sortWithinPartitions("piece", "place")
+            made = together.mapInArrow(_joined, "piece long, rows binary").persist()
             for _, failed in _collected(made, _failures):
                 usable(failed)
         finally:
@@ -156,11 +159,13 @@ def _coded(encode: Encode, parts: _Parts, batches: Iterator[Any]) -> Iterator[An
         yield pa.RecordBatch.from_pydict({"piece": [piece], "place": [place], "rows": [made]})
 
 
-def _joined(cuts: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
+def _joined(batches: Iterator[Any]) -> Iterator[Any]:
+    """Pieces from their cuts, which come one after the other."""
+    import pyarrow as pa
 
-    parts = [pickle.loads(made) for made in cuts.sort_values("place")["rows"]]
-    return pd.DataFrame({"piece": cuts["piece"].iloc[:1], "rows": [pickle.dumps(joined(parts))]})
+    for piece, cuts in groupby(_rows_of(batches), itemgetter(0)):
+        made = pickle.dumps(joined([rows for _, rows in cuts]))
+        yield pa.RecordBatch.from_pydict({"piece": [piece], "rows": [made]})
 
 
 def _failures(batches: Iterator[Any]) -> Iterator[Any]:
@@ -181,7 +186,7 @@ def _summed(wanted: Mapping[int, bytes], batches: Iterator[Any]) -> Iterator[Any
                 yield _answer(number, summed(wanted[number], {number: rows}))
 
 
-def _rows_of(batches: Iterator[Any]) -> Iterator[tuple[int, Sequence[RowChunk] | Failed]]:
+def _rows_of(batches: Iterator[Any]) -> Iterator[tuple[int, list[ArrayChunk] | Failed]]:
     for batch in batches:
         for number, rows in zip(batch.column("piece"), batch.column("rows"), strict=True):
             yield number.as_py(), pickle.loads(rows.as_py())
