@@ -70,8 +70,9 @@ def package() -> dict[tuple[str, str], str]:
 def current(key: str) -> set[str]:
     """Fingerprints of the definition of this key: in its file, or else wherever its name stands."""
     file, _, name = key.partition("::")
-    here = {mark for (path, own), mark in package().items() if own == name and f"/{path}".endswith(f"/{file}")}
-    return here or {mark for (_, own), mark in package().items() if own == name}
+    of_name = [(f"/{path}", mark) for (path, own), mark in package().items() if own == name]
+    here = {mark for path, mark in of_name if path.endswith(f"/{file}")}
+    return here or {mark for _, mark in of_name}
 
 
 def head_and_body(path: Path) -> tuple[dict[str, Any], str]:

@@ -209,7 +209,7 @@ class Table:
     """
 
     def __init__(self, release: ExactMinimiser, rows: Rows, whole: float | None = None) -> None:
-        own = total(rows.chunks(), _weight_of) or 1.0
+        own = total(rows.chunks(), _weight) or 1.0
         self.release, self.rows = release, rows
         self.whole = own if whole is None else whole
         self.loss = ChunkLoss(
@@ -312,20 +312,16 @@ def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
             eta = eta if block.offset is None else eta + block.offset
             loss = family.loss(eta, block.y)
             lost += float((loss if block.weight is None else loss * block.weight).sum())
-            weight += _weight(block)
+            weight += _weight([block])
         return Together((lost, weight))
 
     lost, weight = total(rows.chunks(), part)
     return float(lost / (weight or 1.0))
 
 
-def _weight_of(chunks: Iterable[RowChunk]) -> float:
-    return sum(map(_weight, chunks), 0.0)
-
-
-def _weight(chunk: RowChunk) -> float:
+def _weight(chunks: Iterable[RowChunk]) -> float:
     """The sum of the weights of rows, each at most 1."""
-    return float(chunk.count if chunk.weight is None else chunk.weight.sum())
+    return sum((float(chunk.count if (w := chunk.weight) is None else w.sum()) for chunk in chunks), 0.0)
 
 
 class Kept(RowView):

@@ -20,9 +20,10 @@ from dpglm.mechanisms.base import (
     require_bounded_slopes,
     require_positive,
 )
+from dpglm.mechanisms.densities import one_piece, outer_products
 from dpglm.mechanisms.noise import NoiseLaw, NoiseSource
 from dpglm.mechanisms.noisy_sum import SumNoise, SumRelease
-from dpglm.mechanisms.rows import finite, one_piece, outer_products, widened
+from dpglm.mechanisms.rows import finite, widened
 from dpglm.mechanisms.span import Span
 from dpglm.mechanisms.whole_sums import FINE, WholeNumbers, WholeSum
 from dpglm.privacy.budget import STEPS, Relation

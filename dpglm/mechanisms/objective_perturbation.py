@@ -21,8 +21,9 @@ from dpglm.mechanisms.base import (
     require_positive,
     require_public_rows,
 )
+from dpglm.mechanisms.densities import perturbation_log_ratio
 from dpglm.mechanisms.noise import NoiseSource, add_laplace, add_normal, grid_step, laplace_price
-from dpglm.mechanisms.rows import WithinLeverage, perturbation_log_ratio
+from dpglm.mechanisms.rows import WithinLeverage
 from dpglm.privacy.budget import STEPS, Relation
 from dpglm.privacy.events import (
     ApproximateEvent,

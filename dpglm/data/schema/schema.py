@@ -272,9 +272,7 @@ class Schema:
         declared = {name: self.variables[name] for name in names}
         return {name for name, one in declared.items() if isinstance(one, Numeric) and one.reading.plain}
 
-    def clean(
-        self, frame: pd.DataFrame, names: Sequence[str], rows: NDArray[Any] | None = None
-    ) -> dict[str, NDArray[Any]]:
+    def clean(self, frame: pd.DataFrame, names: Sequence[str], rows: Any = None) -> dict[str, NDArray[Any]]:
         """Columns ``names`` as their declarations read them: float64 numbers or int32 codes, shape (k,).
 
         NaN or -1 marks a row that cannot be used; ``rows`` are the places of those wanted, None of all.
@@ -286,8 +284,8 @@ class Schema:
         """
         self.require(names)
         require_columns(names, frame.columns)
-        wanted = slice(None) if rows is None else rows
-        return {name: self.variables[name].clean(frame[name])[wanted] for name in names}
+        cleaned = {name: self.variables[name].clean(frame[name]) for name in names}
+        return cleaned if rows is None else {name: cleaned[name][rows] for name in names}
 
 
 def text_of_name(name: object) -> Any:
