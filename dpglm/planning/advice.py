@@ -117,6 +117,8 @@ def _sentences(plan: Plan, privacy: Privacy) -> tuple[str, ...]:
         return f"Intervals for half of the {size} coefficients take {needed}.", less_noise, remedies
     first = f"Expect intervals for {found} of {size} coefficients in {count(rows)} {counted}{usual}."
     more = f"Half of them would take {factor(growth)} times the {counted} or epsilon."
+    if not found:
+        more += " goal='predict' spends all on predictions."
     return first, less_noise or more, remedies
 
 
