@@ -66,7 +66,8 @@ class ParquetSource(Source):
         import pyarrow.parquet as pq
 
         try:
-            with pq.ParquetFile(self._path) as file:
+            # Read as it is decoded: by default the whole file would be in memory first.
+            with pq.ParquetFile(self._path, pre_buffer=False, buffer_size=2**18) as file:
                 batches = file.iter_batches(batch_size=self._chunk_rows, columns=list(columns))
                 for table in _even(batches, self._chunk_rows):
                     yield frame_of_arrow(table)
