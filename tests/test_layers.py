@@ -19,6 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "typing": set(),
     "registry": {"errors"},
     "rows": {"typing"},
+    "kept_rows": {"rows", "errors"},
     "privacy": set(),
     "tables": set(),
     "glm": set(),
@@ -41,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"*"},
     "__init__": {"*"},
 }
-BASE = {"errors", "typing", "registry", "rows"}
+BASE = {"errors", "typing", "registry", "rows", "kept_rows"}
 # Known to the rest of the package through registries alone.
 UNKNOWN = {"papers"}
 

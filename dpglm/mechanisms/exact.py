@@ -15,7 +15,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms.base import Rows
 from dpglm.mechanisms.noise import NoiseSource
-from dpglm.mechanisms.rows import RowSubset, RowView
+from dpglm.mechanisms.rows import RowSubset
 from dpglm.mechanisms.unclaimed import UnclaimedRelease
 from dpglm.optim.admm import ITERATIONS, default_augmentation, minimise_by_admm
 from dpglm.optim.loss import ChunkLoss
@@ -34,8 +34,6 @@ TOLERANCE, STATIONARY = 1e-8, 1e-6
 _LASSOS = 20
 # Iterations of ADMM from a second start once the first has led somewhere.
 _FEW = 150
-# Numbers of a fold that are kept in memory instead of being cut out of the table at each read: 256 MiB.
-_KEPT = 2**26
 
 
 @dataclass(frozen=True)
@@ -324,25 +322,11 @@ def _weight(chunks: Iterable[RowChunk]) -> float:
     return sum((float(chunk.count if (w := chunk.weight) is None else w.sum()) for chunk in chunks), 0.0)
 
 
-class Kept(RowView):
-    """The same rows, in memory."""
-
-    def __init__(self, rows: Rows) -> None:
-        super().__init__(rows)
-        self._chunks = tuple(rows.chunks())
-
-    def chunks(self) -> tuple[RowChunk, ...]:
-        return self._chunks
-
-
 def fold(rows: Rows, folds: int, start: int, *, held: bool) -> Rows:
-    """Every ``folds``-th row of a table from ``start`` on, or all others; in memory if it is small."""
+    """Every ``folds``-th row of a table from ``start`` on, or all others; cut out once."""
 
     def holds(first: int, count: int) -> BoolVector:
         inside: BoolVector = (first + np.arange(count)) % folds == start
         return inside if held else ~inside
 
-    part = RowSubset(rows, holds)
-    if part.row_count() * part.size > _KEPT:
-        return part
-    return Kept(part)
+    return RowSubset(rows, holds)

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from dpglm.kept_rows import KeptRows
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk, rows_at
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
@@ -20,8 +21,6 @@ _ENTRIES = 2**18
 FARTHEST = 2.0**100
 # A public map makes no row longer than this.
 LONGEST = 1e12
-# Bytes of mapped rows that one release keeps between its reads of a table.
-MOST_HELD = 2**29
 # What is left of a long row: far more than rounding, to float32 too, can make it longer.
 SHRINK = 1.0 - 2.0**-20
 
@@ -113,19 +112,18 @@ def _require_unweighted(chunk: RowChunk) -> None:
 class RowView:
     """The same rows, read otherwise; a subclass says how by `view`, or by `chunks`.
 
-    The thread that reads a chunk makes it. Where that is dear, ``holds``, it is kept while there is room.
+    The thread that reads a chunk makes it. Where that is dear, it ``keeps`` chunks for the next read.
     """
 
-    holds: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._held: list[RowChunk] = []
-        self._room = MOST_HELD
+        self._kept = KeptRows(self._viewed, cheap=True)
 
     def __getstate__(self) -> dict[str, object]:
         """What a worker of a cluster is sent: the view, and none of the rows."""
-        return {**self.__dict__, "_held": [], "_room": 0}
+        return {**self.__dict__, "_kept": None}
 
     @property
     def size(self) -> int:
@@ -135,17 +133,11 @@ class RowView:
         return self._rows.row_count()
 
     def chunks(self) -> Iterable[RowChunk]:
-        for place, chunk in enumerate(self._rows.chunks()):
-            if place < len(self._held):
-                yield self._held[place]
-                continue
-            made = LazyChunk.of(chunk, self.view)
-            if self.holds:
-                # From the first one without room on none is held, so that places stay those of the table.
-                self._room -= chunk.count * (4 * self.size + 24)
-                if self._room >= 0:
-                    self._held.append(made)
-            yield made
+        return self._kept.chunks() if self.keeps else self._viewed()
+
+    def _viewed(self) -> Iterator[RowChunk]:
+        for chunk in self._rows.chunks():
+            yield LazyChunk.of(chunk, self.view)
 
     def view(self, chunk: RowChunk) -> RowChunk:
         """A chunk, read otherwise: as many rows, each from itself alone."""
@@ -201,7 +193,7 @@ class MappedRows(RowView, ABC):
         longer than `LONGEST`.
     """
 
-    holds = True
+    keeps = True
 
     def __init__(self, rows: Rows, scales: FloatMatrix) -> None:
         super().__init__(rows)
@@ -292,10 +284,12 @@ def _first_rows(chunk: RowChunk, count: int) -> RowChunk:
 
 
 class RowSubset(RowView):
-    """The rows at chosen places; cut out of the table at each read.
+    """The rows at chosen places.
 
     ``holds`` takes a place and a number k to whether the k rows from there on are held, shape (k,).
     """
+
+    keeps = True
 
     def __init__(self, rows: Rows, holds: Callable[[int, int], BoolVector]) -> None:
         super().__init__(rows)
@@ -304,7 +298,7 @@ class RowSubset(RowView):
     def row_count(self) -> int:
         return int(self._holds(0, self._rows.row_count()).sum())
 
-    def chunks(self) -> Iterator[RowChunk]:
+    def _viewed(self) -> Iterator[RowChunk]:
         first = 0
         for chunk in self._rows.chunks():
             chosen = self._holds(first, chunk.count)

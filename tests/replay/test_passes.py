@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from dpglm.data.coding.design import Design
+from dpglm.kept_rows import KeptRows
 from tests.replay.recorder import differences, watched
 from tests.replay.studies import Study, everything
 
@@ -19,7 +20,7 @@ COUNTS = re.compile(
     r"\b(n_?iter\w*|iterations?|passes|n_passes|evaluations?|newton_steps|elapsed|run_?time|seconds|duration)\b\W{0,3}[:=]?\s*\d",
     re.IGNORECASE,
 )
-BLOCKS = Design.chunks
+READ = KeptRows.chunks
 
 
 VOID = dict.fromkeys(["y", "z", "k", "x", "w", "g"])
@@ -36,11 +37,11 @@ def counted(study: Study, data: object, swapped: Any = None) -> tuple[Any, int]:
     """What a run showed, and its passes over the rows."""
     passes = []
 
-    def chunks(self: Design) -> Any:
+    def chunks(self: KeptRows) -> Any:
         passes.append(None)
-        return BLOCKS(self)
+        return READ(self)
 
-    with mock.patch.object(Design, "chunks", chunks):
+    with mock.patch.object(KeptRows, "chunks", chunks):
         seen = watched(lambda: study.fit(data), everything, swapped=swapped)
     return seen, len(passes)
 
@@ -67,7 +68,8 @@ def test_a_count_would_be_found() -> None:
     assert COUNTS.search("elapsed: 0.3")
 
 
-def test_a_table_that_is_read_anew_at_every_pass_shows_the_same() -> None:
+@pytest.mark.parametrize("scratch", ["", "off"])
+def test_a_table_that_is_not_in_memory_shows_the_same(scratch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether rows are kept in memory is a matter of size, and shows nowhere either."""
     _, easy = tables(20)
     study = Study(budget="approximate")
@@ -77,6 +79,7 @@ def test_a_table_that_is_read_anew_at_every_pass_shows_the_same() -> None:
     def small(self: Design, *pieces: Any, **options: Any) -> None:
         start(self, *pieces, **{**options, "memory_limit": 0})
 
+    monkeypatch.setenv("DPGLM_SCRATCH", scratch)
     with mock.patch.object(Design, "__init__", small):
         other = watched(lambda: study.fit(easy), everything)
     assert all(np.array_equal(a, b) for a, b in zip(one.answers, other.answers, strict=True))

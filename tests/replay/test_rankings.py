@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -76,9 +77,12 @@ def test_what_follows_the_releases_is_the_same_on_neighbours(method: Any, privac
 
 
 def test_a_box_holds_rows_only_after_a_whole_pass() -> None:
-    frame = pd.DataFrame(ROWS)
+    frame = pd.concat([pd.DataFrame(ROWS)] * 400, ignore_index=True)
     table = dpglm.data.coding.unit_box.UnitBox.of("y ~ .", dpglm.Schema.of(SCHEMA)).table(frame)
     assert isinstance(table, BoxTable)
-    assert table._held is None
-    list(table.chunks())
-    assert table._held is not None
+    passes = []
+    for _ in range(3):
+        passes.append([chunk.X for chunk in table.chunks()])
+        next(table.chunks())  # broken off
+    assert all(one is two for one, two in zip(passes[1], passes[2], strict=True))
+    assert all(np.array_equal(one, two) for one, two in zip(passes[0], passes[1], strict=True))

@@ -1,7 +1,7 @@
 """Design: coded rows and responses in chunks, which a release may read, and the public model behind them.
 
 The chunks are float32, which *is* the design: the coding is row-wise and public, so rounding it changes no
-privacy argument. They stay in memory while they fit, and are coded again at each pass otherwise.
+privacy argument. They are coded once and kept, as `KeptRows` says.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,9 @@ from dpglm.data.tables.sources import open_source
 from dpglm.errors import SchemaError
 from dpglm.glm.families import Family
 from dpglm.glm.families.base import ResponseKind
+from dpglm.kept_rows import KeptRows, is_here
 from dpglm.rows import ArrayChunk, Home, Later, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
-
-if TYPE_CHECKING:
-    pass
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
 _ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
@@ -150,8 +148,9 @@ _NEEDED: Final[dict[ResponseKind, tuple[str, str, str]]] = {
 class Design:
     """A private table, coded, in chunks of at most 2,000 rows. Only the curator may hold one.
 
-    ``memory_limit`` bounds the bytes of coded rows that stay in memory. A larger table is read and coded
-    again at each pass, and memory holds a few chunks however many rows there are.
+    ``memory_limit`` bounds the bytes of coded rows that stay in memory, None as `KeptRows` has it. Besides,
+    memory holds a few chunks, however many rows there are. The source is read once, or at each pass where
+    neither memory nor a scratch file takes all rows.
 
     A column that is not declared, or absent from the source, is a SchemaError before any row is read.
 
@@ -167,20 +166,25 @@ class Design:
     """
 
     def __init__(
-        self, source: Source, schema: Schema, coding: Coding, response: Response, *, memory_limit: int = 2**29
+        self,
+        source: Source,
+        schema: Schema,
+        coding: Coding,
+        response: Response,
+        *,
+        memory_limit: int | None = None,
     ) -> None:
         self._rows_of, self._schema = PersonRows(source, schema.unit_column), schema
         self._coding, self._response = coding, response
-        self._memory_limit = memory_limit
         self._columns = tuple(dict.fromkeys((*coding.columns, response.name)))
         schema.require(self._columns)
         require_columns((*self._columns, *self._rows_of.columns), source.column_names)
-        self._in_memory: list[RowChunk] | None = None
+        self._kept = KeptRows(self._made, memory_limit)
         self._rows: int | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """What a worker of a cluster is sent: how rows are coded, and none of them."""
-        away = dict.fromkeys(("_rows_of", "_in_memory", "_rows"))
+        away = dict.fromkeys(("_rows_of", "_kept", "_rows"))
         return {**self.__dict__, **away}
 
     @property
@@ -195,41 +199,27 @@ class Design:
         """
         if self._rows is None:
             for chunk in self.chunks():
-                _ = chunk.y  # made at once: what waits would hold all of the source
+                _ = is_here(chunk) and chunk.y  # made, and so kept for the next pass
         assert self._rows is not None
         return self._rows
 
     def chunks(self) -> Iterator[RowChunk]:
         """All rows in order, in chunks of 2,000 rows or fewer; the same at each call."""
-        if self._in_memory is not None:
-            yield from self._in_memory
-            return
+        rows = 0
+        for chunk in self._kept.chunks():
+            rows += chunk.count
+            yield chunk
+        self._rows = rows  # only a pass that ran to its end tells
+
+    def _made(self) -> Iterator[RowChunk]:
         elsewhere = self._rows_of.coded(self._columns, self._coded_frame)
         if elsewhere is not None:
-            self._in_memory = [*elsewhere.chunks()]
-            self._rows = sum(chunk.count for chunk in self._in_memory)
-            yield from self._in_memory
+            yield from elsewhere.chunks()
             return
-        held: list[RowChunk] | None = []
-        room, rows = self._memory_limit, 0
         for piece, (count, coded) in enumerate(self._coded()):
             for place, first in enumerate(range(0, count, _CHUNK_ROWS)):
                 made = partial(_at, coded, place)
-                chunk = LazyChunk(min(_CHUNK_ROWS, count - first), made, Home(None, piece))
-                rows += chunk.count
-                room -= chunk.count * self._row_bytes
-                if room < 0:
-                    held = None
-                elif held is not None:
-                    held.append(chunk)
-                yield chunk
-        # Only a pass that ran to its end says how many rows there are.
-        self._rows, self._in_memory = rows, held
-
-    @property
-    def _row_bytes(self) -> int:
-        """Bytes of a coded row, its response, offset and share."""
-        return 4 * self.size + 24
+                yield LazyChunk(min(_CHUNK_ROWS, count - first), made, Home(None, piece))
 
     def _coded(self) -> Iterator[tuple[int, Later[list[RowChunk]]]]:
         """How many rows a frame of the source has, and its chunks, made by the thread that reads them."""

@@ -6,7 +6,7 @@ What compares rows by distances reads it: a number's place in its range, and whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -19,13 +19,12 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.data.tables.sources import open_source
 from dpglm.errors import FormulaError, SchemaError
+from dpglm.kept_rows import KeptRows
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, IntVector
 
 # Half the width of a number's box where its mean and standard deviation are known, in standard deviations.
 _REACH = 2.0
-# Bytes of coded rows that stay in memory.
-_MOST_HELD = 2**29
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +120,10 @@ class BoxTable:
 
     box: UnitBox
     columns: ColumnTable
-    _held: list[RowChunk] | None = field(default=None, init=False)
 
     def __getstate__(self) -> dict[str, object]:
         """What a worker of a cluster is sent: the box, and none of the rows."""
-        return {**self.__dict__, "_held": None}
+        return {"box": self.box, "columns": self.columns}
 
     @property
     def size(self) -> int:
@@ -137,21 +135,12 @@ class BoxTable:
         return self.columns.row_count()
 
     def chunks(self) -> Iterator[RowChunk]:
-        """All rows in order, as columns of the box, shape (size, k), each between 0 and 1 or NaN.
+        """All rows in order, as columns of the box, shape (size, k), each between 0 and 1 or NaN."""
+        return self._kept.chunks()
 
-        They stay in memory where they fit into half a gigabyte, and are read again at each pass otherwise.
-        """
-        if self._held is not None:
-            yield from self._held
-            return
-        held: list[RowChunk] = []
-        room = _MOST_HELD
-        for chunk in self._coded():
-            room -= chunk.count * (4 * self.size + 24)
-            held = [*held, chunk] if room >= 0 else []
-            yield chunk
-        if room >= 0:
-            object.__setattr__(self, "_held", held)
+    @cached_property
+    def _kept(self) -> KeptRows:
+        return KeptRows(self._coded)
 
     def _coded(self) -> Iterator[RowChunk]:
         for chunk in self.columns.chunks():

@@ -1,0 +1,236 @@
+"""Kept rows: chunks that are made once and read again, from memory while they fit, else from a scratch file.
+
+Where a chunk comes from changes no bit of it, and nothing that is printed or stored tells of it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpglm.errors import DpglmError
+from dpglm.rows import ArrayChunk, Home, LazyChunk, RowChunk, home_of
+
+# Bytes of rows that a table keeps in memory beside a scratch file, and without one. They do not depend on
+# what memory is free: the system holds the file in memory that nobody wants, and gives that back when asked.
+_BESIDE_SCRATCH: Final = 2**25
+_WITHOUT_SCRATCH: Final = 2**29
+# Where large files belong; /tmp is often a part of memory.
+_LARGE_FILES: Final = "/var/tmp"
+
+
+class KeptRows:
+    """The chunks of a table, which are made in a first pass over it and kept for the others.
+
+    Chunks beyond ``memory`` go to a scratch file without a name, which is gone when the process is. Where it
+    cannot be written, nothing is kept of a table that is too large, and each pass makes its chunks again.
+
+    Parameters
+    ----------
+    make : callable
+        Gives all chunks in order, the same at each call.
+    memory : int or None
+        Bytes of rows that stay in memory; None is 32 MiB, and 512 MiB where scratch files are forbidden.
+    cheap : bool
+        Whether chunks are made again as soon as written, so that the file waits for a second pass.
+
+    Examples
+    --------
+    >>> rows, calls = ArrayChunk(np.ones((1, 2), dtype=np.float32), np.array([0.0, 1.0]), None), []
+    >>> kept = KeptRows(lambda: calls.append("made") or [rows], memory=0)
+    >>> [[chunk.y.tolist() for chunk in kept.chunks()] for _ in range(3)], calls
+    ([[[0.0, 1.0]], [[0.0, 1.0]], [[0.0, 1.0]]], ['made'])
+    """
+
+    def __init__(
+        self, make: Callable[[], Iterable[RowChunk]], memory: int | None = None, *, cheap: bool = False
+    ) -> None:
+        self._make, self._memory, self._cheap = make, memory, cheap
+        self._kept: _Pass | None = None
+
+    def chunks(self) -> Iterator[RowChunk]:
+        """All chunks in order; the thread that uses one makes it, or reads it from the file."""
+        kept = self._kept
+        if kept is not None and kept.whole:
+            yield from kept.again()
+        elif kept is not None and kept.failed and kept.spills:  # what did not fit is not tried again
+            yield from self._make()
+        else:
+            spills = not self._cheap if kept is None else kept.spills or kept.failed
+            kept = _Pass(self._memory, spills=spills)
+            yield from kept.first(self._make())
+            self._kept = kept  # only a pass that ran to its end has all chunks
+
+
+class _Pass:
+    """The chunks of one pass, each kept once it is made, by whichever thread makes it."""
+
+    def __init__(self, memory: int | None, *, spills: bool) -> None:
+        self._folder = _scratch_folder()
+        default = _WITHOUT_SCRATCH if self._folder is None else _BESIDE_SCRATCH
+        self._room = default if memory is None else memory
+        self._file: _ScratchFile | None = None
+        self._kept: list[RowChunk | _StoredChunk | None] = []
+        self._homes: list[Home | None] = []
+        self._lock = threading.Lock()
+        self.spills, self.failed = spills, False
+
+    @property
+    def whole(self) -> bool:
+        """Whether all chunks are kept. One that nobody has read, or that is still being made, is not."""
+        return not self.failed and None not in self._kept
+
+    def first(self, chunks: Iterable[RowChunk]) -> Iterator[RowChunk]:
+        """The chunks as they come."""
+        for place, chunk in enumerate(chunks):
+            here = is_here(chunk)  # what a worker of a cluster holds stays there
+            self._kept.append(None if here else chunk)
+            self._homes.append(home_of(chunk))
+            yield LazyChunk.of(chunk, partial(self._made, place)) if here else chunk
+
+    def again(self) -> Iterator[RowChunk]:
+        """The chunks as they were kept."""
+        for kept, home in zip(self._kept, self._homes, strict=True):
+            assert kept is not None
+            if isinstance(kept, _StoredChunk):
+                yield LazyChunk(kept.count, kept.read, home)
+            elif home is None or not is_here(kept):
+                yield kept
+            else:  # sums are made piece by piece, wherever rows come from
+                yield LazyChunk(kept.count, partial(_same, kept), home)
+
+    def _made(self, place: int, chunk: RowChunk) -> ArrayChunk:
+        made = ArrayChunk(chunk.X, chunk.y, chunk.offset, chunk.weight, chunk.share)
+        with self._lock:
+            if not self.failed:
+                try:
+                    self._kept[place] = self._held(made)
+                except OSError:  # forbidden, or no room; nobody is told, as it depends on the number of rows
+                    self.failed, self._kept, self._file = True, [], None
+        return made
+
+    def _held(self, chunk: ArrayChunk) -> ArrayChunk | _StoredChunk:
+        """The chunk, in memory if there is room."""
+        size = sum(array.nbytes for array in _arrays(chunk))
+        if size <= self._room:
+            self._room -= size
+            return chunk
+        self._file = self._file or _ScratchFile(self._folder if self.spills else None)
+        return _StoredChunk.of(chunk, self._file)
+
+
+def is_here(chunk: object) -> bool:
+    """Whether this process has the rows of a chunk, or makes them; else a worker of a cluster has them."""
+    home = home_of(chunk)
+    return home is None or home.cluster is None
+
+
+def _same(chunk: RowChunk) -> RowChunk:
+    return chunk
+
+
+def _fields(chunk: ArrayChunk) -> tuple[NDArray[Any] | None, ...]:
+    return chunk.X, chunk.y, chunk.offset, chunk.weight, chunk.share
+
+
+def _arrays(chunk: ArrayChunk) -> list[NDArray[Any]]:
+    """The arrays of a chunk, each once: weights and shares are often one."""
+    return list({id(array): array for array in _fields(chunk) if array is not None}.values())
+
+
+@dataclass(frozen=True)
+class _StoredChunk:
+    """A chunk of ``count`` rows in a scratch file."""
+
+    file: _ScratchFile
+    start: int  # place in the file
+    count: int
+    forms: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]  # shape and type of each array there
+    roles: tuple[int, ...]  # which of them is X, y, offset, weight and share; -1 for none
+
+    @classmethod
+    def of(cls, chunk: ArrayChunk, file: _ScratchFile) -> Self:
+        """The chunk, written at the end of the file, or an OSError."""
+        arrays = _arrays(chunk)
+        forms = tuple((array.shape, array.dtype) for array in arrays)
+        places = {id(array): place for place, array in enumerate(arrays)}
+        roles = tuple(places.get(id(array), -1) for array in _fields(chunk))
+        return cls(file, file.append(arrays), chunk.count, forms, roles)
+
+    def read(self) -> ArrayChunk:
+        """The chunk as it was, to the last bit."""
+        arrays = [np.empty(shape, dtype) for shape, dtype in self.forms]
+        self.file.read(self.start, arrays)
+        for array in arrays:
+            array.flags.writeable = False
+        X, y, *others = (None if place < 0 else arrays[place] for place in self.roles)
+        assert X is not None
+        assert y is not None
+        return ArrayChunk(X, y, *others)
+
+
+class _ScratchFile:
+    """Arrays in a file that this process alone can open, and that ends with it; or an OSError."""
+
+    def __init__(self, folder: str | None) -> None:
+        from tempfile import TemporaryFile
+
+        if folder is None:
+            raise PermissionError
+        # Mode 0600, and without a name: from the start where the system can do that, else at once.
+        self._file = TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 - closed when nobody needs it
+        weakref.finalize(self, self._file.close)
+        self._end, self._lock = 0, threading.Lock()  # of the place in the file
+
+    def append(self, arrays: Sequence[NDArray[Any]]) -> int:
+        """The place where they begin, after all that was written before."""
+        with self._lock:
+            start = self._file.seek(self._end)
+            for array in arrays:
+                left = _bytes_of(array)
+                while left:
+                    left = left[self._file.write(left) :]
+            self._end = self._file.tell()
+        return start
+
+    def read(self, start: int, arrays: Sequence[NDArray[Any]]) -> None:
+        """Fill them with what was written at a place."""
+        with self._lock:
+            try:
+                self._file.seek(start)
+                for array in arrays:
+                    left = _bytes_of(array)
+                    while left and (count := self._file.readinto(left)):
+                        left = left[count:]
+                    if left:
+                        raise EOFError
+            except (OSError, EOFError):
+                raise DpglmError(
+                    "a scratch file that does not give back what was written",
+                    expected="a sound disk",
+                    remedy="Set DPGLM_SCRATCH to a folder on another disk, or to off.",
+                ) from None
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _scratch_folder() -> str | None:
+    """``DPGLM_SCRATCH``, by default where the system has large files; None if it is no folder, as ``off``."""
+    asked = os.environ.get("DPGLM_SCRATCH", "")
+    if asked:
+        return asked if os.path.isdir(asked) else None
+    if "TMPDIR" not in os.environ and os.access(_LARGE_FILES, os.W_OK):
+        return _LARGE_FILES
+    from tempfile import gettempdir
+
+    return gettempdir()
