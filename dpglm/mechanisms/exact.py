@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -23,13 +23,15 @@ from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import ReleaseDescription
-from dpglm.rows import RowChunk, Together, total
+from dpglm.rows import ONE_THREAD_EACH, RowChunk, Together, total
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Makes the minimiser of separable data finite; moves any other one by less than its printed digits.
 RIDGE = 1e-8
 # Largest residual of a minimum and of a stationary point, sum units.
 TOLERANCE, STATIONARY = 1e-8, 1e-6
+# Largest residual per row of a fit to all but one fold.
+_FOLDS = 1e-7
 # Lassos among which a penalty that is not convex finds a start.
 _LASSOS = 20
 # Iterations of ADMM from a second start once the first has led somewhere.
@@ -135,6 +137,7 @@ class ExactMinimiser(UnclaimedRelease):
             theorem="none: NOT PRIVATE",
         )
 
+    @ONE_THREAD_EACH
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         table = Table(self, rows)
         if self.folds is None and not self.path and self.penalty.convex:
@@ -146,7 +149,7 @@ class ExactMinimiser(UnclaimedRelease):
     def _prepared(self, table: Table) -> tuple[Penalty, FloatVector]:
         """The penalty with its scale; and strengths from the least that selects nothing."""
         # Slopes and coded rows are at most 1, so an L1 weight of all rows' weight leaves the intercept only.
-        null = table.convex(L1(table.whole), None, TOLERANCE).theta
+        null = table.convex(L1(table.whole), TOLERANCE).theta
         if self.penalty.convex:
             penalty = self.penalty
             score = (self.mixing.T @ table.loss.gradient(null) / table.whole)[self.penalised]
@@ -194,7 +197,8 @@ class ExactMinimiser(UnclaimedRelease):
         for start in range(self.folds):
             train = Table(self, fold(table.rows, self.folds, start, held=False), table.whole)
             held = fold(table.rows, self.folds, start, held=True)
-            ends = train.path(penalty, strengths)
+            # An error of the coefficients that is felt in no digit of a loss that is printed.
+            ends = train.path(penalty, strengths, _FOLDS * table.whole)
             losses[start] = [mean_loss(self.family, held, end.theta) for end in ends]
         return losses.mean(axis=0), losses.std(axis=0, ddof=1) / math.sqrt(self.folds)
 
@@ -227,7 +231,7 @@ class Table:
         """
         penalty = penalty.with_strength(strength * self.whole)
         if penalty.convex:
-            return self.convex(penalty, start, TOLERANCE)
+            return self.convex(penalty, TOLERANCE)
         gammas = [lasso.gamma for lasso, _ in self._lassos]
         values = [loss + penalty.value(lasso.gamma[self.release.penalised]) for lasso, loss in self._lassos]
         best = gammas[int(np.argmin(values))]
@@ -240,16 +244,20 @@ class Table:
                 ends.append(other)
         return ends[int(np.argmin([self._value(penalty, end) for end in ends]))]
 
-    def path(self, penalty: Penalty, strengths: FloatVector) -> Iterator[Minimum]:
-        """Solutions at strengths per row, each from the one before."""
-        start: FloatVector | None = None
+    def path(
+        self, penalty: Penalty, strengths: FloatVector, tolerance: float = TOLERANCE
+    ) -> Iterator[Minimum]:
+        """Solutions at strengths per row, each from those before; a convex penalty's to a residual."""
+        ends: list[Minimum] = []
         for strength in strengths.tolist():
-            end = self.solve(penalty, strength, start)
-            start = end.gamma
-            yield end
+            if penalty.convex:
+                ends.append(self.convex(penalty.with_strength(strength * self.whole), tolerance, ends))
+            else:
+                ends.append(self.solve(penalty, strength, ends[-1].gamma if ends else None))
+            yield ends[-1]
 
-    def convex(self, penalty: Penalty, start: FloatVector | None, tolerance: float) -> Minimum:
-        """The minimiser of a convex penalty with its strength in sum units."""
+    def convex(self, penalty: Penalty, tolerance: float, ends: Sequence[Minimum] = ()) -> Minimum:
+        """The minimiser of a convex penalty with its strength in sum units, near others of the same kind."""
         return minimise(
             self.loss,
             linear=np.zeros(self.rows.size),
@@ -258,7 +266,8 @@ class Table:
             penalty=penalty,
             penalised=self.release.penalised,
             tolerance=tolerance,
-            start=start,
+            start=_ahead(ends),
+            metric=ends[-1].metric if ends else None,
         )
 
     @cached_property
@@ -285,11 +294,11 @@ class Table:
     def _lassos(self) -> list[tuple[Minimum, float]]:
         """Lassos from none to almost all coefficients, and the loss of each."""
         # Slopes and coded rows are at most 1, so an L1 weight of all rows' weight leaves the intercept only.
-        ends = [self.convex(L1(self.whole), None, STATIONARY)]
+        ends = [self.convex(L1(self.whole), STATIONARY)]
         slope = self.release.mixing.T @ self.loss.gradient(ends[0].theta)
         top = float(np.abs(slope[self.release.penalised]).max(initial=0.0))
         for strength in np.geomspace(0.9 * top, 1e-4 * top, _LASSOS) if top > 0.0 else ():
-            ends.append(self.convex(L1(float(strength)), ends[-1].gamma, STATIONARY))
+            ends.append(self.convex(L1(float(strength)), STATIONARY, ends[-1:]))
         return [(end, self._loss(end.theta)) for end in ends]
 
     def _loss(self, theta: FloatVector) -> float:
@@ -298,6 +307,15 @@ class Table:
     def _value(self, penalty: Penalty, end: Minimum) -> float:
         ridge = 0.5 * RIDGE * float(end.theta @ end.theta)
         return self._loss(end.theta) + ridge + penalty.value(end.gamma[self.release.penalised])
+
+
+def _ahead(ends: Sequence[Minimum]) -> FloatVector | None:
+    """Where a path of evenly falling strengths (their logarithms) leads from its last three points."""
+    if len(ends) < 3:
+        return ends[-1].gamma if ends else None
+    first, second, last = (end.gamma for end in ends[-3:])
+    ahead = first - 3.0 * second + 3.0 * last
+    return np.where((last == 0.0) | (ahead * last < 0.0), last, ahead)
 
 
 def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:

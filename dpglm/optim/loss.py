@@ -203,6 +203,7 @@ class Point(NamedTuple):
     gradient: FloatVector
     pull: FloatVector | None
     residual: float
+    metric: FloatMatrix | None = None  # near the second derivative of the objective here, if known
 
     @property
     def slope(self) -> FloatVector:
@@ -228,6 +229,7 @@ class Objective:
     shape: Shape
     to_theta: Callable[[FloatVector], FloatVector] | None = None
     stretch: float = 1.0
+    metric: FloatMatrix | None = None  # near the second derivative at the start, if known
 
     @property
     def size(self) -> int:
@@ -253,9 +255,11 @@ class Objective:
             mixing = self.mixing if used is None else self.mixing[used]
             hessian = mixing.T @ hessian @ mixing
             hessian = 0.5 * (hessian + hessian.T)
-        if self.curvature is not None:
-            hessian = _added(hessian, self.curvature)
-        return self._point(x, theta, rows, pull), hessian
+        return self._point(x, theta, rows, pull), self.curved(hessian)
+
+    def curved(self, matrix: FloatMatrix, sign: float = 1.0) -> FloatMatrix:
+        """A second derivative with the extra quadratic, or without it for a sign of -1."""
+        return matrix if self.curvature is None else _added(matrix, sign * self.curvature)
 
     def _theta(self, x: FloatVector) -> FloatVector:
         return x if self.mixing is None else self.mixing @ x

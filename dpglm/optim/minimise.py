@@ -43,6 +43,7 @@ class Minimum(NamedTuple):
     theta: FloatVector  # (p,), ``mixing @ gamma``: coefficients of the coded rows
     residual: float
     certified: bool  # whether the residual reached the tolerance
+    metric: FloatMatrix | None = None  # what is known of the second derivative, for a start nearby
 
 
 def minimise(
@@ -55,6 +56,7 @@ def minimise(
     penalty: Penalty | None = None,
     tolerance: float = 1e-8,
     start: FloatVector | None = None,
+    metric: FloatMatrix | None = None,
 ) -> Minimum:
     """Minimise ``loss(theta) + linear.theta + sum(ridge * theta^2) / 2 + penalty(gamma)``.
 
@@ -80,6 +82,8 @@ def minimise(
         Largest residual to be certified.
     start : ndarray, shape (p,), or None
         A gamma near the answer; None finds one on a part of the rows.
+    metric : ndarray or None
+        Of a minimum near ``start``, of the same loss and a penalty of the same kind: it spares a read.
 
     Returns
     -------
@@ -118,11 +122,14 @@ def minimise(
         first = None
         if start is not None:
             first = start if mixing is None or not smooth else mixing @ start
+        if metric is not None:
+            objective = replace(objective, metric=objective.curved(metric))
         point = _solve(objective, first, tolerance)
+        metric = None if point.metric is None else objective.curved(point.metric, -1.0)
         gamma = point.x
         if mixing is not None and smooth:
             gamma = np.asarray(np.linalg.solve(mixing, point.theta), dtype=np.float64)
-    return Minimum(gamma + 0.0, point.theta, point.residual, point.residual <= tolerance)
+    return Minimum(gamma + 0.0, point.theta, point.residual, point.residual <= tolerance, metric)
 
 
 def _objective(
@@ -161,6 +168,7 @@ def _solve(objective: Objective, start: FloatVector | None, tolerance: float) ->
         point = lbfgs(objective, first, tolerance)
     elif isinstance(shape, WeightedL1) and not shape.smooth and objective.size > _SPARSE_SIZE:
         point = working_set(objective, shape.weights, first, tolerance, minimise=_dense)
+        point = point._replace(metric=None)  # of the working set alone
     else:
         point = _dense(objective, start, tolerance)
     if point.residual > tolerance:
@@ -182,7 +190,8 @@ def _dense(objective: Objective, start: FloatVector | None, tolerance: float) ->
         start = _damped_newton(
             part, np.zeros(size), tolerance=tolerance, decrement=0.1 * size * step, precise=False
         ).x
-    point, hessian = objective.expand(start)
+    known = objective.metric
+    point, hessian = objective.expand(start) if known is None else (objective.measure(start), known)
     point = _quasi_newton(objective, point, hessian, tolerance=tolerance)
     if point.residual > tolerance:
         point = min(
@@ -298,7 +307,7 @@ def _quasi_newton(objective: Objective, point: Point, hessian: FloatMatrix, *, t
     The merit of a point is the length, in the metric, of the step that the model wants to take there: with
     no penalty the norm of the gradient in the inverse metric. A step that does not lessen the merit is not
     taken, but what it taught about the curvature is kept, and half of the next one is tried. ``hessian``
-    is good to six digits. Returns the point of least residual, not always below ``tolerance``.
+    is good to six digits. Returns the point of least residual, not always below ``tolerance``, and metric.
     """
     best, length = point, 1.0
     target, pull, merit = _next(objective, point, hessian, tolerance)
@@ -320,7 +329,7 @@ def _quasi_newton(objective: Objective, point: Point, hessian: FloatMatrix, *, t
         else:
             length *= 0.5
             target, pull, merit = _next(objective, point, hessian, tolerance)
-    return best
+    return best._replace(metric=hessian)
 
 
 def _bfgs_update(hessian: FloatMatrix, step: FloatVector, change: FloatVector) -> FloatMatrix:

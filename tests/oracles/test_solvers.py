@@ -129,3 +129,23 @@ def test_elastic_net_with_a_free_intercept_equals_scikit_learn():
     )
     np.testing.assert_allclose(found.gamma[1:], peer.coef_[0], atol=1e-5)
     np.testing.assert_allclose(0.5 * found.gamma[0], peer.intercept_[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("penalty", [L2(900.0), L1(30.0), ElasticNet(20.0)])
+def test_a_neighbour_on_a_path_spares_second_derivatives_and_changes_no_minimum(penalty, monkeypatch):
+    X, y = table(7, 8000, 5)
+    loss = block_loss(X, y)
+    options = {"linear": np.zeros(5), "ridge": 1e-8, "mixing": np.diag([1.0, 2.0, 3.0, 4.0, 5.0])}
+    near = minimise(loss, penalty=penalty, **options)
+    weaker = penalty.with_strength(0.8 * penalty.weight)
+    expected = minimise(loss, penalty=weaker, **options)
+    second = []
+    derivative = ChunkLoss.gradient_and_hessian
+    monkeypatch.setattr(
+        ChunkLoss, "gradient_and_hessian", lambda *args, **more: second.append(1) or derivative(*args, **more)
+    )
+    found = minimise(loss, penalty=weaker, start=near.gamma, metric=near.metric, **options)
+    assert found.certified
+    assert not second
+    assert np.linalg.norm(near.gamma - expected.gamma) > 1e-3
+    np.testing.assert_allclose(found.gamma, expected.gamma, atol=1e-9)
