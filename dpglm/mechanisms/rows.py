@@ -35,17 +35,25 @@ def predictor(at: FloatVector, wide: FloatMatrix | Iterable[FloatVector]) -> Flo
     >>> predictor(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
     array([2.5, 3. ])
     """
-    eta: FloatVector | float = 0.0
-    for value, column in zip(at, wide, strict=True):
-        eta = eta + value * column
-    return np.asarray(eta)
+    eta: FloatVector = np.zeros(())
+    term: FloatVector | None = None  # in one place: the cache is what this waits for
+    for value, column in zip(at.tolist(), wide, strict=True):
+        if term is None:
+            eta = np.asarray(0.0 + value * column)
+            term = np.empty_like(eta)
+        else:
+            eta += np.multiply(value, column, out=term)
+    return eta
 
 
 def squares(weights: FloatVector, X: FloatBlock | FloatMatrix) -> FloatVector:
     """Weighted sum of squares of each row, coordinate by coordinate like `predictor`; shape (k,)."""
-    total = np.zeros(X.shape[1])
+    total, term = np.zeros(X.shape[1]), np.empty(X.shape[1])
     for weight, entries in zip(weights.tolist(), X, strict=True):
-        total += weight * np.square(entries, dtype=np.float64)
+        np.square(entries, out=term, dtype=np.float64)
+        if weight != 1.0:
+            term *= weight
+        total += term
     return total
 
 
