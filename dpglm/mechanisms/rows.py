@@ -35,15 +35,13 @@ def predictor(at: FloatVector, wide: FloatMatrix | Iterable[FloatVector]) -> Flo
     >>> predictor(np.array([2.0, 1.0]), np.array([[1.0, 0.0], [0.5, 3.0]]))
     array([2.5, 3. ])
     """
-    eta: FloatVector = np.zeros(())
-    term: FloatVector | None = None  # in one place: the cache is what this waits for
+    eta: FloatVector | None = None
     for value, column in zip(at.tolist(), wide, strict=True):
-        if term is None:
-            eta = np.asarray(0.0 + value * column)
-            term = np.empty_like(eta)
+        if eta is None:
+            eta, term = 0.0 + value * column, np.empty_like(column)
         else:
             eta += np.multiply(value, column, out=term)
-    return eta
+    return np.zeros(()) if eta is None else eta
 
 
 def squares(weights: FloatVector, X: FloatBlock | FloatMatrix) -> FloatVector:
@@ -118,9 +116,9 @@ def _require_unweighted(chunk: RowChunk) -> None:
 
 
 class RowView:
-    """The same rows, read otherwise; a subclass says how by `view`, or by `chunks`.
+    """The same rows, read otherwise by the thread that uses a chunk; a subclass says how by `view`.
 
-    The thread that reads a chunk makes it. Where that is dear, it ``keeps`` chunks for the next read.
+    Where that is dear it ``keeps`` chunks for the next read.
     """
 
     keeps: ClassVar[bool] = False

@@ -12,7 +12,7 @@ from dpglm.mechanisms.rows import predictor, squares
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_predictors_and_squares_are_added_coordinate_by_coordinate(dtype: Any) -> None:
-    """To the last bit as they are defined, in any number of rows: 1 and 2 are where libraries sum otherwise."""
+    """To the last bit as defined, in any number of rows: libraries sum otherwise where there is one."""
     rng = np.random.default_rng(5)
     X, at = rng.normal(size=(40, 70)).astype(dtype), rng.normal(size=40)
     at[3], weights = 0.0, np.where(at > 0.0, 1.0, 0.3)
