@@ -26,6 +26,8 @@ from dpglm.typing import FloatVector
 SAFETY = 1e-9
 # The least relative distance that floats of any size resolve well.
 FINEST = 1e-13
+# Of a root finder: each bisection halves what is left, and floats are no more than 2^11 halvings apart.
+_MOST_STEPS = 10_000
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_HALF_PI = math.sqrt(math.pi / 2.0)
@@ -183,15 +185,56 @@ def conservative_root(
     >>> conservative_root(lambda x: x * x - 2.0, allowed=1.0, exceeding=2.0).__round__(9)
     1.414213562
     """
-    from scipy.optimize import brentq
-
     if excess(exceeding) <= 0.0:
         return exceeding
-    root = float(brentq(excess, allowed, exceeding, xtol=sys.float_info.min, rtol=close))
+    root = crossing(excess, allowed, exceeding, close)
     step = math.copysign(close, allowed - exceeding)
     while excess(root) > 0.0:  # Brent's method may end on either side
         root, step = root * (1.0 + step), 2.0 * step
     return root
+
+
+def crossing(function: Callable[[float], float], first: float, second: float, close: float) -> float:
+    """A point near which a function changes its sign between two points, within ``close`` of it, relative.
+
+    Brent's method, step by step as in SciPy, whose import takes longer than a plan.
+
+    References
+    ----------
+    .. [1] Brent (1973), "Algorithms for Minimization Without Derivatives", chapter 4.
+    """
+    before, here, other = first, second, 0.0  # ``other`` is across the crossing
+    at_before, at_here, at_other = function(before), function(here), 0.0
+    if at_before == 0.0:
+        return before
+    assert at_here == 0.0 or (at_before < 0.0) != (at_here < 0.0), "a change of sign"
+    earlier = step = 0.0
+    for _ in range(_MOST_STEPS):
+        if at_before != 0.0 and at_here != 0.0 and (at_before < 0.0) != (at_here < 0.0):
+            other, at_other = before, at_before
+            earlier = step = here - before
+        if abs(at_other) < abs(at_here):
+            before, here, other = here, other, here
+            at_before, at_here, at_other = at_here, at_other, at_here
+        least = 0.5 * (sys.float_info.min + close * abs(here))
+        half = 0.5 * (other - here)
+        if at_here == 0.0 or abs(half) < least:
+            return here
+        tried = math.inf
+        if abs(earlier) > least and abs(at_here) < abs(at_before):
+            if before == other:
+                tried = -at_here * (here - before) / (at_here - at_before)
+            else:
+                left, right = (at_before - at_here) / (before - here), (at_other - at_here) / (other - here)
+                if bottom := right * left * (at_other - at_before):
+                    tried = -at_here * (at_other * right - at_before * left) / bottom
+        # Bisection where interpolation goes far.
+        good = 2.0 * abs(tried) < min(abs(earlier), 3.0 * abs(half) - least)
+        earlier, step = (step, tried) if good else (half, half)
+        before, at_before = here, at_here
+        here += step if abs(step) > least else math.copysign(least, half)
+        at_here = function(here)
+    return here
 
 
 def log_ratio(value: float, goal: float) -> float:
