@@ -22,9 +22,6 @@ from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
 from dpglm.results.profile import Profile
 from dpglm.spec.arguments import (
-    DEFAULT_FAMILY,
-    DEFAULT_GOAL,
-    DEFAULT_METHOD,
     REQUIRED,
     FitOptions,
     LedgerOption,
@@ -36,6 +33,7 @@ from dpglm.spec.arguments import (
     refuse_beside_plan,
 )
 from dpglm.spec.charging import with_row_map
+from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.joint import run_at_sites
 from dpglm.spec.model_spec import ModelSpec, no_formula, plan_of
 from dpglm.spec.plan import Plan

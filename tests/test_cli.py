@@ -184,3 +184,20 @@ def test_an_audit_reads_no_data_and_its_status_is_the_verdict(monkeypatch: pytes
     assert "Remedy:" in told(run(*words, "--trials", "many"))
     monkeypatch.setattr(Audit, "passed", False)
     assert run(*words, "--trials", "200").exit_code == 1
+
+
+def test_help_is_shown_without_the_package_behind_it() -> None:
+    code = "import sys; from dpglm.cli import main; main(['--help'], standalone_mode=False)"
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{code}; print([*sys.modules])"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "Fit FORMULA to DATA" in shown
+    assert "'dpglm.postprocessing.store'" in shown
+    assert not [name for name in ("dpglm.api", "dpglm.exchange.holder", "pandas") if f"'{name}'" in shown]
+
+
+def test_the_command_line_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dpglm.cli", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("dpglm, version")

@@ -8,25 +8,21 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from dpglm.api import fit as fit_model
-from dpglm.api import plan as plan_fit
+import dpglm
 from dpglm.cli.ledger import ledger as ledger_commands
 from dpglm.cli.options import PATH, RELATION, UNIT, budget_of
-from dpglm.curator.padded_time import padded_time
-from dpglm.data.tables.csv_rows import CsvFile
 from dpglm.errors import DpglmError, SchemaError, StoreError
-from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.site_pool import Effects
 from dpglm.postprocessing.store import writable, write_atomically
-from dpglm.results.result import Result
-from dpglm.spec.arguments import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
-from dpglm.spec.describe import describe as describe_table
-from dpglm.spec.pool import pool as pool_fits
+from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
+
+if TYPE_CHECKING:
+    from dpglm.results.result import Result
 
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
@@ -89,7 +85,7 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _padded(seconds: float | None) -> AbstractContextManager[None]:
     """Padded time, where it was asked for."""
-    return nullcontext() if seconds is None else padded_time(seconds)
+    return nullcontext() if seconds is None else dpglm.padded_time(seconds)
 
 
 def _model(command: Callable[..., None]) -> Callable[..., None]:
@@ -139,10 +135,10 @@ def fit(
     """Fit FORMULA to DATA, a CSV or Parquet file, and print the summary."""
     _check_files(data, schema, ledger, report, save)
     budget = budget_of(privacy, relation, unit)
-    charged = None if ledger is None else Ledger(ledger, budget=None)
+    charged = None if ledger is None else dpglm.Ledger(ledger, budget=None)
     table = file_of(data, separator, encoding, decimal)
     with _padded(pad_time):
-        fitted = fit_model(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
+        fitted = dpglm.fit(formula, table, schema=schema, privacy=budget, ledger=charged, key=key, **model)
     give(fitted, report, save)
 
 
@@ -184,10 +180,10 @@ def describe(
     """Describe DATA, a CSV or Parquet file, and print the table of sample characteristics."""
     _check_files(data, schema, ledger, report, save)
     budget = budget_of(privacy, relation, unit)
-    charged = None if ledger is None else Ledger(ledger, budget=None)
+    charged = None if ledger is None else dpglm.Ledger(ledger, budget=None)
     table = file_of(data, separator, encoding, decimal)
     with _padded(pad_time):
-        told = describe_table(
+        told = dpglm.describe(
             table,
             schema=schema,
             by=by,
@@ -225,7 +221,7 @@ def plan(
     """Print what a fit of FORMULA can be expected to give; reads no data."""
     check_targets([schema], None, save)
     budget = budget_of(privacy if delta is None else f"{privacy},{delta}", relation, unit)
-    planned = plan_fit(formula, schema, n=n, privacy=budget, **model)
+    planned = dpglm.plan(formula, schema, n=n, privacy=budget, **model)
     click.echo(str(planned.expected(rate=rate, level=level).summary()))
     if save is not None:
         click.echo(f"wrote {write_atomically(save, planned.specification.to_json())}")
@@ -253,7 +249,7 @@ def audit(
 
     The exit status is 1 where the draws refute the promise.
     """
-    planned = plan_fit(formula, schema, n=n, privacy=budget_of(privacy, relation, unit), **model)
+    planned = dpglm.plan(formula, schema, n=n, privacy=budget_of(privacy, relation, unit), **model)
     draws: Any = int(trials) if trials.isascii() and trials.isdigit() else trials
     found = planned.audit(trials=draws, confidence=confidence)
     click.echo(str(found.summary()))
@@ -282,7 +278,7 @@ def pool(
 ) -> None:
     """Pool FITS, saved results of one model at several sites, and print the summary; reads no data."""
     check_targets(fits, report, save)
-    give(pool_fits(fits, effects=effects, fixed=fixed, disjoint=disjoint), report, save)
+    give(dpglm.pool(fits, effects=effects, fixed=fixed, disjoint=disjoint), report, save)
 
 
 main.add_command(ledger_commands)
@@ -327,7 +323,7 @@ def check_targets(read: Sequence[Path], report: Path | None, save: Path | None) 
         taken.add(target.resolve())
 
 
-def file_of(path: Path, separator: str, encoding: str, decimal: str) -> CsvFile | Path:
+def file_of(path: Path, separator: str, encoding: str, decimal: str) -> dpglm.CsvFile | Path:
     """A table's file, with how it is written where that is not as usual."""
     plain = (separator, encoding, decimal) == ("comma", "utf-8", "point")
-    return path if plain else CsvFile(path, SEPARATORS[separator], encoding, DECIMALS[decimal])
+    return path if plain else dpglm.CsvFile(path, SEPARATORS[separator], encoding, DECIMALS[decimal])

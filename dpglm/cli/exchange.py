@@ -6,12 +6,10 @@ from pathlib import Path
 
 import click
 
+import dpglm
 from dpglm.cli.commands import REPORT, SAVE, check_targets, file_of, give, table_options
 from dpglm.cli.commands import main as main
 from dpglm.cli.options import PATH
-from dpglm.exchange.coordinator import coordinate as coordinate_fit
-from dpglm.exchange.holder import answer as answer_fit
-from dpglm.ledger.ledger import Ledger
 
 RUN = click.option("--run", required=True, help="Name of the run, the same on all sides: charged once.")
 FOLDER = click.option("--folder", type=PATH, required=True, help="Shared folder that carries messages.")
@@ -49,13 +47,13 @@ def answer(
 
     Killed and started again with the same options, it goes on: nothing is charged or drawn twice.
     """
-    transcript = answer_fit(
+    transcript = dpglm.answer(
         plan,
         file_of(data, separator, encoding, decimal),
         site=site,
         run=run,
         transport=folder,
-        ledger=Ledger(ledger, budget=None),
+        ledger=dpglm.Ledger(ledger, budget=None),
         journal=journal,
         rows=rows,
         timeout=timeout,
@@ -86,7 +84,7 @@ def coordinate(
 ) -> None:
     """Fit PLAN, a specification, to the tables of all sites, at each of which `dpglm answer` runs."""
     check_targets([plan], report, save)
-    fit = coordinate_fit(
+    fit = dpglm.coordinate(
         plan, sites, run=run, transport=folder, journal=journal, transcript=transcript, timeout=timeout
     )
     give(fit, report, save)

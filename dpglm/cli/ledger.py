@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+import dpglm
 from dpglm.cli.options import PATH, RELATION, UNIT, budget_of
 from dpglm.data.tables.fingerprint import SHORTEST_KEY, table_fingerprint
 from dpglm.errors import LedgerError
-from dpglm.ledger.ledger import Ledger
 from dpglm.ledger.signing import new_keys, write_once
 from dpglm.postprocessing.store import write_atomically
 
@@ -24,7 +24,7 @@ def ledger() -> None:
 @click.argument("path", type=PATH)
 def show(path: Path) -> None:
     """Print the budget, the balance and every charge of the ledger at PATH, after checking its hash chain."""
-    opened = Ledger(path, budget=None)
+    opened = dpglm.Ledger(path, budget=None)
     opened.verify()
     click.echo(str(opened))
 
@@ -57,7 +57,7 @@ def create(
             remedy="Make a key by: dpglm ledger table-key table.key",
         )
     amount = budget_of(budget, relation, unit, "--budget")
-    click.echo(str(Ledger(path, budget=amount, dataset=dataset, table=noted)))
+    click.echo(str(dpglm.Ledger(path, budget=amount, dataset=dataset, table=noted)))
 
 
 @ledger.command()
@@ -75,7 +75,7 @@ def keys(private: Path, public: Path) -> None:
 @click.option("--save", type=PATH, help="Write the signed head here; left out, it is printed.")
 def sign(path: Path, key: Path, save: Path | None) -> None:
     """Sign the head of the ledger at PATH: all of its lines up to now, as JSON text."""
-    text = Ledger(path, budget=None).sign_head(key)
+    text = dpglm.Ledger(path, budget=None).sign_head(key)
     if save is None:
         click.echo(text)
     else:
@@ -89,7 +89,7 @@ def sign(path: Path, key: Path, save: Path | None) -> None:
 def verify(path: Path, head: Path, public_key: Path) -> None:
     """Check that the ledger at PATH is whole and holds all lines up to a signed head."""
     text = head.read_text(encoding="utf-8", errors="replace")
-    opened = Ledger(path, budget=None)
+    opened = dpglm.Ledger(path, budget=None)
     opened.verify(head=text, public_key=public_key)
     click.echo(f"Ledger {opened.dataset!r} is whole and holds all that was signed.")
 
@@ -107,7 +107,7 @@ def table_key(path: Path) -> None:
 def tables(paths: tuple[Path, ...]) -> None:
     """Tell which of the ledgers at PATHS note one table; the exit status is 1 where two of them do."""
     numbers: dict[str, int] = {}
-    noted = [Ledger(path, budget=None).table for path in paths]
+    noted = [dpglm.Ledger(path, budget=None).table for path in paths]
     for path, table in zip(paths, noted, strict=True):
         number = None if table is None else numbers.setdefault(table, len(numbers) + 1)
         click.echo(f"{path}: " + ("no table is noted" if number is None else f"table {number}"))

@@ -26,6 +26,7 @@ from dpglm.postprocessing.record import Goal
 from dpglm.privacy.budget import REMEDY, Privacy
 from dpglm.registry import Registry
 from dpglm.results.profile import Profile
+from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.typing import ROWS_OF
 
 Piece = TypeVar("Piece")
@@ -41,10 +42,6 @@ class Required:
 
 
 REQUIRED = Required()
-# What a fit is unless it is told otherwise.
-DEFAULT_FAMILY: Final = "binomial"
-DEFAULT_GOAL: Final = "explain"
-DEFAULT_METHOD: Final = "auto"
 
 
 # A ledger, the path of one, or one of these for each site.

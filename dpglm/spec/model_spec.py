@@ -25,9 +25,6 @@ from dpglm.privacy.budget import Privacy
 from dpglm.registry import options_of, with_options
 from dpglm.results.fit_result import FitResult
 from dpglm.spec.arguments import (
-    DEFAULT_FAMILY,
-    DEFAULT_GOAL,
-    DEFAULT_METHOD,
     REQUIRED,
     Required,
     auto,
@@ -40,6 +37,7 @@ from dpglm.spec.arguments import (
     row_count_of,
     strength_of,
 )
+from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.plan import Plan, hashed
 from dpglm.spec.profiled import known_moments
 

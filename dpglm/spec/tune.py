@@ -19,8 +19,6 @@ from dpglm.registry import options_of
 from dpglm.results.fit_result import FitResult
 from dpglm.results.profile import Profile
 from dpglm.spec.arguments import (
-    DEFAULT_FAMILY,
-    DEFAULT_METHOD,
     REQUIRED,
     Required,
     auto,
@@ -33,6 +31,7 @@ from dpglm.spec.arguments import (
     privacy_of,
     strength_of,
 )
+from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_METHOD
 from dpglm.spec.model_spec import ModelSpec
 from dpglm.spec.profiled import informed
 

@@ -1,0 +1,7 @@
+"""What a fit is unless it is told otherwise."""
+
+from typing import Final
+
+DEFAULT_FAMILY: Final = "binomial"
+DEFAULT_GOAL: Final = "explain"
+DEFAULT_METHOD: Final = "auto"
