@@ -74,7 +74,7 @@ def fit(
     formula : str or Plan
         A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan, which says
         all but what ``plan.fit`` takes.
-    data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
+    data : DataFrame (pandas, dask, Spark), Arrow table, or path to a CSV or Parquet file; or a dict by site
         Private rows; files are read in chunks. ``{"north": frame, "south": "south.csv"}`` fits the model at
         each site or, by a joint method (``"dlvp"``), once to all; each spends the whole budget. The ledger is
         charged for each, unless everybody is declared to be at one site only (``sites: disjoint``).

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ContextDecorator, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -15,6 +14,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from dpglm.threads import ONE_THREAD_EACH, thread_count
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 # Chunks that one thread reads before its sum is added to the others. It decides the order of additions; how
@@ -252,36 +252,46 @@ def total(chunks: Iterable[Item], part: Callable[[Iterable[Item]], Sum]) -> Sum:
     5
     """
     found: Sum | None = None
-    for cluster, stretches in groupby(_stretches(chunks), _cluster_of):
-        for each in _summed_here(stretches, part) if cluster is None else cluster.sums(part, stretches):
-            found = each if found is None else found + each
+    # What threads need is made before a row is read: whether it can be must not depend on how many there are.
+    threads = thread_count()
+    with ONE_THREAD_EACH, ThreadPoolExecutor(threads) as pool:
+        for cluster, stretches in groupby(_stretches(chunks), _cluster_of):
+            if cluster is None:
+                sums = _summed_here(pool, threads, stretches, part)
+            else:
+                sums = cluster.sums(part, stretches)
+            for each in sums:
+                found = each if found is None else found + each
     return part(()) if found is None else found
 
 
-def _summed_here(stretches: Iterable[list[Item]], part: Callable[[Iterable[Item]], Sum]) -> Iterator[Sum]:
+def _summed_here(
+    pool: ThreadPoolExecutor,
+    threads: int,
+    stretches: Iterable[list[Item]],
+    part: Callable[[Iterable[Item]], Sum],
+) -> Iterator[Sum]:
     """The parts of stretches of rows that are here, in order."""
-    # What threads need is made before a row is read: whether it can be must not depend on how many there are.
-    threads, state = thread_count(), np.geterr()
+    state = np.geterr()
 
     def quiet(stretch: Iterable[Item]) -> Sum:
         with np.errstate(**state):  # a thread begins without its maker's
             return part(stretch)
 
-    with ONE_THREAD_EACH, ThreadPoolExecutor(threads) as pool:
-        left = iter(stretches)
-        first, second = next(left, None), next(left, None)
-        if first is None:
-            return
-        if second is None:
-            yield part(first)
-            return
-        waiting = deque([_begun(pool, threads, quiet, first), _begun(pool, threads, quiet, second)])
-        for stretch in left:
-            if len(waiting) >= _AHEAD * threads:
-                yield waiting.popleft().result()
-            waiting.append(_begun(pool, threads, quiet, stretch))
-        while waiting:
+    left = iter(stretches)
+    first, second = next(left, None), next(left, None)
+    if first is None:
+        return
+    if second is None:
+        yield part(first)
+        return
+    waiting = deque([_begun(pool, threads, quiet, first), _begun(pool, threads, quiet, second)])
+    for stretch in left:
+        if len(waiting) >= _AHEAD * threads:
             yield waiting.popleft().result()
+        waiting.append(_begun(pool, threads, quiet, stretch))
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def _begun(
@@ -294,48 +304,6 @@ def _begun(
     done: Future[Sum] = Future()
     done.set_result(part(stretch))
     return done
-
-
-class _OneThreadEach(ContextDecorator):
-    """Products of matrices in one thread: those of a linear algebra library cost more than they gain here.
-
-    The last one to leave, of several fits at once, puts back what the first one found. Whoever sums often
-    enters once: asking a library for its threads takes as long as a sum over a few rows.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._users = threading.Lock(), 0
-        self._controller: Any = None
-        self._limited: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._controller is None:
-                from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-                self._controller = ThreadpoolController()
-            if self._users == 0:
-                self._limited = self._controller.limit(limits=1, user_api="blas")
-            self._users += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._limited.restore_original_limits()
-
-
-ONE_THREAD_EACH = _OneThreadEach()
-
-
-def thread_count() -> int:
-    """``DPGLM_THREADS``, or as many as this process has cores."""
-    asked = os.environ.get("DPGLM_THREADS", "")
-    if asked.isdecimal() and len(asked) < 4 and int(asked) > 0:
-        return int(asked)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _stretches(chunks: Iterable[Item]) -> Iterator[list[Item]]:

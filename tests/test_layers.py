@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"*"},
     "__init__": {"*"},
 }
-BASE = {"errors", "typing", "registry", "rows", "kept_rows"}
+BASE = {"errors", "typing", "registry", "rows", "threads", "kept_rows"}
 # Known to the rest of the package through registries alone.
 UNKNOWN = {"papers"}
 
@@ -61,7 +61,7 @@ DOORS: dict[str, set[str]] = {
     "distributed": {"exchange/dask_queues.py", "data/tables/dask_frame.py"},
     "pyspark": {"data/tables/spark_frame.py"},
     "cloudpickle": {"data/tables/cluster.py"},
-    "threadpoolctl": {"rows.py"},
+    "threadpoolctl": {"threads.py"},
     "tqdm": {"spec/arguments.py"},
     "flint": {"mechanisms/k_norm.py", "mechanisms/finishing.py"},
     "pyarrow": {"data/tables/sources.py", "data/tables/columns.py", "data/tables/spark_frame.py"},

@@ -15,7 +15,7 @@ from dpglm.auditing.neighbours import Neighbours
 from dpglm.auditing.statistics import Statistic, along, digits, flat, learned, log_ratio
 from dpglm.mechanisms.noise import NoiseSource
 from dpglm.privacy.guarantee import Guarantee
-from dpglm.rows import ONE_THREAD_EACH
+from dpglm.threads import ONE_THREAD_EACH
 from dpglm.typing import FloatMatrix, FloatVector
 
 # Fewest draws on each table for each pair of tables: below it nothing can be learned.

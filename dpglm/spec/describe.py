@@ -68,7 +68,7 @@ def describe(
 
     Parameters
     ----------
-    data : DataFrame, Arrow table, or path to a CSV or Parquet file; or a dict of them by site
+    data : DataFrame (pandas, dask, Spark), Arrow table, or path to a CSV or Parquet file; or a dict by site
         Private rows. ``{"north": frame, "south": "south.csv"}`` describes each site under the whole budget,
         and all of them together. The ledger is charged as by `dpglm.fit`.
     schema : Schema, dict or path, optional

@@ -75,7 +75,7 @@ def rank_features(
     formula : str
         ``"y ~ x1 + job"``: declared columns joined by +, or ``"y ~ ."`` for all others. The response has two
         levels.
-    data : DataFrame, Arrow table, or path to a CSV or Parquet file
+    data : DataFrame (pandas, dask, Spark), Arrow table, or path to a CSV or Parquet file
         Private rows.
     schema : Schema, dict or path, optional
         Public bounds and levels; looked for as `dpglm.fit` does.

@@ -7,11 +7,14 @@ a task that a cluster runs twice changes nothing.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import wraps
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -70,6 +73,19 @@ class Failed:
     why: str
 
 
+def silent(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a worker, which gives back the kind of an error and never raises it."""
+
+    @wraps(function)
+    def run(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            return Failed(type(error).__name__)
+
+    return run
+
+
 class ElsewhereChunk:
     """A `RowChunk` that a worker holds; read here only where a release needs rows in one place."""
 
@@ -119,9 +135,10 @@ class ClusterRows(ABC):
 
     def fetched(self, piece: int) -> Sequence[RowChunk]:
         """The chunks of a piece, brought here; the last one asked for is kept."""
-        if self._fetched[0] != piece:
-            self._fetched = piece, usable(self.fetch(piece))
-        return self._fetched[1]
+        held = self._fetched  # one read: another thread may fetch another piece meanwhile
+        if held[0] != piece:
+            self._fetched = held = piece, usable(self.fetch(piece))
+        return held[1]
 
     @abstractmethod
     def fetch(self, piece: int) -> Sequence[RowChunk] | Failed:
@@ -136,8 +153,15 @@ class ClusterSource(Source):
     """A table in partitions on a cluster, cut into pieces of 32,000 rows like every other table."""
 
     @abstractmethod
+    def held(self, columns: Sequence[str]) -> AbstractContextManager[ClusterSource]:
+        """These columns, computed once: what is read and what is coded are the same rows in the same order.
+
+        A frame may be in another order, or cut otherwise, whenever it or another column of it is computed.
+        """
+
+    @abstractmethod
     def coded(self, columns: Sequence[str], encode: Encode, kept: Iterable[Kept] | None) -> ClusterRows:
-        """The rows, coded by the workers, once; none is read here.
+        """The rows of a table that is `held`, coded by the workers, once; none is read here.
 
         ``kept`` is of each cut, in the order in which `chunks` hands them out.
         """
@@ -171,7 +195,8 @@ def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[A
         whole = all(len(frame) == cut.stop - cut.start for cut, frame, _ in cuts)
         if not whole:
             return Failed("a partition has changed")
-        chunks = [chunk for _, frame, kept in cuts for chunk in encode(frame, *kept)]
+        with np.errstate(all="ignore"):
+            chunks = [chunk for _, frame, kept in cuts for chunk in encode(frame, *kept)]
         return list(_even(chunks))
     except Exception as error:
         return Failed(type(error).__name__)
@@ -185,6 +210,33 @@ def joined(parts: Sequence[list[ArrayChunk] | Failed]) -> list[ArrayChunk] | Fai
             return part
         chunks += part
     return list(_even(chunks))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A coded piece, and a hash of its numbers: one that is lost and made again must be the same one."""
+
+    chunks: Sequence[ArrayChunk]
+    mark: bytes
+
+    @classmethod
+    def of(cls, chunks: Sequence[ArrayChunk] | Failed) -> Piece | Failed:
+        """The piece of these chunks."""
+        if isinstance(chunks, Failed):
+            return chunks
+        found = hashlib.blake2b(digest_size=16)
+        for chunk in chunks:
+            for array in (chunk.X, chunk.y, chunk.offset, chunk.share):
+                if array is not None:
+                    found.update(array.tobytes())
+        return cls(chunks, found.digest())
+
+
+def unchanged(piece: Piece | Failed, mark: bytes) -> Sequence[RowChunk] | Failed:
+    """The chunks of a piece with this hash. Rows in another order would be in two pieces, or in none."""
+    if isinstance(piece, Failed):
+        return piece
+    return piece.chunks if piece.mark == mark else Failed("a partition came out otherwise when made again")
 
 
 def _even(chunks: Sequence[RowChunk]) -> Iterator[ArrayChunk]:

@@ -86,8 +86,11 @@ class PersonRows:
         """
         if not isinstance(self._source, ClusterSource):
             return None
-        kept = None if self._unit is None else ((places, share) for _, places, share in self.chunks(()))
-        return self._source.coded(columns, encode, kept)
+        # Of one computation: places found in another one may be those of other rows.
+        with self._source.held(tuple(dict.fromkeys((*columns, *self.columns)))) as held:
+            rows = PersonRows(held, self._unit)
+            kept = None if self._unit is None else ((places, share) for _, places, share in rows.chunks(()))
+            return held.coded(columns, encode, kept)
 
     def _counted(self, unit: Unit) -> IntVector:
         """Rows of each person, in one read of the column."""

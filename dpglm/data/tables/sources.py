@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from dpglm.data.schema.schema import Declarations, Schema, text_of_name
 from dpglm.data.tables.cells import looks_numeric
 from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_header, with_comma
-from dpglm.data.tables.dask_frame import DaskSource, client_of_process
+from dpglm.data.tables.dask_frame import DaskSource, client_of_process, is_dask_frame
 from dpglm.data.tables.source import CHUNK_ROWS, Source, frame_of_arrow
 from dpglm.data.tables.spark_frame import SparkSource, is_spark_frame
 from dpglm.errors import SchemaError, shown
@@ -152,7 +152,7 @@ def open_source(data: object) -> Source:
         source = FrameSource(data)
     elif isinstance(data, str | os.PathLike):
         source = _file_source(data)
-    elif type(data).__module__.startswith("dask") and client_of_process() is not None:
+    elif is_dask_frame(data) and client_of_process() is not None:
         source = DaskSource(data, client_of_process())
     elif is_spark_frame(data):
         source = SparkSource(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -17,17 +18,20 @@ from dpglm.data.tables.cluster import (
     Encode,
     Failed,
     Kept,
+    Piece,
     coded_piece,
     counts_of,
     cuts_of,
     joined,
     packed,
     summed,
+    unchanged,
     usable,
 )
 from dpglm.data.tables.source import frame_of_arrow
 from dpglm.errors import ClusterError
-from dpglm.rows import ONE_THREAD_EACH, ArrayChunk, RowChunk
+from dpglm.rows import RowChunk
+from dpglm.threads import ONE_THREAD_EACH
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,9 +50,10 @@ def is_spark_frame(data: object) -> bool:
 class SparkSource(ClusterSource):
     """A frame of a Spark session. The columns used are cached by Spark while they are coded."""
 
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-        self.column_names = tuple(frame.columns)
+    def __init__(self, frame: Any, names: Sequence[str] | None = None) -> None:
+        self.column_names = tuple(frame.columns if names is None else names)
+        # Spark reads dots and backticks in a name, and not its case: columns are told by their places.
+        self._frame = frame.toDF(*map(_spelled, range(len(self.column_names))))
 
     def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
         """The columns asked for, brought here, a cut at a time."""
@@ -57,31 +62,39 @@ class SparkSource(ClusterSource):
         lengths = [partitions[number].num_rows for number in sorted(partitions)]
         tables = [partitions[number] for number in sorted(partitions)]
         for cut in (cut for piece in cuts_of(lengths) for cut in piece):
-            yield frame_of_arrow(tables[cut.partition].slice(cut.start, cut.stop - cut.start))
+            some = tables[cut.partition].slice(cut.start, cut.stop - cut.start)
+            yield frame_of_arrow(some.rename_columns(list(columns)))
 
-    def coded(self, columns: Sequence[str], encode: Encode, kept: Iterable[Kept] | None) -> ClusterRows:
+    @contextmanager
+    def held(self, columns: Sequence[str]) -> Iterator[ClusterSource]:
         chosen = self._chosen(columns).persist()
         try:
-            found = dict(_collected(chosen, _length_of_partition))
-            numbers = sorted(found)
-            pieces = cuts_of([found[number] for number in numbers])
-            counts, kept_of = counts_of(pieces, kept)
-            parts: dict[int, list[tuple[int, int, Cut, Kept]]] = defaultdict(list)
-            for piece, (cuts, owns) in enumerate(zip(pieces, kept_of, strict=True)):
-                for place, (cut, own) in enumerate(zip(cuts, owns, strict=True)):
-                    parts[numbers[cut.partition]].append((piece, place, cut, own))
-            coder = partial(_coded, encode, dict(parts))
-            cut_rows = chosen.mapInArrow(coder, "piece long, place long, rows binary")
-            together = cut_rows.repartition("piece").sortWithinPartitions("piece", "place")
-            made = together.mapInArrow(_joined, "piece long, rows binary").persist()
-            for _, failed in _collected(made, _failures):
-                usable(failed)
+            yield SparkSource(chosen, columns)
         finally:
             chosen.unpersist()
-        return SparkRows(made, counts)
+
+    def coded(self, columns: Sequence[str], encode: Encode, kept: Iterable[Kept] | None) -> ClusterRows:
+        found = dict(_collected(self._frame, _length_of_partition))
+        numbers = sorted(found)
+        pieces = cuts_of([found[number] for number in numbers])
+        counts, kept_of = counts_of(pieces, kept)
+        parts: dict[int, list[tuple[int, int, Cut, Kept]]] = defaultdict(list)
+        for piece, (cuts, owns) in enumerate(zip(pieces, kept_of, strict=True)):
+            for place, (cut, own) in enumerate(zip(cuts, owns, strict=True)):
+                parts[numbers[cut.partition]].append((piece, place, cut, own))
+        coder = partial(_coded, encode, self.column_names, dict(parts))
+        cut_rows = self._frame.mapInArrow(coder, "piece long, place long, rows binary")
+        together = cut_rows.repartition("piece").sortWithinPartitions("piece", "place")
+        made = SparkRows(together.mapInArrow(_joined, "piece long, rows binary").persist(), counts)
+        made.mark()
+        return made
 
     def _chosen(self, columns: Sequence[str]) -> Any:
-        return self._frame.select(*[f"`{name.replace('`', '``')}`" for name in columns])
+        return self._frame.select(*[_spelled(self.column_names.index(name)) for name in columns])
+
+
+def _spelled(place: int) -> str:
+    return f"c{place}"
 
 
 class SparkRows(ClusterRows):
@@ -97,17 +110,20 @@ class SparkRows(ClusterRows):
         except Exception:  # the session may be gone
             return
 
+    def mark(self) -> None:
+        """Keep what tells each piece; a ClusterError if one could not be coded."""
+        self._marks = {number: usable(mark) for number, mark in _collected(self._frame, _marks)}
+
     def fetch(self, piece: int) -> Sequence[RowChunk] | Failed:
         found = dict(_collected(self._frame.where(f"piece = {piece:d}"), _pieces_themselves))
-        rows: Sequence[RowChunk] | Failed = found[piece]
-        return rows
+        return unchanged(found[piece], self._marks[piece])
 
     def sums(self, part: Callable[[Iterable[Any]], Any], stretches: Iterable[Sequence[Any]]) -> Iterator[Any]:
         """All stretches in one job; each lies within one piece."""
         wanted, order = {}, []
         for stretch in stretches:
             payload, (piece,) = packed(part, stretch)
-            wanted[piece] = payload
+            wanted[piece] = self._marks[piece], payload
             order.append(piece)
         found = dict(_collected(self._frame, partial(_summed, wanted)))
         for piece in order:
@@ -145,14 +161,14 @@ def _table_of_partition(batches: Iterator[Any]) -> Iterator[Any]:
         yield _answer(_partition(), pa.Table.from_batches(held))
 
 
-def _coded(encode: Encode, parts: _Parts, batches: Iterator[Any]) -> Iterator[Any]:
+def _coded(encode: Encode, names: Sequence[str], parts: _Parts, batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     own = parts.get(_partition(), [])
     held = list(batches)
     if not own or not held:
         return
-    table = pa.Table.from_batches(held)
+    table = pa.Table.from_batches(held).rename_columns(list(names))
     for piece, place, cut, kept in own:
         frame = frame_of_arrow(table.slice(cut.start, cut.stop - cut.start))
         made = pickle.dumps(coded_piece(encode, [(cut, frame, kept)]))
@@ -164,14 +180,13 @@ def _joined(batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     for piece, cuts in groupby(_rows_of(batches), itemgetter(0)):
-        made = pickle.dumps(joined([rows for _, rows in cuts]))
+        made = pickle.dumps(Piece.of(joined([rows for _, rows in cuts])))
         yield pa.RecordBatch.from_pydict({"piece": [piece], "rows": [made]})
 
 
-def _failures(batches: Iterator[Any]) -> Iterator[Any]:
-    for number, rows in _rows_of(batches):
-        if isinstance(rows, Failed):
-            yield _answer(number, rows)
+def _marks(batches: Iterator[Any]) -> Iterator[Any]:
+    for number, piece in _rows_of(batches):
+        yield _answer(number, piece if isinstance(piece, Failed) else piece.mark)
 
 
 def _pieces_themselves(batches: Iterator[Any]) -> Iterator[Any]:
@@ -179,14 +194,15 @@ def _pieces_themselves(batches: Iterator[Any]) -> Iterator[Any]:
         yield _answer(number, rows)
 
 
-def _summed(wanted: Mapping[int, bytes], batches: Iterator[Any]) -> Iterator[Any]:
+def _summed(wanted: Mapping[int, tuple[bytes, bytes]], batches: Iterator[Any]) -> Iterator[Any]:
     with ONE_THREAD_EACH:
-        for number, rows in _rows_of(batches):
+        for number, piece in _rows_of(batches):
             if number in wanted:
-                yield _answer(number, summed(wanted[number], {number: rows}))
+                mark, payload = wanted[number]
+                yield _answer(number, summed(payload, {number: unchanged(piece, mark)}))
 
 
-def _rows_of(batches: Iterator[Any]) -> Iterator[tuple[int, list[ArrayChunk] | Failed]]:
+def _rows_of(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
     for batch in batches:
         for number, rows in zip(batch.column("piece"), batch.column("rows"), strict=True):
             yield number.as_py(), pickle.loads(rows.as_py())
