@@ -12,6 +12,7 @@ import numpy as np
 
 from dpglm.curator.padded_time import time_is_padded
 from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import FRAMES
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty, penalties
@@ -29,8 +30,6 @@ from dpglm.results.profile import Profile
 from dpglm.typing import ROWS_OF
 
 Piece = TypeVar("Piece")
-# What a table can do and a mapping of tables cannot.
-FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
 
 
 class Required:
