@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from dpglm.auditing.result import Audit
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.datasets import load_table
-from dpglm.data.tables.sources import find_schema, is_data_file
+from dpglm.data.tables.sources import find_schema, schema_of
 from dpglm.errors import PrivacyError, StoreError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty
@@ -74,10 +74,12 @@ def fit(
     formula : str or Plan
         A patsy formula of row-wise terms: ``"y ~ age + C(job) + age:sex + I(x ** 2)"``. Or a plan, which says
         all but what ``plan.fit`` takes.
-    data : DataFrame (pandas, dask, Spark), Arrow table, or path to a CSV or Parquet file; or a dict by site
-        Private rows; files are read in chunks. ``{"north": frame, "south": "south.csv"}`` fits the model at
-        each site or, by a joint method (``"dlvp"``), once to all; each spends the whole budget. The ledger is
-        charged for each, unless everybody is declared to be at one site only (``sites: disjoint``).
+    data : DataFrame, Arrow table, path to CSV or Parquet, dataset or query; or a dict of them by site
+        Private rows, read in chunks. A folder, a pattern (``"visits/*.csv"``) or a list of paths is a table;
+        queries of polars (lazy), DuckDB and dask run at each pass; frames of Spark, and of dask with a
+        client, stay on their cluster. ``{"north": frame, "south": "south.csv"}`` fits the model at each site
+        or, by a joint method (``"dlvp"``), once to all; each spends the whole budget. The ledger is charged
+        for each, unless all are at one site only (``sites: disjoint``).
     schema : Schema, dict or path, optional
         Public bounds and levels. Looked for here, on the frame (:func:`dpglm.declare`), and in a file
         ``name.schema.yaml`` beside the data. Sites must agree on the columns, the unit and ``sites``.
@@ -246,8 +248,7 @@ def plan(
         )
     if not isinstance(formula, str):
         raise no_formula(formula)
-    plain = isinstance(schema, Schema | Mapping | str | PathLike) and not is_data_file(schema)
-    declared = informed(Schema.of(schema) if plain else find_schema(schema), profile)
+    declared = informed(schema_of(schema), profile)
     spec = ModelSpec.of(
         formula,
         declared,

@@ -23,8 +23,8 @@ from dpglm.rows import ArrayChunk, Home, LazyChunk, RowChunk, home_of
 # what memory is free: the system holds the file in memory that nobody wants, and gives that back when asked.
 _BESIDE_SCRATCH: Final = 2**25
 _WITHOUT_SCRATCH: Final = 2**29
-# Bytes that are asked for and freed once, so that glibc then keeps what chunks free for the next ones, instead
-# of asking the system for fresh pages with each: that costs more than to read them.
+# Bytes that are asked for and freed once, so that glibc then keeps what chunks free for the next ones, and does
+# not ask the system for fresh pages with each: that costs more than to read them.
 _FREED: Final = 2**24
 # Where large files belong; /tmp is often a part of memory.
 _LARGE_FILES: Final = "/var/tmp"

@@ -62,6 +62,28 @@ def test_one_file_cannot_be_both_report_and_result() -> None:
     assert Ledger("fair.db", budget=None).entries == ()
 
 
+def test_data_may_be_a_folder_or_a_pattern() -> None:
+    Path("visits").mkdir()
+    whole = Path("fair.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    for name, lines in (("1", whole[1:90]), ("2", []), ("3", whole[90:])):
+        Path(f"visits/{name}.csv").write_text("".join([whole[0], *lines]), encoding="utf-8")
+    Path("visits.schema.yaml").write_bytes(Path("fair.schema.yaml").read_bytes())
+    for data in ("visits", "visits/*.csv"):
+        words = (data, "--privacy", "1", "--ledger", "fair.db")
+        done = run("describe", *words, "--column", "age", "--key", "once")
+        assert done.exit_code == 0
+        assert "300" in done.output
+        assert "two files" in told(run("fit", "affair ~ age", *words, "--save", "visits/2.csv"))
+    assert run("fit", "affair ~ age", "visits", "--privacy", "1", "--penalty", "l2").exit_code == 0
+    assert "no file" in told(run("fit", "affair ~ age", "visits/*.parquet", "--privacy", "1"))
+    assert len(Ledger("fair.db", budget=None).entries) == 1
+    run("ledger", "table-key", "table.key")
+    for name, table in (("one", "fair.csv"), ("other", "visits")):
+        words = ("--budget", "1", "--dataset", "fair", "--table", table, "--table-key", "table.key")
+        assert run("ledger", "create", f"{name}.db", *words).exit_code == 0
+    assert run("ledger", "tables", "one.db", "other.db").exit_code == 1  # one table
+
+
 def test_a_profile_is_charged_printed_reported_and_saved() -> None:
     words = (
         "--column",

@@ -64,7 +64,10 @@ DOORS: dict[str, set[str]] = {
     "threadpoolctl": {"threads.py"},
     "tqdm": {"spec/arguments.py"},
     "flint": {"mechanisms/k_norm.py", "mechanisms/finishing.py"},
-    "pyarrow": {"data/tables/sources.py", "data/tables/columns.py", "data/tables/spark_frame.py"},
+    # By frames in memory, their columns, files, queries and frames of Spark.
+    "pyarrow": {
+        f"data/tables/{name}.py" for name in ("sources", "columns", "files", "queries", "spark_frame")
+    },
 }
 TOP_LEVEL = {"numpy", "scipy"}
 LIGHT_SCIPY = ("scipy.linalg", "scipy.special")

@@ -15,7 +15,8 @@ import click
 import dpglm
 from dpglm.cli.ledger import ledger as ledger_commands
 from dpglm.cli.options import PATH, RELATION, UNIT, budget_of
-from dpglm.errors import DpglmError, SchemaError, StoreError
+from dpglm.data.tables.file_lists import table_files
+from dpglm.errors import DpglmError, StoreError
 from dpglm.postprocessing.record import Goal
 from dpglm.postprocessing.site_pool import Effects
 from dpglm.postprocessing.store import writable, write_atomically
@@ -132,7 +133,10 @@ def fit(
     save: Path | None,
     **model: Any,  # family, penalty, strength, goal, method: click checks them
 ) -> None:
-    """Fit FORMULA to DATA, a CSV or Parquet file, and print the summary."""
+    """Fit FORMULA to DATA and print the summary.
+
+    DATA is a CSV or Parquet file, a folder of them, or a pattern of their names in quotes: 'visits/*.csv'.
+    """
     _check_files(data, schema, ledger, report, save)
     budget = budget_of(privacy, relation, unit)
     charged = None if ledger is None else dpglm.Ledger(ledger, budget=None)
@@ -177,7 +181,10 @@ def describe(
     report: Path | None,
     save: Path | None,
 ) -> None:
-    """Describe DATA, a CSV or Parquet file, and print the table of sample characteristics."""
+    """Describe DATA and print the table of sample characteristics.
+
+    DATA is a CSV or Parquet file, a folder of them, or a pattern of their names in quotes: 'visits/*.csv'.
+    """
     _check_files(data, schema, ledger, report, save)
     budget = budget_of(privacy, relation, unit)
     charged = None if ledger is None else dpglm.Ledger(ledger, budget=None)
@@ -302,11 +309,8 @@ def _check_files(
     data: Path, schema: Path | None, ledger: Path | None, report: Path | None, save: Path | None
 ) -> None:
     """Find bad paths before anything is charged: afterwards the result would be lost and paid for."""
-    if data.is_dir():
-        raise SchemaError(
-            f"data {str(data)!r}, a folder", expected="a CSV or Parquet file", remedy="Name one file."
-        )
-    check_targets([path for path in (data, schema, ledger) if path is not None], report, save)
+    read = [*map(Path, table_files(data)), *(path for path in (schema, ledger) if path is not None)]
+    check_targets(read, report, save)
 
 
 def check_targets(read: Sequence[Path], report: Path | None, save: Path | None) -> None:

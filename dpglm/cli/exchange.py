@@ -43,7 +43,7 @@ def answer(
     rows: int | None,
     timeout: float,
 ) -> None:
-    """Take part in a joint fit of PLAN, a specification, with DATA, a CSV or Parquet file that stays here.
+    """Take part in a joint fit of PLAN, a specification, with DATA that stay here: a file, folder or pattern.
 
     Killed and started again with the same options, it goes on: nothing is charged or drawn twice.
     """

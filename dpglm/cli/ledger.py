@@ -33,7 +33,7 @@ def show(path: Path) -> None:
 @click.argument("path", type=PATH)
 @click.option("--budget", required=True, help="epsilon, or epsilon,delta: 3 or 3,1e-5.")
 @click.option("--dataset", required=True, help="Name of the data set the budget belongs to.")
-@click.option("--table", type=PATH, help="CSV or Parquet file: its keyed fingerprint is noted.")
+@click.option("--table", type=PATH, help="CSV or Parquet file, or a folder of them: its keyed fingerprint.")
 @click.option("--table-key", type=PATH, help="File of the secret key of that fingerprint.")
 @RELATION
 @UNIT

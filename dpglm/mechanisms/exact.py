@@ -23,7 +23,8 @@ from dpglm.optim.minimise import Minimum, minimise
 from dpglm.optim.quadratic import profiled, strength_max
 from dpglm.privacy.budget import Relation
 from dpglm.privacy.events import ReleaseDescription
-from dpglm.rows import ONE_THREAD_EACH, RowChunk, Together, total
+from dpglm.rows import RowChunk, Together, total
+from dpglm.threads import ONE_THREAD_EACH
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 
 # Makes the minimiser of separable data finite; moves any other one by less than its printed digits.

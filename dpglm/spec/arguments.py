@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, get_args
 
 import numpy as np
 
 from dpglm.curator.padded_time import time_is_padded
 from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.sources import FRAMES
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties import Penalty, penalties
@@ -30,8 +31,6 @@ from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.typing import ROWS_OF
 
 Piece = TypeVar("Piece")
-# What a table can do and a mapping of tables cannot.
-FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
 
 
 class Required:

@@ -68,9 +68,9 @@ def describe(
 
     Parameters
     ----------
-    data : DataFrame (pandas, dask, Spark), Arrow table, or path to a CSV or Parquet file; or a dict by site
-        Private rows. ``{"north": frame, "south": "south.csv"}`` describes each site under the whole budget,
-        and all of them together. The ledger is charged as by `dpglm.fit`.
+    data : DataFrame, Arrow table, path to CSV or Parquet, dataset or query; or a dict of them by site
+        Private rows, as for `dpglm.fit`. ``{"north": frame, "south": "south.csv"}`` describes each site under
+        the whole budget, and all of them together. The ledger is charged as by `dpglm.fit`.
     schema : Schema, dict or path, optional
         Public bounds and levels; looked for as `dpglm.fit` does.
     by : str, optional

@@ -14,6 +14,7 @@ from dpglm import __version__
 from dpglm.curator.curator import Curator
 from dpglm.data.coding.unit_box import UnitBox
 from dpglm.data.schema.schema import Schema
+from dpglm.data.tables.queries import is_query
 from dpglm.data.tables.sources import find_schema
 from dpglm.errors import MethodError, PlanningAdvice
 from dpglm.ledger.ledger import Ledger
@@ -75,8 +76,8 @@ def rank_features(
     formula : str
         ``"y ~ x1 + job"``: declared columns joined by +, or ``"y ~ ."`` for all others. The response has two
         levels.
-    data : DataFrame (pandas, dask, Spark), Arrow table, or path to a CSV or Parquet file
-        Private rows.
+    data : DataFrame, Arrow table, path to CSV or Parquet, dataset or query
+        Private rows, as for `dpglm.fit`.
     schema : Schema, dict or path, optional
         Public bounds and levels; looked for as `dpglm.fit` does.
     k : int, optional
@@ -130,7 +131,8 @@ def rank_features(
     Warns
     -----
     PlanningAdvice
-        More columns than a tenth of the rows times epsilon: no method can then rank them.
+        More columns than a tenth of the rows times epsilon: no method can then rank them. Before the charge
+        where the schema or a frame in memory tells the number of rows, else with the ranking.
 
     References
     ----------
@@ -177,13 +179,17 @@ def rank_features(
     kind = rankings[method if isinstance(method, str) else type(method).__name__]
     plan = RankingPlan(kind(problem))
     run = _Run(plan, k if k is None else _k_of(k, len(box.features)), plan.method.table(data), noise)
-    _advise(problem, data)
+    rows = _rows_before(problem, data)
+    _advise(problem, rows)
     state = None
     if opened is not None:
         entry = opened.charge(run.guarantee, what=run.what, plan=plan.fingerprint)
         state = decode(LedgerState, opened.state(at=entry))
     ask = Curator(run.table, plan.priced, noise).ask
-    return FeatureRanking(run.record(plan.method.weights(plan.priced, ask), state))
+    record = run.record(plan.method.weights(plan.priced, ask), state)
+    if rows is None:  # of a file they are known when it was read
+        _advise(problem, record.n_rows)
+    return FeatureRanking(record)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,15 +241,21 @@ class _Run:
         )
 
 
-def _advise(problem: RankingProblem, data: object) -> None:
-    """Warn where public facts say that no method can rank so many columns."""
+def _rows_before(problem: RankingProblem, data: object) -> int | None:
+    """How many rows there are, where that is public and told without reading them, as by no query."""
     privacy, rows = problem.privacy, problem.box.schema.rows
-    if privacy is None or problem.paper_exact:
-        return
-    if rows is None and privacy.rows_are_public:
+    if rows is None and privacy is not None and privacy.rows_are_public and not is_query(data):
         counted = getattr(data, "shape", (None,))[0]
-        rows = counted if isinstance(counted, int) else None  # a frame on a cluster has to count first
-    if rows is not None and problem.box.size > MOST_COLUMNS * rows * privacy.epsilon:
+        return counted if isinstance(counted, int) else None
+    return rows
+
+
+def _advise(problem: RankingProblem, rows: int | None) -> None:
+    """Warn where public facts say that no method can rank so many columns."""
+    privacy = problem.privacy
+    if privacy is None or problem.paper_exact or rows is None:
+        return
+    if problem.box.size > MOST_COLUMNS * rows * privacy.epsilon:
         warnings.warn(
             f"{problem.box.size:,} columns with {rows:,} rows and epsilon {privacy.epsilon:g}: ranks will be "
             f"chance, since there are more columns than {MOST_COLUMNS:g} times rows times epsilon. Name fewer"

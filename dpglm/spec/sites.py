@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.sources import find_schema
+from dpglm.data.tables.sources import find_schema, is_table, marks_of
 from dpglm.errors import SchemaError
 from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.mechanisms.noise import NoiseSource
@@ -20,15 +19,13 @@ from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
-from dpglm.spec.arguments import FRAMES, bar_of, noise_of
+from dpglm.spec.arguments import bar_of, noise_of
 from dpglm.spec.charging import at_site, charged, with_row_map
 from dpglm.spec.pool import pool
 from dpglm.spec.site_names import MOST_SITES, require_site_names
 
 if TYPE_CHECKING:
     from dpglm.spec.plan import Plan, Run
-
-_FILES: Final = (".csv", ".csv.gz", ".parquet", ".pq")
 
 
 def fit_sites(
@@ -126,25 +123,14 @@ def site_tables(data: Mapping[Any, object]) -> dict[str, object]:
     tables = dict(data.items())
     require_site_names(tables)
     for site, table in tables.items():
-        if not _is_table(table):
+        if not is_table(table):
             raise SchemaError(
                 f"data as a dict whose {site!r} is of type {type(table).__name__} and no table",
-                expected="one table a site: a DataFrame, an Arrow table, or a path to CSV or Parquet",
+                expected="one table a site: a DataFrame, an Arrow table, a query, or paths to CSV or Parquet",
                 remedy="For one table given by its columns use pandas.DataFrame(data); for several sites "
                 'write {"north": frame, "south": "south.csv"}.',
             )
     return tables
-
-
-def _is_table(value: object) -> bool:
-    """Whether this may be a table: a text that names no file of a known kind may be a cell."""
-    import pandas as pd
-
-    if isinstance(value, str):
-        return value.endswith(_FILES)
-    if isinstance(value, pd.DataFrame | os.PathLike):
-        return True
-    return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in FRAMES)
 
 
 def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:
@@ -176,19 +162,16 @@ def _declaration(schema: Schema, name: str) -> object:
 
 def refuse_twins(tables: Mapping[str, object]) -> None:
     """Refuse one table at two sites where the schema says that nobody is at two sites."""
-    marks: dict[object, str] = {}
+    owners: dict[object, str] = {}
     for site, table in tables.items():
-        mark: object = id(table)
-        if isinstance(table, str | os.PathLike) and os.path.exists(table):
-            status = os.stat(table)
-            mark = ("file", status.st_dev, status.st_ino)
-        if mark in marks:
-            raise SchemaError(
-                f"one table for the sites {marks[mark]!r} and {site!r}, and a schema with sites: disjoint",
-                expected="a table of its own for each site: everybody is declared to be at one site only",
-                remedy="Give each site its own rows, or leave sites: disjoint out of the schema.",
-            )
-        marks[mark] = site
+        for mark in at_site(site, partial(marks_of, table)):
+            owner = owners.setdefault(mark, site)
+            if owner != site:
+                raise SchemaError(
+                    f"one table for the sites {owner!r} and {site!r}, and a schema with sites: disjoint",
+                    expected="a table of its own for each site: everybody is declared to be at one site only",
+                    remedy="Give each site its own rows, or leave sites: disjoint out of the schema.",
+                )
 
 
 def site_charges(

@@ -26,8 +26,9 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.unit import Unit
 from dpglm.data.schema.variables import variable_from_dict
 from dpglm.data.tables.csv_rows import CsvFile
+from dpglm.data.tables.files import CsvSource, ParquetSource
 from dpglm.data.tables.persons import PersonRows
-from dpglm.data.tables.sources import CsvSource, ParquetSource, open_source
+from dpglm.data.tables.sources import open_source
 from dpglm.errors import SchemaError
 from tests.fuzz.documented import within_bounds
 from tests.laws.test_rowwise import cells, column_of, dates

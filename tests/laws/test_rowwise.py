@@ -21,7 +21,7 @@ from dpglm.data.schema.variables import Categorical, Numeric
 from dpglm.data.tables.cells import cell_of, looks_numeric, numbers_of_texts
 from dpglm.data.tables.columns import cells_of_column
 from dpglm.data.tables.csv_rows import CsvFile, parse_lines
-from dpglm.data.tables.sources import CsvSource
+from dpglm.data.tables.files import CsvSource
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
 

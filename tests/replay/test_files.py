@@ -197,6 +197,39 @@ def test_columns_of_any_type_in_parquet(effort: int) -> None:
     law()
 
 
+def test_columns_of_any_type_in_one_of_several_files(effort: int) -> None:
+    """Files store a column in types of their own; the row that changes is in one of them."""
+
+    @settings(max_examples=4 * effort, phases=[Phase.generate])
+    @given(st.data(), COMMANDS)
+    def law(data: st.DataObject, words: tuple[str, ...]) -> None:
+        files = st.lists(st.sampled_from(list(TYPES)), min_size=6, max_size=6)
+        types = data.draw(st.lists(files, min_size=2, max_size=3))
+        rows = [st.tuples(*(st.one_of(st.none(), TYPES[name][1]) for name in names)) for names in types]
+        tables = [data.draw(st.lists(row, max_size=3)) for row in rows]
+        place = data.draw(st.integers(0, len(types) - 1))
+        one, other = data.draw(rows[place]), data.draw(rows[place])
+
+        def write(row: list[Any]) -> Callable[[], str]:
+            def written() -> str:
+                Path("table").mkdir()
+                for at, (names, table) in enumerate(zip(types, tables, strict=True)):
+                    rows = [*table, *row] if at == place else table
+                    columns = [
+                        pa.array([cells[column] for cells in rows], TYPES[name][0])
+                        for column, name in enumerate(names)
+                    ]
+                    pq.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True))), f"table/{at}.parquet")
+                return "table"
+
+            return written
+
+        first = run(write([one]), words)
+        require_same(first, run(write([other] if "replace-one" in words else []), words, first.answers))
+
+    law()
+
+
 @pytest.mark.parametrize("command", ["missing column", "over budget"])
 def test_refusals_are_the_same(command: str) -> None:
     words = words_of("replace-one", "binomial", "x + nowhere" if command == "missing column" else "x", "1")

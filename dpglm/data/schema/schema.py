@@ -18,7 +18,7 @@ from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable
 from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from dpglm.data.tables.stacked import Chunk
 
 Sites = Literal["overlapping", "disjoint"]
 Moments = Literal["expected", "known"]
@@ -272,7 +272,7 @@ class Schema:
         declared = {name: self.variables[name] for name in names}
         return {name for name, one in declared.items() if isinstance(one, Numeric) and one.reading.plain}
 
-    def clean(self, frame: pd.DataFrame, names: Sequence[str], rows: Any = None) -> dict[str, NDArray[Any]]:
+    def clean(self, frame: Chunk, names: Sequence[str], rows: Any = None) -> dict[str, NDArray[Any]]:
         """Columns ``names`` as their declarations read them: float64 numbers or int32 codes, shape (k,).
 
         NaN or -1 marks a row that cannot be used; ``rows`` are the places of those wanted, None of all.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.tables.cells import Blank, Cell, StoredCell, as_text, decoded, stored_cell
 from dpglm.data.tables.instants import NAT, instants_of_array, is_known_zone
+from dpglm.data.tables.stacked import StackedColumn
 from dpglm.typing import FloatVector
 
 Cells: TypeAlias = tuple[list[Cell], NDArray[np.intp]]
@@ -31,11 +32,11 @@ def numbers_of_column(column: Any) -> FloatVector | None:
     """
     import pandas as pd
 
+    if isinstance(column, StackedColumn):
+        return _joined_numbers([numbers_of_column(part) for part in column.parts])
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, pd.ArrowDtype):
-        chunks = [_arrow_numbers(chunk) for chunk in _arrow_chunks(column)]
-        numbers = [chunk for chunk in chunks if chunk is not None]
-        return np.concatenate([np.empty(0), *numbers]) if len(numbers) == len(chunks) else None
+        return _joined_numbers([_arrow_numbers(chunk) for chunk in _arrow_chunks(column)])
     if dtype is None or isinstance(dtype, pd.CategoricalDtype) or dtype.kind not in "biuf":
         return None
     # A user may have asked numpy to raise or warn on overflow and on signalling NaN.
@@ -55,6 +56,8 @@ def stored_cells_of_column(column: Any) -> StoredCells:
     """Cells of any column, bytes as they are: which of them are UTF-8 may be chance."""
     import pandas as pd
 
+    if isinstance(column, StackedColumn):
+        return _joined_cells([stored_cells_of_column(part) for part in column.parts])
     dtype = getattr(column, "dtype", None)
     if dtype is None:
         return _object_cells(np.fromiter(column, dtype=object))  # np.array would unpack nested sequences
@@ -82,6 +85,11 @@ def stored_cells_of_column(column: Any) -> StoredCells:
         return _object_cells(np.asarray(column).astype(object))
     never = dtype.kind == "V"
     return _blank_cells(np.zeros(len(column), dtype=bool) if never else np.asarray(pd.isna(column)))
+
+
+def _joined_numbers(parts: list[FloatVector | None]) -> FloatVector | None:
+    numbers = [part for part in parts if part is not None]
+    return np.concatenate([np.empty(0), *numbers]) if len(numbers) == len(parts) else None
 
 
 def _coded_cells(listed: StoredCells, codes: NDArray[Any]) -> StoredCells:
@@ -166,10 +174,10 @@ def _arrow_cells(array: Any) -> StoredCells:
     if texts or raw_bytes or fixed:
         # As bytes: a column marked as text may hold bytes that are not UTF-8.
         encoded = array.cast(pa.large_binary()).dictionary_encode()
-        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
         cells = [stored_cell(value) for value in encoded.dictionary.to_pylist()]
         cells = [decoded(cell) for cell in cells] if texts else cells
-        return [*cells, Blank.MISSING], np.asarray(codes, dtype=np.intp)
+        return _without((cells, np.asarray(codes, dtype=np.intp)), missing)
     if pa.types.is_integer(kind):
         return _number_cells(array.fill_null(0).to_numpy(zero_copy_only=False), missing)
     numbers = _arrow_numbers(array)

@@ -24,6 +24,7 @@ import os
 import re
 import zlib
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
@@ -134,30 +135,34 @@ def read_header(file: CsvFile) -> tuple[str, ...]:
     try:
         with _opened(path) as stream:
             line = stream.readline(_HEADER_BYTES)
-    except (EOFError, OSError, zlib.error) as error:
-        raise _damage_error(path) from error
+    except (EOFError, OSError, zlib.error):
+        line = None
+    if line is None:  # what the system says may quote bytes or a checksum of the file
+        raise _damage_error(path)
     if len(line) >= _HEADER_BYTES:
-        raise _header_error("a first line longer than 1 MiB")
+        raise _header_error(f"the CSV file {path.name}, whose first line is longer than 1 MiB")
     codec = "utf-8-sig" if file.encoding == "utf-8" else file.encoding
     text = line.decode(codec, "replace").strip("\r\n")
     if not text:
-        raise _header_error("a CSV file whose first line is empty")
+        raise _header_error(f"the CSV file {path.name}, whose first line is empty")
     # With carriage returns for line ends the whole file is one line: print nothing of it.
     if "\r" in text:
         raise SchemaError(
-            "a carriage return within the first line of the CSV file",
+            f"a carriage return within the first line of the CSV file {path.name}",
             expected="lines that end in a line feed",
             remedy="Save the file again with line ends of Unix or Windows.",
         )
-    try:
+    names: tuple[str, ...] = ()
+    with suppress(csv.Error):
         names = tuple(next(csv.reader([text], delimiter=file.separator)))
-    except csv.Error:
-        raise _header_error("a first line that is not CSV, or a name longer than 131072 characters") from None
+    if not names:
+        why = "is not CSV, or has a name longer than 131072 characters"
+        raise _header_error(f"the CSV file {path.name}, whose first line {why}")
     # Without a header line the first row would be printed as names: refuse, and print nothing of it.
     spelled = [*names, *map(with_comma, names)]
     numbers = [*numbers_of_texts(spelled), *_ANY_TIME.numbers(names)]
     if not np.isnan(numbers).all() or any(_DIGITS_ALONE.fullmatch(name) for name in names):
-        raise _header_error("a number or a date in the first line of the CSV file")
+        raise _header_error(f"a number or a date in the first line of the CSV file {path.name}")
     return names
 
 
@@ -166,7 +171,7 @@ def line_chunks(file: CsvFile, rows: int, *, width: int) -> Iterator[bytes]:
 
     ``width`` is the number of columns.
     """
-    path = Path(file)
+    path, damaged = Path(file), False
     try:
         with _opened(path) as stream:
             stream.readline(_HEADER_BYTES)
@@ -175,8 +180,10 @@ def line_chunks(file: CsvFile, rows: int, *, width: int) -> Iterator[bytes]:
                 if file.encoding != "utf-8":
                     chunk = chunk.decode(file.encoding, "replace").encode()
                 yield _repaired(chunk if chunk.endswith(b"\n") else chunk + b"\n", file.separator)
-    except (EOFError, OSError, zlib.error) as error:
-        raise _damage_error(path) from error
+    except (EOFError, OSError, zlib.error):
+        damaged = True
+    if damaged:
+        raise _damage_error(path)
 
 
 def with_comma(text: str) -> str:

@@ -41,8 +41,8 @@ def table_fingerprint(
 
     Parameters
     ----------
-    data : DataFrame, Arrow table, or path to a CSV or Parquet file
-        Private rows; files are read in chunks.
+    data : DataFrame, Arrow table, path to CSV or Parquet, dataset or query
+        Private rows, as for `dpglm.fit`: in one file or in many the fingerprint is the same.
     key : bytes or path
         At least 32 random bytes, or the file that holds them; ``dpglm ledger table-key table.key`` makes one.
     columns : sequence of str, optional

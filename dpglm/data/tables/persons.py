@@ -6,7 +6,7 @@ A share follows from the rows of that person alone: another one's rows change no
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from dpglm.data.tables.cluster import ClusterRows, ClusterSource, Encode
 from dpglm.data.tables.columns import stored_cells_of_column
 from dpglm.data.tables.instants import Instant
 from dpglm.data.tables.source import Source
+from dpglm.data.tables.stacked import Chunk
 from dpglm.typing import SHARES, FloatVector, IntVector
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class PersonRows:
@@ -53,8 +51,8 @@ class PersonRows:
 
     def chunks(
         self, columns: Sequence[str], *, numeric: Collection[str] = ()
-    ) -> Iterator[tuple[pd.DataFrame, IntVector | None, FloatVector | None]]:
-        """Frames as `Source.chunks` gives them, places of the rows that count or None, and their shares.
+    ) -> Iterator[tuple[Chunk, IntVector | None, FloatVector | None]]:
+        """Chunks as `Source.chunks` gives them, places of the rows that count or None, and their shares.
 
         Rows are not taken out of frames: whether a library can do that with a column may depend on its type,
         and it would do it only where some row does not count.
@@ -70,10 +68,11 @@ class PersonRows:
         texts = set(numeric) - {unit.column}  # read alike each time: as a number "07" would be "7"
         seen = np.zeros(len(self._places), dtype=np.int64)
         shares = _shares(self._counts, unit)
+        most = np.minimum(self._counts, unit.rows)  # also of a query that now gives more rows than before
         for frame in self._source.chunks(needed, numeric=texts):
             person = self._persons(frame[unit.column])
             kept = np.flatnonzero(person >= 0)
-            kept = kept[seen[person[kept]] + _earlier(person[kept]) < unit.rows]
+            kept = kept[seen[person[kept]] + _earlier(person[kept]) < most[person[kept]]]
             seen += np.bincount(person[person >= 0], minlength=len(seen))
             if unit.column in numeric:
                 frame = self._source.respelled(frame, (unit.column,))
@@ -102,7 +101,7 @@ class PersonRows:
             counts = found
         return counts
 
-    def _persons(self, column: pd.Series) -> IntVector:
+    def _persons(self, column: Any) -> IntVector:
         """The place of each row's person, -1 for nobody's; new persons are added until they are counted."""
         cells, index = stored_cells_of_column(column)
         used = np.zeros(len(cells), dtype=bool)

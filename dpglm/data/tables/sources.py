@@ -1,4 +1,4 @@
-"""Sources of rows: frames in memory, Arrow tables, CSV and Parquet files, with their schemas.
+"""Sources of rows: frames in memory, files, queries, with their schemas.
 
 A source knows its column names, which are public, and hands out the rows as often as asked, in the same
 order and in chunks of the same size, whatever they came from.
@@ -7,30 +7,35 @@ order and in chunks of the same size, whatever they came from.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dpglm.data.schema.schema import Declarations, Schema, text_of_name
-from dpglm.data.tables.cells import looks_numeric
-from dpglm.data.tables.csv_rows import CsvFile, line_chunks, parse_lines, read_header, with_comma
 from dpglm.data.tables.dask_frame import DaskSource, client_of_process, is_dask_frame
-from dpglm.data.tables.source import CHUNK_ROWS, Source, frame_of_arrow
+from dpglm.data.tables.file_lists import DATA_ENDS, file_marks, is_data_file, is_paths, schema_beside
+from dpglm.data.tables.files import open_files
+from dpglm.data.tables.queries import is_query, open_query
+from dpglm.data.tables.source import (
+    CHUNK_ROWS,
+    PiecewiseSource,
+    Source,
+    frame_of_arrow,
+    require_distinct,
+)
 from dpglm.data.tables.spark_frame import SparkSource, is_spark_frame
-from dpglm.errors import SchemaError, shown
+from dpglm.errors import SchemaError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+# What a frame that speaks Arrow can do, and a mapping of tables cannot.
+FRAMES: Final = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
 _Frame = TypeVar("_Frame")
-_CSV_ENDS: Final = (".csv.gz", ".csv")
-_PARQUET_ENDS: Final = (".parquet", ".pq")
 _ATTRIBUTE: Final = "dpglm.schema"  # of a frame that carries its schema
 
 
-class FrameSource(Source):
+class FrameSource(PiecewiseSource):
     """A frame in memory, with columns of pandas or Arrow; its chunks are views."""
 
     def __init__(self, frame: pd.DataFrame, *, chunk_rows: int = CHUNK_ROWS) -> None:
@@ -40,103 +45,33 @@ class FrameSource(Source):
         texts = [text_of_name(name) for name in names]
         if any(text is not name for text, name in zip(texts, names, strict=True)):
             self._frame.columns = names = texts
-        self._chunk_rows = chunk_rows
+        self.chunk_rows = chunk_rows
         self.column_names = tuple(name for name in names if isinstance(name, str))
 
-    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Slices of the frame, with all its columns."""
-        for start in range(0, len(self._frame), self._chunk_rows):
-            yield self._frame.iloc[start : start + self._chunk_rows]
-
-
-class ParquetSource(Source):
-    """A Parquet file, decoded a few batches at a time."""
-
-    def __init__(self, path: Path, *, chunk_rows: int = CHUNK_ROWS) -> None:
-        import pyarrow.parquet as pq
-
-        self._path, self._chunk_rows = path, chunk_rows
-        try:
-            self.column_names = tuple(pq.read_schema(path).names)
-        except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-            raise _parquet_error(f"the file {path.name}, which cannot be read as Parquet") from error
-
-    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Batches of the file as frames of Arrow columns."""
-        import pyarrow.parquet as pq
-
-        try:
-            # Read as it is decoded: by default the whole file would be in memory first.
-            with pq.ParquetFile(self._path, pre_buffer=False, buffer_size=2**18) as file:
-                batches = file.iter_batches(batch_size=self._chunk_rows, columns=list(columns))
-                for table in _even(batches, self._chunk_rows):
-                    yield frame_of_arrow(table)
-        except Exception as error:  # its text may quote a cell, and its traceback must not show it either
-            why = f"cannot be read to its end ({type(error).__name__})"
-            raise _parquet_error(f"the file {self._path.name}, which {why}") from None
-
-
-def _parquet_error(found: str) -> SchemaError:
-    return SchemaError(
-        found,
-        expected="a whole Parquet file",
-        remedy="Copy the file again from its source, or save the table as CSV.",
-    )
-
-
-class CsvSource(Source):
-    """A CSV file, plain or gzipped, with a header line; read in chunks of lines."""
-
-    def __init__(self, file: CsvFile, *, chunk_rows: int = CHUNK_ROWS) -> None:
-        self._file, self._chunk_rows = file, chunk_rows
-        self._header = read_header(file)
-        _require_distinct(self._header, by_position=True)
-        self.column_names = tuple(name for name in self._header if name)
-
-    def chunks(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Frames of the columns asked for; a ``numeric`` one is float64 if every field of the chunk is."""
-        width, separator, decimal = len(self._header), self._file.separator, self._file.decimal
-        spelled = with_comma if decimal == "," else str
-        positions = {self._header.index(name): name for name in columns}
-        floats = {position for position, name in positions.items() if name in numeric}
-        for lines in line_chunks(self._file, self._chunk_rows, width=width):
-            try:
-                frame = parse_lines(
-                    lines, separator, width=width, positions=positions, floats=floats, decimal=decimal
-                )
-            except ValueError:
-                # Some field is not a number. Columns that hold one are read as text from here on: slower, and
-                # equal to the last bit.
-                frame = parse_lines(lines, separator, width=width, positions=positions, floats=())
-                texts = {position: map(spelled, frame[position].dropna().unique()) for position in floats}
-                floats = {position for position in floats if all(map(looks_numeric, texts[position]))}
-            yield self.respelled(frame.rename(columns=positions), numeric)
-
-    def respelled(self, frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
-        """The frame with a point in place of the comma in these columns, where they are read as text."""
-        if self._file.decimal == ",":
-            for name in frame.columns.intersection(list(numeric)):
-                if frame[name].dtype != "float64":
-                    frame[name] = frame[name].map(with_comma, na_action="ignore")
-        return frame
+    def frames(self, columns: Sequence[str], *, numeric: Collection[str] = ()) -> Iterator[pd.DataFrame]:
+        """The frame itself, with all its columns."""
+        yield self._frame
 
 
 def open_source(data: object) -> Source:
-    """Rows of a pandas frame, any Arrow-capable frame, or a CSV or Parquet file.
+    """Rows of a pandas frame, any Arrow-capable frame, files, or a query.
 
     Parameters
     ----------
-    data : DataFrame, Arrow-capable frame, str or PathLike
+    data : DataFrame, Arrow-capable frame, path, list of paths, dataset or query
         pandas frames are sliced, never copied. Frames that speak Arrow (polars, pyarrow, ``__dataframe__``)
         stay in their memory; a ``RecordBatchReader`` can be read once only and is therefore read here.
         Paths end in ``.csv``, ``.csv.gz`` or ``.parquet`` and are streamed; a `dpglm.CsvFile` is a path with
-        a separator and an encoding. What a row of a CSV file is says :mod:`dpglm.data.tables.csv_rows`.
+        a separator and an encoding. What a row of a CSV file is says :mod:`dpglm.data.tables.csv_rows`. A
+        folder, a pattern or a list of such paths is one table: :mod:`dpglm.data.tables.file_lists`. Datasets
+        of Arrow, and queries of polars, DuckDB and dask, run anew at each pass:
+        :mod:`dpglm.data.tables.queries`.
 
     Raises
     ------
     SchemaError
-        If the file does not exist, the kind is not known, or two columns have the same name. Nothing that
-        stands in a row is a reason.
+        If a file does not exist or lacks a column of the first one, the kind is not known, or two columns
+        have the same name. Nothing that stands in a row is a reason.
 
     Examples
     --------
@@ -147,34 +82,18 @@ def open_source(data: object) -> Source:
     """
     import pandas as pd
 
-    source: Source
     if isinstance(data, pd.DataFrame):
-        source = FrameSource(data)
-    elif isinstance(data, str | os.PathLike):
-        source = _file_source(data)
+        source: Source = FrameSource(data)
+    elif is_paths(data):
+        source = open_files(data)
     elif is_dask_frame(data) and client_of_process() is not None:
         source = DaskSource(data, client_of_process())
     elif is_spark_frame(data):
         source = SparkSource(data)
     else:
-        source = FrameSource(_foreign_frame(data))
-    _require_distinct(source.column_names)
+        source = open_query(data) or FrameSource(_foreign_frame(data))
+    require_distinct(source.column_names)
     return source
-
-
-def _require_distinct(names: Sequence[str], *, by_position: bool = False) -> None:
-    """Refuse repeated names, told by position where they may be a row's values: a file without a header."""
-    count = Counter(name for name in names if name)
-    positions = {position: name for position, name in enumerate(names, 1) if count[name] > 1}
-    if positions:
-        repeated = f"named {', '.join(sorted(set(positions.values())))}"
-        if by_position:
-            repeated = f"of the same name, among columns {', '.join(map(str, [*positions][:20]))}"
-        raise SchemaError(
-            f"more than one column {repeated}",
-            expected="columns with different names",
-            remedy="Rename or drop the repeated column; a file without column names needs a line of them.",
-        )
 
 
 def declare(frame: _Frame, schema: Declarations) -> _Frame:
@@ -219,13 +138,26 @@ def declared(frame: object) -> Schema | None:
     return None if declarations is None else Schema.from_dict(declarations)
 
 
-def is_data_file(path: object) -> bool:
-    """Whether a path names a table by its ending."""
-    return isinstance(path, str | os.PathLike) and str(path).endswith((*_CSV_ENDS, *_PARQUET_ENDS))
+def is_table(value: object) -> bool:
+    """Whether this may be a table: a text that names no file of a known kind may be a cell."""
+    import pandas as pd
+
+    if isinstance(value, str):
+        return value.endswith(DATA_ENDS) or os.path.isdir(value)
+    if isinstance(value, list | tuple):
+        return len(value) > 0 and all(is_paths(item) and is_table(item) for item in value)
+    if isinstance(value, pd.DataFrame | os.PathLike) or is_query(value) or is_spark_frame(value):
+        return True
+    return not isinstance(value, pd.Series | type) and any(hasattr(value, name) for name in FRAMES)
+
+
+def marks_of(data: object) -> list[object]:
+    """What two tables have in common that are one in part: their files, or the object in memory."""
+    return file_marks(data) if is_paths(data) else [id(data)]
 
 
 def find_schema(data: object, schema: Declarations | None = None) -> Schema:
-    """The schema of a table: the argument, what the frame carries, or ``name.schema.yaml`` beside the file.
+    """The schema of a table: the argument, what the frame carries, or ``name.schema.yaml`` beside the files.
 
     Raises
     ------
@@ -237,22 +169,24 @@ def find_schema(data: object, schema: Declarations | None = None) -> Schema:
     attached = declared(data)
     if attached is not None:
         return attached
-    if isinstance(data, str | os.PathLike):
-        file = Path(data)
-        known = (end for end in (*_CSV_ENDS, *_PARQUET_ENDS) if file.name.endswith(end))
-        stem = file.name.removesuffix(next(known, file.suffix))
-        sidecar = file.parent / f"{stem}.schema.yaml"  # the name may be empty, which with_name refuses
-        if file.name and os.path.isfile(sidecar):  # unlike Path.is_file it takes names that are too long
-            return Schema.from_yaml(sidecar)
-        action = f"save it as {sidecar.name} beside the file"
-    else:
-        action = "attach it by dpglm.declare(frame, schema) or pass it as schema="
+    beside = schema_beside(data) if is_paths(data) else None
+    action = "attach it by dpglm.declare(frame, schema) or pass it as schema="
+    if beside is not None:
+        if os.path.isfile(beside):  # unlike Path.is_file it takes names that are too long
+            return Schema.from_yaml(beside)
+        action = f"save it as {beside.name} beside the data"
     raise SchemaError(
         "no schema for this table",
         expected="public bounds or levels of the columns, declared by you; none is ever read off the data",
         remedy=f"Fill in this template for the columns you use, and {action}:\n"
         + Schema.template(open_source(data).column_names),
     )
+
+
+def schema_of(declared: Any) -> Schema:
+    """A schema in any of its forms, or that of a table; a path is one of a table by its name."""
+    plain = isinstance(declared, Schema | Mapping | str | os.PathLike) and not is_data_file(declared)
+    return Schema.of(declared) if plain else find_schema(declared)
 
 
 def _foreign_frame(data: Any) -> pd.DataFrame:
@@ -277,44 +211,7 @@ def _foreign_frame(data: Any) -> pd.DataFrame:
         raise SchemaError(
             f"data of type {type(data).__name__}",
             expected="a pandas DataFrame, a frame that speaks Arrow (polars), or a path to CSV or Parquet",
-            remedy="Convert the table to pandas (a lazy frame: collect() it first), or save it as Parquet.",
+            remedy="Convert the table to pandas, or save it as Parquet.",
         )
-    _require_distinct(table.column_names)
+    require_distinct(table.column_names)
     return frame_of_arrow(table)
-
-
-def _file_source(data: str | os.PathLike[str]) -> Source:
-    path = Path(data)
-    if not os.path.isfile(path):  # unlike Path.is_file it does not raise on a name that is too long
-        raise SchemaError(
-            f"no file {shown(str(path))}",
-            expected="a path to a CSV or Parquet file",
-            remedy="Correct the path.",
-        )
-    if path.name.endswith(_CSV_ENDS):
-        return CsvSource(data if isinstance(data, CsvFile) else CsvFile(path))
-    if path.name.endswith(_PARQUET_ENDS):
-        return ParquetSource(path)
-    raise SchemaError(
-        f"the file {path.name!r}",
-        expected="a name that ends in .csv, .csv.gz or .parquet",
-        remedy="Save the table as CSV or Parquet, or read it into a DataFrame.",
-    )
-
-
-def _even(batches: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Tables of ``rows`` rows, the last one fewer, whatever the sizes of the batches."""
-    import pyarrow as pa
-
-    waiting: list[Any] = []
-    count = 0
-    for batch in batches:
-        waiting.append(batch)
-        count += batch.num_rows
-        while count >= rows:
-            table = pa.Table.from_batches(waiting)
-            yield table.slice(0, rows)
-            waiting = table.slice(rows).to_batches()
-            count -= rows
-    if count:
-        yield pa.Table.from_batches(waiting)

@@ -7,8 +7,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -407,6 +409,18 @@ def test_more_columns_than_a_tenth_of_rows_times_epsilon_are_warned_of_before_th
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dpglm.rank_features("y ~ .", small(400), schema=SMALL, privacy=(1.0, 1e-6))
+
+
+def test_files_and_queries_are_warned_of_with_the_ranking(tmp_path: Path) -> None:
+    """Their rows are not counted before the charge; a query would be run for its shape."""
+    small(40).to_csv(tmp_path / "t.csv", index=False)
+    for data in (tmp_path / "t.csv", pl.LazyFrame(small(40)), duckdb.from_df(small(40))):
+        with pytest.warns(PlanningAdvice, match="5 columns with 40 rows"):
+            dpglm.rank_features("y ~ .", data, schema=SMALL, privacy=(1.0, 1e-6))
+        private = dpglm.Privacy(1.0, 1e-6, relation="add-remove")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            dpglm.rank_features("y ~ .", data, schema=SMALL, privacy=private)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import dpglm
 from dpglm.cli import main
 from dpglm.data.tables.csv_rows import CsvFile
-from dpglm.data.tables.sources import CsvSource, open_source
+from dpglm.data.tables.files import CsvSource
+from dpglm.data.tables.sources import open_source
 from dpglm.errors import SchemaError
 
 ROWS = [("Zoë", "12.5", "ja"), ("", "3", "nein"), ('a "quoted" one', "-1e3", "ja"), ("naïve", "x", "für")]

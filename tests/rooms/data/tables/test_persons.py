@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -234,3 +235,19 @@ def test_columns_of_which_rows_cannot_be_taken_out_are_read_whoever_the_rows_are
     schema = dpglm.Schema.of({"x": (0, 1), "y": ["a", "b"]}, unit={"column": "who", "rows": 1})
     found = dpglm.fit("y ~ x", pa.table(columns), schema=schema, privacy=1.0, progress=False)
     assert isinstance(found, dpglm.FitResult)
+
+
+def test_rows_beyond_those_counted_do_not_add_to_what_a_person_weighs() -> None:
+    """A query may give other rows when it is run again; each pass stays within a weight of 1."""
+
+    class Growing(FrameSource):
+        rows = 0
+
+        def frames(self, *args: object, **options: object) -> Iterator[pd.DataFrame]:
+            self.rows += 1
+            yield self._frame.head(self.rows)
+
+    source = Growing(pd.DataFrame({"id": ["a"] * 9, "x": 1.0}))
+    rows = PersonRows(source, Unit("id"))
+    for _ in range(5):
+        assert sum(float(share.sum()) for _, _, share in rows.chunks(["x"])) == 1.0

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.csv_rows import CsvFile
+from dpglm.data.tables.files import CsvSource, ParquetSource
 from dpglm.data.tables.source import CHUNK_ROWS, frame_of_arrow
-from dpglm.data.tables.sources import CsvSource, FrameSource, ParquetSource, open_source
+from dpglm.data.tables.sources import FrameSource, open_source
 from dpglm.errors import SchemaError
 
 pa = pytest.importorskip("pyarrow")
@@ -196,7 +197,7 @@ class Quoting:
     ("make", "found"),
     [
         (lambda p: p / "none.csv", "no file"),
-        (lambda p: p, "no file"),
+        (lambda p: p, "no file in the folder"),
         (lambda p: write(p / "t.xlsx", b"x"), "t.xlsx"),
         (lambda p: write(p / "t.csv", b""), "first line is empty"),
         (lambda p: write(p / "t.csv", b"a,b,a\n1,2,3\n"), "of the same name, among columns 1, 3"),
