@@ -12,7 +12,7 @@ import numpy as np
 from dpglm.glm.families.base import Family
 from dpglm.optim.quadratic_solvers import Shape
 from dpglm.rows import ArrayChunk, RowChunk, Together, rows_at, total
-from dpglm.typing import FloatMatrix, FloatVector, IntVector
+from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Bytes of the float64 working copy of a piece of rows: close to a level-2 cache, measured.
 _CACHE = 2**21
@@ -119,6 +119,46 @@ class ChunkLoss:
         gradient, hessian = total(self.chunks(), part)
         return self.factor * gradient, self.factor * hessian
 
+    def products(self, theta: FloatVector) -> Callable[[FloatVector], FloatVector]:
+        """Products of the second derivative at ``theta`` with vectors, shape (p,), in float32: six digits."""
+        chunks = list(self.chunks())
+        near = theta.astype(np.float32)
+
+        def bends(some: Iterable[RowChunk]) -> list[FloatBlock]:
+            return [self._bend(near, chunk) for chunk in some]
+
+        curved = list(zip(chunks, total(chunks, bends), strict=True))
+
+        def product(direction: FloatVector) -> FloatVector:
+            length = float(np.linalg.norm(direction))
+            unit = (direction / (length or 1.0)).astype(np.float32)
+
+            def part(some: Iterable[tuple[RowChunk, FloatBlock]]) -> FloatVector:
+                found = np.zeros(self.size)
+                for chunk, bend in some:
+                    for rows in self._light(chunk):
+                        X = chunk.X[:, rows]
+                        found += X @ (bend[rows] * (unit @ X))
+                return found
+
+            return (self.factor * length) * total(curved, part)
+
+        return product
+
+    def _bend(self, near: FloatBlock, chunk: RowChunk) -> FloatBlock:
+        """Second derivative of each row's loss in its linear predictor, times its weight."""
+        eta = np.concatenate([near @ chunk.X[:, rows] for rows in self._light(chunk)] or [np.zeros(0)])
+        eta = eta.astype(np.float64)
+        if chunk.offset is not None:
+            eta += chunk.offset
+        bend = _weighted(self.family.curvature(eta, chunk.y), chunk)
+        return np.where(bend < _SMALLEST_ROOT**2, 0.0, bend).astype(np.float32)
+
+    def _light(self, chunk: RowChunk) -> list[slice]:
+        """Stretches of rows whose float32 numbers fit into a cache."""
+        width = 2 * self._width
+        return [slice(first, first + width) for first in range(0, chunk.count, width)]
+
     def thinned(self, step: int) -> ChunkLoss:
         """Every ``step``-th row, copied, and weighted by ``step``: a cheap likeness of the whole."""
         thinned: list[RowChunk] = []
@@ -160,7 +200,7 @@ def _predictor(theta: FloatVector, X: FloatMatrix, piece: ArrayChunk) -> FloatVe
     return eta
 
 
-def _weighted(values: FloatVector, piece: ArrayChunk) -> FloatVector:
+def _weighted(values: FloatVector, piece: RowChunk) -> FloatVector:
     return values if piece.weight is None else values * piece.weight
 
 
@@ -254,6 +294,19 @@ class Objective:
             hessian = _added(hessian, self.curvature)
         return self._point(x, theta, rows, pull), hessian
 
+    def products(self, point: Point) -> Callable[[FloatVector], FloatVector]:
+        """Products of the smooth part's second derivative at a point with vectors in x, to six digits."""
+        of_rows = self.loss.products(point.theta)
+
+        def product(direction: FloatVector) -> FloatVector:
+            way = self._theta(direction)
+            change = of_rows(way) + self.ridge * way
+            if self.mixing is not None:
+                change = self.mixing.T @ change
+            return change if self.curvature is None else change + _applied(self.curvature, direction)
+
+        return product
+
     def _theta(self, x: FloatVector) -> FloatVector:
         return x if self.mixing is None else self.mixing @ x
 
@@ -264,7 +317,7 @@ class Objective:
         if self.mixing is not None:
             gradient = self.mixing.T @ gradient
         if self.curvature is not None:
-            gradient = gradient + (self.curvature * x if self.curvature.ndim == 1 else self.curvature @ x)
+            gradient = gradient + _applied(self.curvature, x)
         pull = self.shape.pull(x, gradient, pull)
         residual = math.inf
         if pull is not None:
@@ -272,6 +325,10 @@ class Objective:
             norm = float(np.linalg.norm(left if self.to_theta is None else self.to_theta(left)))
             residual = norm if math.isfinite(norm) else math.inf
         return Point(x, theta, gradient, pull, residual)
+
+
+def _applied(quadratic: FloatMatrix | FloatVector, x: FloatVector) -> FloatVector:
+    return quadratic * x if quadratic.ndim == 1 else quadratic @ x
 
 
 def _added(matrix: FloatMatrix, quadratic: FloatMatrix | FloatVector) -> FloatMatrix:
