@@ -18,7 +18,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "typing": set(),
     "registry": {"errors"},
-    "rows": {"typing"},
+    "factor_rows": {"typing"},
+    "rows": {"typing", "factor_rows"},
     "privacy": set(),
     "tables": set(),
     "glm": set(),
@@ -41,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"*"},
     "__init__": {"*"},
 }
-BASE = {"errors", "typing", "registry", "rows"}
+BASE = {"errors", "typing", "registry", "factor_rows", "rows"}
 # Known to the rest of the package through registries alone.
 UNKNOWN = {"papers"}
 

@@ -133,28 +133,45 @@ class Certified:
         size, precision = len(theta), theta.dtype.type
 
         def part(chunks: Iterable[RowChunk]) -> Together:
-            found, rows, blocks, offsets = Compensated.zeros(size, precision), 0, 0, 0.0
-            for piece in self.pieces(chunks):
-                wide = np.zeros((size, self.width), dtype=precision)
-                wide[:, : piece.count] = piece.X
-                eta = _product(theta, wide[:, : piece.count])
+            found, rows, blocks, offsets, coded = Compensated.zeros(size, precision), 0, 0, 0.0, 0
+            for piece in self._read(chunks):
+                X = piece.factor_rows
+                if X is None:
+                    wide = np.zeros((size, self.width), dtype=precision)
+                    wide[:, : piece.count] = piece.X
+                eta = _product(theta, wide[:, : piece.count]) if X is None else theta @ X
                 if piece.offset is not None:
                     eta = eta + piece.offset
                     offsets += float(np.abs(piece.offset).sum())
                 slopes = self.family.slope(eta, piece.y)
-                wide[:, : piece.count] *= slopes if piece.weight is None else slopes * piece.weight
-                while wide.shape[1] > 1:
-                    half = wide.shape[1] // 2
-                    wide = wide[:, :half] + wide[:, half:]
-                found += Compensated(wide[:, 0], np.zeros(size, dtype=precision))
+                slopes = slopes if piece.weight is None else slopes * piece.weight
+                if X is None:
+                    wide[:, : piece.count] *= slopes
+                    while wide.shape[1] > 1:
+                        half = wide.shape[1] // 2
+                        wide = wide[:, :half] + wide[:, half:]
+                    score = wide[:, 0]
+                else:
+                    score = X @ slopes
+                    coded += piece.count * (piece.count + size + 8)
+                found += Compensated(score, np.zeros(size, dtype=precision))
                 rows, blocks = rows + piece.count, blocks + 1
-            return Together((found, rows, blocks, offsets))
+            return Together((found, rows, blocks, offsets, coded))
 
-        found, rows, blocks, offsets = total(self.chunks(), part)
+        found, rows, blocks, offsets, coded = total(self.chunks(), part)
         length, one = _norm(theta), unit(precision)
         each = (SLOPE + _LEVELS + 6) * one + (blocks * one) ** 2
         moved = self.curvature * (size + 8) * one * (rows * (length + 1.0) + offsets)
-        return found.value + found.lost, rows * each + moved + self.curvature * rows * apart
+        moved += self.curvature * rows * apart
+        return found.value + found.lost, rows * each + coded * one + moved
+
+    def _read(self, chunks: Iterable[RowChunk]) -> Iterator[RowChunk]:
+        """Rows, some at a time; numbers and codes a chunk at a time."""
+        for chunk in chunks:
+            if chunk.factor_rows is None:
+                yield from self.pieces((chunk,))
+            else:
+                yield chunk
 
     def _pull(self, gamma: FloatVector, slope: FloatVector, mixing: FloatMatrix) -> tuple[FloatVector, float]:
         """A subgradient of the penalty, in theta, that offsets the slope, and a bound on its error."""

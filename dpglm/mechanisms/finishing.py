@@ -4,9 +4,9 @@ digits, and in ball arithmetic where these are not enough."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dpglm.mechanisms.k_norm import PRECISION
 from dpglm.mechanisms.whole_sums import WholeNumbers
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.quadratic_solvers import minimise_with_l1
+from dpglm.optim.wide import newton_way
 from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 _EXTENDED_STEPS = 8
 # Bits of the first round; steps by a second derivative, and by the gradient alone, in each.
 _BITS, _FAST, _SURE = 128, 60, 100
+# Coefficients above which ways are found without a matrix first, each to this share of the gradient.
+_WIDE, _SHARE = 300, 1e-3
 # A start that is farther away in a coordinate is none.
 _START = 1e100
+
+
+# From a gradient and a point to the way from there; None where none is known.
+_Ways: TypeAlias = Callable[[FloatVector, FloatVector], FloatVector | None]
 
 
 class _Point(NamedTuple):
@@ -42,15 +49,21 @@ def finished(objective: Certified, start: FloatVector, tolerance: float) -> Whol
 
     In whole steps that are off by at most a twentieth of ``tolerance`` over the largest ridge.
     """
-    found = _extended(objective, start, tolerance)
+    found = None
+    if len(start) > _WIDE:
+        found = _extended(objective, start, tolerance, _ways_by_products)
+    if found is None:
+        found = _extended(objective, start, tolerance)
     return _in_balls(objective, start, tolerance) if found is None else found
 
 
-def _extended(objective: Certified, start: FloatVector, tolerance: float) -> WholeNumbers | None:
+def _extended(
+    objective: Certified, start: FloatVector, tolerance: float, ways: Callable[..., _Ways] | None = None
+) -> WholeNumbers | None:
     """In numbers with more digits than doubles; None where a machine has none, or they are not enough."""
     if not (more_digits() and np.all(np.abs(start) <= _START)):
         return None
-    gamma, bent, least = start.astype(np.longdouble), None, math.inf
+    gamma, way_of, least = start.astype(np.longdouble), None, math.inf
     for _ in range(_EXTENDED_STEPS):
         point = objective.bounded(gamma)
         if point.residual <= 0.9 * tolerance:
@@ -59,9 +72,9 @@ def _extended(objective: Certified, start: FloatVector, tolerance: float) -> Who
         if not point.residual < 0.5 * least:
             return None
         least, here = point.residual, gamma.astype(np.float64)
-        if bent is None:
-            bent = _second_derivative(objective, point.theta.astype(np.float64))
-        way = _way(objective, bent, point.gradient.astype(np.float64), here)
+        if way_of is None:
+            way_of = (ways or _ways_by_matrix)(objective, point.theta.astype(np.float64))
+        way = way_of(point.gradient.astype(np.float64), here)
         if way is None:
             return None
         gamma = np.where(way == -here, 0.0, gamma + way)
@@ -121,6 +134,33 @@ def _whole(numbers: Iterable[tuple[int, ...]], error: float) -> WholeNumbers:
 def _parts(ratio: tuple[int, int]) -> tuple[int, int]:
     """Mantissa and exponent of a fraction whose denominator is a power of 2."""
     return ratio[0], 1 - ratio[1].bit_length()
+
+
+def _ways_by_matrix(objective: Certified, theta: FloatVector) -> _Ways:
+    bent = _second_derivative(objective, theta)
+    return lambda gradient, here: _way(objective, bent, gradient, here)
+
+
+def _ways_by_products(objective: Certified, theta: FloatVector) -> _Ways:
+    """Ways among the coefficients in use, by conjugate gradients."""
+    mixing = objective.mixing
+    of_rows = ChunkLoss(objective.chunks, objective.family, len(theta), row_count=0).products(theta)
+
+    def way_of(gradient: FloatVector, here: FloatVector) -> FloatVector | None:
+        used = (objective.weights == 0.0) | (here != 0.0)
+        slope = np.where(used, gradient + objective.weights * np.sign(here), 0.0)
+
+        def product(direction: FloatVector) -> FloatVector:
+            way = direction if mixing is None else mixing @ direction
+            change = of_rows(way) + objective.ridge * way
+            change = change if mixing is None else mixing.T @ change
+            return np.where(used, change + objective.squares * direction, 0.0)
+
+        with np.errstate(all="ignore"):
+            way, _ = newton_way(product, slope, _SHARE, 2 * len(here))
+        return None if way is None or not np.isfinite(way).all() else way
+
+    return way_of
 
 
 def _second_derivative(objective: Certified, theta: FloatVector) -> FloatMatrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpglm.optim.loss import Objective, Point
+from dpglm.optim.objective import Objective, Point
 from dpglm.typing import FloatVector
 
 # Most trials of a step.

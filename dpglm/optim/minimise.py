@@ -11,7 +11,8 @@ import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
 from dpglm.optim.line_search import safe_step
-from dpglm.optim.loss import ChunkLoss, Objective, Point
+from dpglm.optim.loss import ChunkLoss
+from dpglm.optim.objective import Objective, Point
 from dpglm.optim.quadratic_solvers import Model, Penalised, Shape, WeightedL1
 from dpglm.optim.wide import truncated_newton, working_set
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector

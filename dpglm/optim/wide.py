@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpglm.optim.line_search import safe_step
-from dpglm.optim.loss import Objective, Point
+from dpglm.optim.objective import Objective, Point
 from dpglm.optim.quadratic_solvers import WeightedL1
 from dpglm.typing import FloatVector, IntVector
 
@@ -84,7 +84,7 @@ def truncated_newton(objective: Objective, x: FloatVector, tolerance: float, *, 
     while best.residual > tolerance and left > 0:
         # No better than the tolerance asks, nor than float32 can.
         share = max(share, _LEAST_SHARE, 0.3 * tolerance / point.residual)
-        way, used = _newton_way(objective.products(point), point.gradient, share, left)
+        way, used = newton_way(objective.products(point), point.gradient, share, left)
         left -= used
         if way is None:
             break
@@ -98,7 +98,7 @@ def truncated_newton(objective: Objective, x: FloatVector, tolerance: float, *, 
     return best
 
 
-def _newton_way(
+def newton_way(
     product: Callable[[FloatVector], FloatVector], gradient: FloatVector, share: float, most: int
 ) -> tuple[FloatVector | None, int]:
     """The way that brings the gradient to ``share`` of its norm, by conjugate gradients; and products used.

@@ -8,7 +8,7 @@ columns go in, coded rows come out, each row by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -20,23 +20,27 @@ from dpglm.data.coding.geometry import (
     SLACK,
     Group,
     Layout,
-    Part,
-    Product,
     directions,
     inverted,
+    simplex_columns,
     span,
     whole,
 )
 from dpglm.data.coding.layouts import clipped, partial
 from dpglm.data.coding.standardised import affine_maps, standardisable, standardised
+from dpglm.data.coding.writers import GroupWriter, clip
 from dpglm.data.formula.model import Model, NumericFactor
 from dpglm.errors import FormulaError, MethodError
+from dpglm.factor_rows import FactorRows, SimplexColumns
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 Kind: TypeAlias = Literal["centred", "clipped"]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
+# Columns above which factors of so many levels are kept as codes.
+_FEW_COLUMNS: Final = 300
+_MANY_LEVELS: Final = 64
 _CHUNK_ROWS: Final = 8192  # rows worked on at a time, so that what is in use stays in cache
 
 
@@ -192,17 +196,49 @@ class Coding:
         """
         return self._rows(columns, np.dtype(np.float32), 0.0)
 
+    def encoded(self, columns: Columns) -> tuple[FloatBlock | FactorRows, FloatVector | None, BoolVector]:
+        """What `encode` gives, with factors of many levels as codes where the coding is wide."""
+        if not self.kept_as_codes:
+            return self.encode(columns)
+        numbers, offset, usable = self._rows(columns, np.dtype(np.float32), 0.0, coded=True)
+        factors = tuple(corners for _, corners in self.kept_as_codes)
+        codes = []
+        for at, corners in self.kept_as_codes:
+            read = self.model.factors[at].read(columns)
+            codes.append(np.where(usable, read, corners.levels))
+        kept = [np.arange(corners.start, corners.stop) for corners in factors]
+        places = np.setdiff1d(np.arange(self.size), np.concatenate(kept))
+        return FactorRows(numbers, places, factors, tuple(codes)), offset, usable
+
+    @cached_property
+    def kept_as_codes(self) -> tuple[tuple[int, SimplexColumns], ...]:
+        """Factors, by place in the model, whose columns rows need not hold: many levels in wide designs."""
+        if self.clips or self.size <= _FEW_COLUMNS:
+            return ()
+        held = []
+        for group in self.groups:
+            first = group.products[0]
+            if group.kind == "levels" and group.stop - group.start >= _MANY_LEVELS and first.mixing is None:
+                held.append((first.parts[0].factor, simplex_columns(group)))
+        return tuple(held)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row as `encoded`."""
+        return 4 * self.size - sum(4 * (corners.levels - 1) - 8 for _, corners in self.kept_as_codes)
+
     def coded(self, columns: Columns) -> tuple[FloatMatrix, FloatVector | None]:
         """Coded rows in float64, row by row, shape (k, p), for prediction; NaN where a row cannot be used."""
         rows, offset, _ = self._rows(columns, np.dtype(np.float64), np.nan)
         return np.ascontiguousarray(rows.T), offset
 
     def _rows(
-        self, columns: Columns, dtype: np.dtype[Any], blank: float
+        self, columns: Columns, dtype: np.dtype[Any], blank: float, *, coded: bool = False
     ) -> tuple[NDArray[Any], FloatVector | None, BoolVector]:
         needed = {name: np.ascontiguousarray(columns[name]) for name in self.columns}
         count = len(next(iter(needed.values() if needed else columns.values()), ()))
-        rows = np.empty((self.size, count), dtype=dtype)
+        writers = self._short_writers if coded else self._writers[dtype]
+        rows = np.empty((writers[-1].columns.stop if writers else 0, count), dtype=dtype)
         offset = np.zeros(count) if self.model.offsets else None
         usable = np.ones(count, dtype=bool)
         with np.errstate(all="ignore"):
@@ -212,10 +248,10 @@ class Coding:
                 read = [factor.read(chunk) for factor in self.model.factors]
                 for column in chunk.values():
                     usable[part] &= column >= 0 if column.dtype.kind in "iu" else ~np.isnan(column)
-                for writer in self._writers[dtype]:
+                for writer in writers:
                     writer.write(read, rows[:, part])
                 if self.clips:
-                    _clip(rows[:, part])
+                    clip(rows[:, part])
                 if offset is not None:
                     for expression in self.model.offsets:
                         offset[part] += expression.evaluate(chunk)
@@ -227,11 +263,24 @@ class Coding:
         return rows, offset, usable
 
     @cached_property
-    def _writers(self) -> dict[np.dtype[Any], tuple[_GroupWriter, ...]]:
+    def _writers(self) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
         return {
-            dtype: tuple(_GroupWriter.of(group, dtype) for group in self.groups)
+            dtype: tuple(GroupWriter.of(group, dtype) for group in self.groups)
             for dtype in map(np.dtype, (np.float32, np.float64))
         }
+
+    @cached_property
+    def _short_writers(self) -> tuple[GroupWriter, ...]:
+        """Of the groups that are not kept as codes, one after the other."""
+        kept = {corners.start for _, corners in self.kept_as_codes}
+        writers, start = [], 0
+        for group in self.groups:
+            if group.start not in kept:
+                stop = start + group.stop - group.start
+                short = replace(group, start=start, stop=stop)
+                writers.append(GroupWriter.of(short, np.dtype(np.float32)))
+                start = stop
+        return tuple(writers)
 
 
 def _centred(model: Model) -> Layout:
@@ -246,78 +295,3 @@ def _centred(model: Model) -> Layout:
     if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / DEPENDENT:
         return space.columns, *whole(model, space)
     return partial(model, space, scaled)
-
-
-def _clip(rows: NDArray[Any]) -> None:
-    norms = np.sqrt(_combined(np.ones((1, len(rows))), rows.astype(np.float64) ** 2)[0])
-    # More than rounding to float32 and less than SLACK: a row at the bound itself is left alone.
-    rows /= np.maximum(norms * (1.0 + 2.0**-20), 1.0).astype(rows.dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class _GroupWriter:
-    """Writes one group of coded columns, the sum of its products, in one precision.
-
-    The scale of a product is in its first part; tables and mixing are transposed.
-    """
-
-    columns: slice
-    products: tuple[Product, ...]
-    dtype: np.dtype[Any]
-
-    @classmethod
-    def of(cls, group: Group, dtype: np.dtype[Any]) -> _GroupWriter:
-        # Where products are added up that is done in float64 and rounded once.
-        if len(group.products) > 1 or group.products[0].mixing is not None:
-            dtype = np.dtype(np.float64)
-        products = []
-        for product in group.products:
-            parts, scale = [], product.scale
-            for part in product.parts:
-                table = None if part.table is None else np.ascontiguousarray(part.table.T * scale, dtype)
-                parts.append(Part(part.factor, part.shift, part.scale * scale, table))
-                scale = 1.0
-            mixing = None if product.mixing is None else np.ascontiguousarray(product.mixing.T)
-            products.append(Product(tuple(parts), product.scale, mixing))
-        return cls(slice(group.start, group.stop), tuple(products), dtype)
-
-    def write(self, read: list[NDArray[Any]], rows: NDArray[Any]) -> None:
-        """Fill its columns from what the factors read, shapes (k,) or (m, k)."""
-        values = [self._product(product, read, rows.shape[1]) for product in self.products]
-        rows[self.columns] = sum(values[1:], values[0])
-
-    def _product(self, product: Product, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
-        """Rows of a product, shape (m, k)."""
-        values = self._part(product.parts[0], read) if product.parts else np.full((1, count), product.scale)
-        for part in product.parts[1:]:
-            values = (self._part(part, read)[:, None, :] * values[None, :, :]).reshape(-1, count)
-        return values if product.mixing is None else _combined(product.mixing, values)
-
-    def _part(self, part: Part, read: list[NDArray[Any]]) -> NDArray[Any]:
-        """Rows of a part, shape (m, k)."""
-        source = read[part.factor]
-        if part.table is None:
-            # The difference in float64: a float32 value far from 0 has lost what the shift leaves.
-            values = ((source - part.shift) * part.scale)[None]
-        elif source.dtype.kind == "i":  # codes of levels
-            values = np.take(part.table, source, axis=1, mode="clip")
-        else:
-            values = _combined(part.table, source)
-        return values.astype(self.dtype, copy=False)
-
-
-def _combined(weights: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """``weights @ values``, shape (m, k), with each column rounded the same wherever it stands.
-
-    A matrix product of BLAS rounds a column by its position in the chunk, so that removing one row of data
-    would change others in their last digits.
-    """
-    out = np.zeros((len(weights), values.shape[1]))
-    for column, row in zip(weights.T, values, strict=True):
-        used = np.flatnonzero(column)
-        if 2 * len(used) > len(column):
-            out += column[:, None] * row
-        else:
-            for index in used:
-                out[index] += column[index] * row
-    return out

@@ -22,9 +22,10 @@ from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.sources import Source, open_source
 from dpglm.errors import SchemaError
+from dpglm.factor_rows import FactorRows
 from dpglm.glm.families import Family
 from dpglm.glm.families.base import ResponseKind
-from dpglm.rows import ArrayChunk, Later, LazyChunk, RowChunk
+from dpglm.rows import ArrayChunk, FactorChunk, Later, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ class Design:
     @property
     def _row_bytes(self) -> int:
         """Bytes of a coded row, its response, offset and share."""
-        return 4 * self.size + 24
+        return self._coding.row_bytes + 24
 
     def _coded(self) -> Iterator[tuple[int, Later[list[RowChunk]]]]:
         """How many rows a frame of the source has, and its chunks, made by the thread that reads them."""
@@ -236,7 +237,7 @@ class Design:
         rows = len(columns[self._response.name])
         for start in range(0, rows, _ENCODED_ROWS):
             part = {name: column[start : start + _ENCODED_ROWS] for name, column in columns.items()}
-            X, offset, usable = self._coding.encode(part)
+            X, offset, usable = self._coding.encoded(part)
             y, answered = self._response.code(part[self._response.name])
             unusable = ~(usable & answered & _bounded(X))
             if offset is not None:
@@ -244,13 +245,18 @@ class Design:
                     offset = offset / self._response.unit
                 unusable |= ~np.isfinite(offset)
             if unusable.any():
-                X, y = _blanked(X, unusable), _blanked(y, unusable)
+                X = X.blanked(unusable) if isinstance(X, FactorRows) else _blanked(X, unusable)
+                y = _blanked(y, unusable)
                 offset = None if offset is None else _blanked(offset, unusable)
             for first in range(0, len(y), _CHUNK_ROWS):
                 rows_of = slice(first, first + _CHUNK_ROWS)
                 # Copies: a view would keep the larger array alive, and rows of a chunk lie side by side.
                 shares = None if share is None else share[start:][rows_of].copy()
                 offsets = None if offset is None else offset[rows_of].copy()
+                if isinstance(X, FactorRows):
+                    coded = X.rows_at(rows_of).copy()
+                    yield FactorChunk(coded, y[rows_of].copy(), offsets, shares, shares)
+                    continue
                 chunk = ArrayChunk(X[:, rows_of].copy(), y[rows_of].copy(), offsets, shares, shares)
                 for array in (chunk.X, chunk.y, offsets, shares):
                     if array is not None:
@@ -262,11 +268,14 @@ def _at(chunks: Later[list[RowChunk]], place: int) -> RowChunk:
     return chunks()[place]
 
 
-def _bounded(X: FloatBlock) -> BoolVector:
+def _bounded(X: FloatBlock | FactorRows) -> BoolVector:
     """Which rows have norm at most 1, judged on the float32 numbers that releases read; NaN is not bounded.
 
     The coding keeps every row inside. This is what the privacy of a release leans on, so it is looked at too.
     """
+    if isinstance(X, FactorRows):
+        within: BoolVector = X.squares() <= 1.0 - (X.shape[0] + 4) * 2.0**-52
+        return within
     # A float32 sum of p squares is off by less than p 2^-23 of itself; closer to 1 it is summed in float64.
     bounded: BoolVector = np.einsum("ij,ij->j", X, X) <= 1.0 - (len(X) + 4) * 2.0**-23
     doubtful = np.flatnonzero(~bounded)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm, column_count
 from dpglm.errors import FormulaError
+from dpglm.factor_rows import SimplexColumns
 from dpglm.glm.penalties.base import TermColumns, TermKind
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -85,6 +86,17 @@ class Group:
             mixed = 1.0 if product.mixing is None else (product.mixing**2).sum(axis=0)
             variance += (product.prior / product.scale) ** 2 * mixed
         return TermColumns(self.label, self.kind, self.start, self.stop, bound, cells, np.sqrt(variance))
+
+
+def simplex_columns(group: Group) -> SimplexColumns:
+    """The columns of a factor, of one product, as they are read."""
+    product = group.products[0]
+    table = product.parts[0].table
+    assert table is not None, "a factor has a table"
+    before, own = (
+        np.asarray(each * product.scale, dtype=np.float32) for each in (table[0], np.diagonal(table, -1))
+    )
+    return SimplexColumns(group.start, before, own)
 
 
 # The map from the user's coefficients to coded ones, the norm that rows are divided by, and the columns.
