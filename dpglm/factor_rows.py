@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
+
+
+def _running(values: NDArray[Any]) -> NDArray[Any]:
+    """Running sums, each of at most `_roundings` additions: of stretches, and within the last one.
+
+    Examples
+    --------
+    >>> _running(np.arange(6.0))
+    array([ 0.,  1.,  3.,  6., 10., 15.])
+    """
+    width = max(math.isqrt(len(values)), 1)
+    stretches = np.zeros((-(-len(values) // width), width), dtype=values.dtype)
+    stretches.ravel()[: len(values)] = values
+    inside = np.cumsum(stretches, axis=1)
+    inside[1:] += np.cumsum(inside[:-1, -1])[:, None]
+    return inside.ravel()[: len(values)]
+
+
+def _roundings(count: int) -> int:
+    """At most so many additions make a running sum of ``count`` numbers."""
+    return 2 * math.isqrt(count) + 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +44,7 @@ class SimplexColumns:
     start : int
         Place of the first column in a row.
     before, own : ndarray, shape (L - 1,)
-        In float32, as they are read.
+        In float32 where they are columns of rows that are read.
 
     Examples
     --------
@@ -37,8 +59,14 @@ class SimplexColumns:
     """
 
     start: int
-    before: FloatBlock
-    own: FloatBlock
+    before: NDArray[Any]
+    own: NDArray[Any]
+
+    def scaled(self, scale: float, dtype: np.dtype[Any]) -> SimplexColumns:
+        """The columns times a number, rounded once."""
+        return SimplexColumns(
+            self.start, (self.before * scale).astype(dtype), (self.own * scale).astype(dtype)
+        )
 
     @property
     def levels(self) -> int:
@@ -53,29 +81,29 @@ class SimplexColumns:
     def values(self, theta: NDArray[Any]) -> NDArray[Any]:
         """Columns times ``theta``, shape (L - 1,), at each level and at none, shape (L + 1,).
 
-        Each is a sum of products, added one after the other, at the precision of ``theta``.
+        Each is a sum of products in some order, at the precision of ``theta``.
         """
         values = np.zeros(self.levels + 1, dtype=theta.dtype)
-        values[:-2] = np.cumsum((self.before * theta)[::-1])[::-1]
+        values[:-2] = _running((self.before * theta)[::-1])[::-1]
         values[1:-1] += self.own * theta
         return values
 
     def sums(self, sums: NDArray[Any]) -> NDArray[Any]:
         """Columns of each level times ``sums``, shape (L,) or longer, added over levels; shape (L - 1,)."""
-        below = np.cumsum(sums[: self.levels - 1])
+        below = _running(sums[: self.levels - 1])
         return np.asarray(self.before * below + self.own * sums[1 : self.levels])
 
     def squares(self) -> FloatVector:
         """Squared norm at each level and at none, shape (L + 1,)."""
         squares = np.zeros(self.levels + 1)
-        squares[:-2] = np.cumsum(np.square(self.before, dtype=np.float64)[::-1])[::-1]
+        squares[:-2] = _running(np.square(self.before, dtype=np.float64)[::-1])[::-1]
         squares[1:-1] += np.square(self.own, dtype=np.float64)
         return squares
 
-    def at(self, codes: IntVector) -> FloatBlock:
+    def at(self, codes: IntVector) -> NDArray[Any]:
         """The columns of rows with these levels, shape (L - 1, k)."""
         places = np.arange(len(self.before))[:, None]
-        held = np.where(codes <= places, self.before[:, None], np.float32(0.0))
+        held = np.where(codes <= places, self.before[:, None], self.before.dtype.type(0.0))
         known = np.flatnonzero((codes > 0) & (codes < self.levels))
         held[codes[known] - 1, known] = self.own[codes[known] - 1]
         return held
@@ -86,7 +114,7 @@ class FactorRows:
     """Coded rows, shape (p, k), as numbers in some columns and levels of factors in the others.
 
     ``theta @ rows`` and ``rows @ values`` are what they are for the matrix `dense`, but for rounding, at the
-    precision of the vector. In any of these products each number is a sum of products in some order.
+    precision of the vector: see `depth`.
 
     Parameters
     ----------
@@ -121,6 +149,12 @@ class FactorRows:
         """Numbers of columns p and of rows k."""
         return len(self.places) + sum(len(each.before) for each in self.factors), self.numbers.shape[1]
 
+    @property
+    def depth(self) -> int:
+        """Each summand of a linear predictor is rounded at most so often, by its product and additions."""
+        longest = max((_roundings(corners.levels) for corners in self.factors), default=0)
+        return max(len(self.places), longest + 2) + len(self.factors)
+
     def __rmatmul__(self, theta: NDArray[Any]) -> NDArray[Any]:
         """Linear predictors, shape (k,)."""
         eta = theta[self.places] @ self.numbers.astype(theta.dtype)
@@ -144,6 +178,12 @@ class FactorRows:
         for corners, codes in zip(self.factors, self.codes, strict=True):
             squares += corners.squares()[codes]
         return np.asarray(squares)
+
+    def bounded(self) -> BoolVector:
+        """Which rows have norm at most 1, shape (k,); NaN is not bounded."""
+        # A sum of p squares is off by less than (p + 2) 2^-52 of itself.
+        bounded: BoolVector = self.squares() <= 1.0 - (self.shape[0] + 4) * 2.0**-52
+        return bounded
 
     def dense(self) -> FloatBlock:
         """The rows as a matrix, shape (p, k), float32: the very numbers that the products read."""

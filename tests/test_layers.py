@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "registry": {"errors"},
     "factor_rows": {"typing"},
     "rows": {"typing", "factor_rows"},
+    "wide_maps": {"errors", "typing", "factor_rows"},
     "privacy": set(),
     "tables": set(),
     "glm": set(),
@@ -42,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"*"},
     "__init__": {"*"},
 }
-BASE = {"errors", "typing", "registry", "factor_rows", "rows"}
+BASE = {"errors", "typing", "registry", "factor_rows", "rows", "wide_maps"}
 # Known to the rest of the package through registries alone.
 UNKNOWN = {"papers"}
 

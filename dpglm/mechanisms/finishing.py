@@ -17,6 +17,7 @@ from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.quadratic_solvers import minimise_with_l1
 from dpglm.optim.wide import newton_way
 from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.wide_maps import MOST_DENSE
 
 if TYPE_CHECKING:
     from flint import arb, arb_mat
@@ -52,7 +53,7 @@ def finished(objective: Certified, start: FloatVector, tolerance: float) -> Whol
     found = None
     if len(start) > _WIDE:
         found = _extended(objective, start, tolerance, _ways_by_products)
-    if found is None:
+    if found is None and len(start) <= MOST_DENSE:
         found = _extended(objective, start, tolerance)
     return _in_balls(objective, start, tolerance) if found is None else found
 
@@ -203,15 +204,19 @@ class _Walk:
         """None where so few bits do not invert the mixing."""
         from flint import arb, arb_mat
 
-        size = len(objective.linear)
-        mixing = np.eye(size) if objective.mixing is None else objective.mixing
+        size, mixing = len(objective.linear), objective.mixing
+        if mixing is None:
+            return cls(objective, 1.0, None, None)
         balls = arb_mat(size, size, [arb(value) for value in mixing.ravel().tolist()])
         try:
-            return cls(objective, mixing, balls, balls.transpose().inv())
+            longest = float(np.linalg.norm(mixing)) ** 2
+            return cls(objective, longest, balls, balls.transpose().inv())
         except ZeroDivisionError:
             return None
 
-    def __init__(self, objective: Certified, mixing: FloatMatrix, balls: arb_mat, inverse: arb_mat) -> None:
+    def __init__(
+        self, objective: Certified, longest: float, balls: arb_mat | None, inverse: arb_mat | None
+    ) -> None:
         from flint import arb
 
         self._of, self._mixing, self._inverse = objective, balls, inverse
@@ -223,7 +228,7 @@ class _Walk:
         # The gradient in gamma changes by at most this times the way.
         rows = sum(chunk.count for chunk in objective.chunks())
         top = objective.curvature * rows + float(objective.ridge.max())
-        self._steepest = Fraction(top * float(np.linalg.norm(mixing)) ** 2 * 1.001)
+        self._steepest = Fraction(top * longest * 1.001)
         self._steepest += Fraction(float(objective.squares.max()))
 
     def point(self, gamma: list[arb]) -> _Point:
@@ -231,7 +236,7 @@ class _Walk:
         from flint import arb, arb_mat
 
         size = len(gamma)
-        column = self._mixing * arb_mat(size, 1, gamma)
+        column = _times(self._mixing, arb_mat(size, 1, gamma))
         score = arb_mat(size, 1, [arb(0)] * size)
         for piece in self._of.pieces(self._of.chunks()):
             count = len(piece.y)
@@ -250,10 +255,11 @@ class _Walk:
             s + b + r * t
             for s, b, r, t in zip(score.entries(), self._public, self._ridge, theta, strict=True)
         ]
-        inside = (self._mixing.transpose() * arb_mat(size, 1, slope)).entries()
+        turned = None if self._mixing is None else self._mixing.transpose()
+        inside = _times(turned, arb_mat(size, 1, slope)).entries()
         gradient = [g + d * x for g, d, x in zip(inside, self._squares, gamma, strict=True)]
         left = [g + _offset(g, x, w) for g, x, w in zip(gradient, gamma, self._weights, strict=True)]
-        outside = (self._inverse * arb_mat(size, 1, left)).entries()
+        outside = _times(self._inverse, arb_mat(size, 1, left)).entries()
         # Of balls that hold 0 the ends count: a root of what may be negative is none.
         norm = sum((each.abs_upper() ** 2 for each in outside), arb(0)).sqrt()
         wide = sum((each.rad() for each in theta), arb(0)) * float(self._of.ridge.max())
@@ -268,7 +274,8 @@ class _Walk:
             np.array([float(each.mid()) for each in balls])
             for balls in (point.gamma, point.gradient, point.theta)
         )
-        way = _way(self._of, _second_derivative(self._of, theta), gradient, here)
+        ways = _ways_by_matrix if len(here) <= MOST_DENSE else _ways_by_products
+        way = ways(self._of, theta)(gradient, here)
         if way is None:
             return point
         gamma = [
@@ -287,6 +294,11 @@ class _Walk:
             moved, most = (x - step * g).mid(), (step * w).mid()
             gamma.append((moved - _clip(moved, most)).mid())
         return self.point(gamma)
+
+
+def _times(matrix: arb_mat | None, column: arb_mat) -> arb_mat:
+    """Their product; None is the identity."""
+    return column if matrix is None else matrix * column
 
 
 def _clip(value: arb, most: arb) -> arb:

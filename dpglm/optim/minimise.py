@@ -16,11 +16,13 @@ from dpglm.optim.objective import Objective, Point
 from dpglm.optim.quadratic_solvers import Model, Penalised, Shape, WeightedL1
 from dpglm.optim.wide import truncated_newton, working_set
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.wide_maps import MOST_DENSE, wide_map
 
 # Rows a coefficient above which a part of the rows makes a good start, and rows a coefficient in that part.
 _MANY_ROWS, _START_ROWS = 200, 50
-# Coefficients above which a matrix of second derivatives is avoided, and products that are tried first.
-_SPARSE_SIZE, _PRODUCTS = 300, 150
+# Coefficients above which a matrix of second derivatives is avoided, and products that are tried first; of so
+# many coefficients that there is none, all products.
+_SPARSE_SIZE, _PRODUCTS, _ALL_PRODUCTS = 300, 150, 20_000
 # Most damped Newton steps.
 _STEPS = 200
 # Steps in a row without a better residual after which rounding has the last word.
@@ -124,7 +126,10 @@ def minimise(
         point = _solve(objective, first, tolerance)
         gamma = point.x
         if mixing is not None and smooth:
-            gamma = np.asarray(np.linalg.solve(mixing, point.theta), dtype=np.float64)
+            wide = wide_map(mixing)
+            gamma = np.asarray(
+                np.linalg.solve(mixing, point.theta) if wide is None else wide.solve(point.theta)
+            )
     return Minimum(gamma + 0.0, point.theta, point.residual, point.residual <= tolerance)
 
 
@@ -161,7 +166,11 @@ def _solve(objective: Objective, start: FloatVector | None, tolerance: float) ->
     first = np.zeros(objective.size) if start is None else start
     shape = objective.shape
     if shape.smooth and objective.size > _SPARSE_SIZE:
-        point = truncated_newton(objective, first, tolerance, products=max(_PRODUCTS, objective.size // 5))
+        matrices = objective.size <= MOST_DENSE
+        products = max(_PRODUCTS, objective.size // 5) if matrices else _ALL_PRODUCTS
+        point = truncated_newton(objective, first, tolerance, products=products)
+        if not matrices:
+            return point
         if point.residual > tolerance:
             point = _quasi_newton(objective, *objective.expand(point.x), tolerance=tolerance)
     elif isinstance(shape, WeightedL1) and not shape.smooth and objective.size > _SPARSE_SIZE:

@@ -95,7 +95,7 @@ def test_products_and_derivatives_are_those_of_the_matrix() -> None:
 
 @pytest.mark.parametrize("precision", [np.float64, np.longdouble])
 def test_each_product_is_right_to_its_bound(precision: Any) -> None:
-    """Against fractions: a sum of p products is off by (p + 2) units, one of k rows by k + p + 8."""
+    """Against fractions: a predictor is off by `depth` + 2 units, the sum of k rows by k + `depth` + 8."""
     coding, chunks = coded_chunks(60)
     rows = chunks[0].factor_rows
     X = [[Fraction(float(v)) for v in line] for line in rows.dense()]
@@ -107,14 +107,14 @@ def test_each_product_is_right_to_its_bound(precision: Any) -> None:
     for at, eta in enumerate(etas):
         terms = [X[j][at] * Fraction(theta[j]) for j in range(coding.size)]
         off = abs(float(sum(terms) - Fraction(*eta.as_integer_ratio())))
-        assert off <= (coding.size + 2) * one * float(sum(map(abs, terms)))
+        assert off <= (rows.depth + 2) * one * float(sum(map(abs, terms)))
     off = [
         float(
             sum(X[j][at] * Fraction(values[at]) for at in range(60)) - Fraction(*score[j].as_integer_ratio())
         )
         for j in range(coding.size)
     ]
-    assert 0.0 < np.linalg.norm(off) <= (60 + coding.size + 8) * one * np.abs(values).sum()
+    assert 0.0 < np.linalg.norm(off) <= (60 + rows.depth + 8) * one * np.abs(values).sum()
 
 
 @pytest.mark.parametrize("strength", [0.0, 2.0])

@@ -7,10 +7,10 @@ columns go in, coded rows come out, each row by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,14 @@ from dpglm.data.coding.geometry import (
 )
 from dpglm.data.coding.layouts import clipped, partial
 from dpglm.data.coding.standardised import affine_maps, standardisable, standardised
+from dpglm.data.coding.wide import wide_layout
 from dpglm.data.coding.writers import GroupWriter, clip
 from dpglm.data.formula.model import Model, NumericFactor
 from dpglm.errors import FormulaError, MethodError
-from dpglm.factor_rows import FactorRows, SimplexColumns
+from dpglm.factor_rows import FactorRows
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
+from dpglm.wide_maps import InverseMap, too_wide, wide_map
 
 Kind: TypeAlias = Literal["centred", "clipped"]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
@@ -56,7 +58,8 @@ class Coding:
     model : Model
         The formula, read against a schema.
     user_from_coded, coded_from_user : ndarray, shape (p, p)
-        ``beta = user_from_coded @ theta`` and its inverse.
+        ``beta = user_from_coded @ theta`` and its inverse. In very wide designs they stand for matrices:
+        products with vectors are made, and whatever else is asked of them is refused.
     penalised : ndarray of bool, shape (p,)
         False for the user's intercept only.
     row_norm : float
@@ -105,6 +108,16 @@ class Coding:
             raise MethodError(
                 f"coding of kind {kind!r}", expected="'centred' or 'clipped'", remedy="Leave it out."
             )
+        penalised = np.ones(model.size, dtype=np.bool_)
+        for term in model.terms:
+            penalised[term.start : term.stop] = term.order > 0
+        penalised.setflags(write=False)
+        if any(term.wide for term in model.terms):
+            if kind == "clipped":
+                raise too_wide("rows that are clipped", model.size)
+            wide, norm, groups = wide_layout(model)
+            maps = cast(FloatMatrix, InverseMap(wide)), cast(FloatMatrix, wide)
+            return cls(model, *maps, penalised, norm, False, groups)
         to_coded, norm, groups = _centred(model) if kind == "centred" else clipped(model, _centred(model))
         # Columns may be in any unit: invert directions, not lengths.
         unit_columns, lengths = directions(to_coded, model.formula)
@@ -116,11 +129,8 @@ class Coding:
                 remedy="Leave a term out; for numbers far from 0 write center(x, at=...) instead of x.",
             )
         divisor = norm * SLACK
-        penalised = np.ones(model.size, dtype=np.bool_)
-        for term in model.terms:
-            penalised[term.start : term.stop] = term.order > 0
         maps = inverse / lengths[:, None] / divisor, to_coded * divisor
-        for array in (*maps, penalised):
+        for array in maps:
             array.setflags(write=False)
         return cls(model, *maps, penalised, norm, kind == "clipped", groups)
 
@@ -130,7 +140,9 @@ class Coding:
 
         None without a constant, where rows are clipped or mixed, or in products of very many numbers.
         """
-        return standardisable(self.groups, self.model) if not self.clips else ()
+        if self.clips or wide_map(self.coded_from_user) is not None:
+            return ()
+        return standardisable(self.groups, self.model)
 
     def moments_at(self, places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
         """Means and standard deviations from shares of the declared ranges around their middles, by label."""
@@ -198,34 +210,41 @@ class Coding:
 
     def encoded(self, columns: Columns) -> tuple[FloatBlock | FactorRows, FloatVector | None, BoolVector]:
         """What `encode` gives, with factors of many levels as codes where the coding is wide."""
-        if not self.kept_as_codes:
-            return self.encode(columns)
-        numbers, offset, usable = self._rows(columns, np.dtype(np.float32), 0.0, coded=True)
-        factors = tuple(corners for _, corners in self.kept_as_codes)
+        return (
+            self.as_codes(columns, np.dtype(np.float32), 0.0) if self.kept_as_codes else self.encode(columns)
+        )
+
+    def as_codes(
+        self, columns: Columns, dtype: np.dtype[Any], blank: float
+    ) -> tuple[FactorRows, FloatVector | None, BoolVector]:
+        """Coded rows in a precision, those that cannot be used with this for all numbers, and as `encode`."""
+        numbers, offset, usable = self._rows(columns, dtype, blank, coded=True)
+        factors = tuple(simplex_columns(group, dtype) for group in self.kept_as_codes)
         codes = []
-        for at, corners in self.kept_as_codes:
-            read = self.model.factors[at].read(columns)
+        for group, corners in zip(self.kept_as_codes, factors, strict=True):
+            read = self.model.factors[group.products[0].parts[0].factor].read(columns)
             codes.append(np.where(usable, read, corners.levels))
         kept = [np.arange(corners.start, corners.stop) for corners in factors]
         places = np.setdiff1d(np.arange(self.size), np.concatenate(kept))
         return FactorRows(numbers, places, factors, tuple(codes)), offset, usable
 
     @cached_property
-    def kept_as_codes(self) -> tuple[tuple[int, SimplexColumns], ...]:
-        """Factors, by place in the model, whose columns rows need not hold: many levels in wide designs."""
+    def kept_as_codes(self) -> tuple[Group, ...]:
+        """Groups whose columns rows need not hold: factors of many levels in wide designs."""
         if self.clips or self.size <= _FEW_COLUMNS:
             return ()
-        held = []
-        for group in self.groups:
-            first = group.products[0]
-            if group.kind == "levels" and group.stop - group.start >= _MANY_LEVELS and first.mixing is None:
-                held.append((first.parts[0].factor, simplex_columns(group)))
-        return tuple(held)
+        return tuple(
+            group
+            for group in self.groups
+            if group.kind == "levels"
+            and group.stop - group.start >= _MANY_LEVELS
+            and group.products[0].mixing is None
+        )
 
     @property
     def row_bytes(self) -> int:
         """Bytes of a row as `encoded`."""
-        return 4 * self.size - sum(4 * (corners.levels - 1) - 8 for _, corners in self.kept_as_codes)
+        return 4 * self.size - sum(4 * (group.stop - group.start) - 8 for group in self.kept_as_codes)
 
     def coded(self, columns: Columns) -> tuple[FloatMatrix, FloatVector | None]:
         """Coded rows in float64, row by row, shape (k, p), for prediction; NaN where a row cannot be used."""
@@ -237,7 +256,7 @@ class Coding:
     ) -> tuple[NDArray[Any], FloatVector | None, BoolVector]:
         needed = {name: np.ascontiguousarray(columns[name]) for name in self.columns}
         count = len(next(iter(needed.values() if needed else columns.values()), ()))
-        writers = self._short_writers if coded else self._writers[dtype]
+        writers = (self._short_writers if coded else self._writers)[dtype]
         rows = np.empty((writers[-1].columns.stop if writers else 0, count), dtype=dtype)
         offset = np.zeros(count) if self.model.offsets else None
         usable = np.ones(count, dtype=bool)
@@ -264,23 +283,24 @@ class Coding:
 
     @cached_property
     def _writers(self) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
-        return {
-            dtype: tuple(GroupWriter.of(group, dtype) for group in self.groups)
-            for dtype in map(np.dtype, (np.float32, np.float64))
-        }
+        return _writers_of(self.groups)
 
     @cached_property
-    def _short_writers(self) -> tuple[GroupWriter, ...]:
+    def _short_writers(self) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
         """Of the groups that are not kept as codes, one after the other."""
-        kept = {corners.start for _, corners in self.kept_as_codes}
-        writers, start = [], 0
+        short, start = [], 0
         for group in self.groups:
-            if group.start not in kept:
-                stop = start + group.stop - group.start
-                short = replace(group, start=start, stop=stop)
-                writers.append(GroupWriter.of(short, np.dtype(np.float32)))
-                start = stop
-        return tuple(writers)
+            if group not in self.kept_as_codes:
+                short.append(replace(group, start=start, stop=start + group.stop - group.start))
+                start = short[-1].stop
+        return _writers_of(short)
+
+
+def _writers_of(groups: Iterable[Group]) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
+    return {
+        dtype: tuple(GroupWriter.of(group, dtype) for group in groups)
+        for dtype in map(np.dtype, (np.float32, np.float64))
+    }
 
 
 def _centred(model: Model) -> Layout:

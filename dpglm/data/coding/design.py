@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from dpglm.glm.families import Family
 from dpglm.glm.families.base import ResponseKind
 from dpglm.rows import ArrayChunk, FactorChunk, Later, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
-
-if TYPE_CHECKING:
-    pass
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
 _ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
@@ -254,8 +251,7 @@ class Design:
                 shares = None if share is None else share[start:][rows_of].copy()
                 offsets = None if offset is None else offset[rows_of].copy()
                 if isinstance(X, FactorRows):
-                    coded = X.rows_at(rows_of).copy()
-                    yield FactorChunk(coded, y[rows_of].copy(), offsets, shares, shares)
+                    yield FactorChunk(X.rows_at(rows_of).copy(), y[rows_of].copy(), offsets, shares, shares)
                     continue
                 chunk = ArrayChunk(X[:, rows_of].copy(), y[rows_of].copy(), offsets, shares, shares)
                 for array in (chunk.X, chunk.y, offsets, shares):
@@ -274,8 +270,7 @@ def _bounded(X: FloatBlock | FactorRows) -> BoolVector:
     The coding keeps every row inside. This is what the privacy of a release leans on, so it is looked at too.
     """
     if isinstance(X, FactorRows):
-        within: BoolVector = X.squares() <= 1.0 - (X.shape[0] + 4) * 2.0**-52
-        return within
+        return X.bounded()
     # A float32 sum of p squares is off by less than p 2^-23 of itself; closer to 1 it is summed in float64.
     bounded: BoolVector = np.einsum("ij,ij->j", X, X) <= 1.0 - (len(X) + 4) * 2.0**-23
     doubtful = np.flatnonzero(~bounded)
@@ -329,14 +324,27 @@ class CodedModel:
 
     def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
         """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
-        source = open_source(frame)
-        needed = self.coding.columns
-        require_columns(needed, source.column_names)
         rows, offsets = [np.empty((0, self.coding.size))], [np.empty(0)]
-        for chunk in source.chunks(needed or source.column_names[:1]):
-            # An intercept alone: a row needs no value, only to be there.
-            columns = self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}
+        for columns in self._columns(frame):
             coded, offset = self.coding.coded(columns)
             rows.append(coded)
             offsets.append(np.zeros(len(coded)) if offset is None else offset)
         return np.concatenate(rows), np.concatenate(offsets)
+
+    def predictors(self, frame: object, coded: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """Coded rows of a very wide design times coefficients, and offsets: see `coded`; shapes (k,)."""
+        etas, offsets = [np.empty(0)], [np.empty(0)]
+        for columns in self._columns(frame):
+            rows, offset, _ = self.coding.as_codes(columns, np.dtype(np.float64), np.nan)
+            etas.append(coded @ rows)
+            offsets.append(np.zeros(rows.shape[1]) if offset is None else offset)
+        return np.concatenate(etas), np.concatenate(offsets)
+
+    def _columns(self, frame: object) -> Iterator[Mapping[str, NDArray[Any]]]:
+        """Cleaned columns of a table, some rows at a time."""
+        source = open_source(frame)
+        needed = self.coding.columns
+        require_columns(needed, source.column_names)
+        for chunk in source.chunks(needed or source.column_names[:1]):
+            # An intercept alone: a row needs no value, only to be there.
+            yield self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.geometry import Group, Part, Product
+from dpglm.factor_rows import SimplexColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,11 @@ class GroupWriter:
         for product in group.products:
             parts, scale = [], product.scale
             for part in product.parts:
-                table = None if part.table is None else np.ascontiguousarray(part.table.T * scale, dtype)
+                table = part.table
+                if isinstance(table, SimplexColumns):
+                    table = table.scaled(scale, dtype)
+                elif table is not None:
+                    table = np.ascontiguousarray(table.T * scale, dtype)
                 parts.append(Part(part.factor, part.shift, part.scale * scale, table))
                 scale = 1.0
             mixing = None if product.mixing is None else np.ascontiguousarray(product.mixing.T)
@@ -56,6 +61,8 @@ class GroupWriter:
         if part.table is None:
             # The difference in float64: a float32 value far from 0 has lost what the shift leaves.
             values = ((source - part.shift) * part.scale)[None]
+        elif isinstance(part.table, SimplexColumns):
+            values = part.table.at(source)
         elif source.dtype.kind == "i":  # codes of levels
             values = np.take(part.table, source, axis=1, mode="clip")
         else:
