@@ -11,23 +11,28 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.errors import DpglmError
-from dpglm.rows import ArrayChunk, Home, LazyChunk, RowChunk, home_of
+from dpglm.factor_rows import FactorRows
+from dpglm.rows import ArrayChunk, FactorChunk, Home, LazyChunk, RowChunk, home_of
 
 # Bytes of rows that a table keeps in memory beside a scratch file, and without one. They do not depend on
 # what memory is free: the system holds the file in memory that nobody wants, and gives that back when asked.
 _BESIDE_SCRATCH: Final = 2**25
 _WITHOUT_SCRATCH: Final = 2**29
-# Bytes that are asked for and freed once, so that glibc then keeps what chunks free for the next ones, and does
-# not ask the system for fresh pages with each: that costs more than to read them.
+# Bytes that are asked for and freed once: glibc then keeps what chunks free for the next ones and does not
+# ask the system for fresh pages with each: that costs more than to read them.
 _FREED: Final = 2**24
 # Where large files belong; /tmp is often a part of memory.
 _LARGE_FILES: Final = "/var/tmp"
+
+
+# A chunk in memory.
+Made: TypeAlias = ArrayChunk | FactorChunk
 
 
 class KeptRows:
@@ -110,8 +115,9 @@ class _Pass:
             else:  # sums are made piece by piece, wherever rows come from
                 yield LazyChunk(kept.count, partial(_same, kept), home)
 
-    def _made(self, place: int, chunk: RowChunk) -> ArrayChunk:
-        made = ArrayChunk(chunk.X, chunk.y, chunk.offset, chunk.weight, chunk.share)
+    def _made(self, place: int, chunk: RowChunk) -> Made:
+        others, codes = (chunk.y, chunk.offset, chunk.weight, chunk.share), chunk.factor_rows
+        made = ArrayChunk(chunk.X, *others) if codes is None else FactorChunk(codes, *others)
         with self._lock:
             if not self.failed:
                 try:
@@ -120,7 +126,7 @@ class _Pass:
                     self.failed, self._kept, self._file = True, [], None
         return made
 
-    def _held(self, chunk: ArrayChunk) -> ArrayChunk | _StoredChunk:
+    def _held(self, chunk: Made) -> Made | _StoredChunk:
         """The chunk, in memory if there is room."""
         size = sum(array.nbytes for array in _arrays(chunk))
         if size <= self._room:
@@ -140,11 +146,15 @@ def _same(chunk: RowChunk) -> RowChunk:
     return chunk
 
 
-def _fields(chunk: ArrayChunk) -> tuple[NDArray[Any] | None, ...]:
-    return chunk.X, chunk.y, chunk.offset, chunk.weight, chunk.share
+def _fields(chunk: Made) -> tuple[NDArray[Any] | None, ...]:
+    """The numbers of rows, their responses, offsets, weights and shares, and codes of factors."""
+    others = chunk.y, chunk.offset, chunk.weight, chunk.share
+    if isinstance(chunk, FactorChunk):
+        return chunk.factor_rows.numbers, *others, *chunk.factor_rows.codes
+    return chunk.X, *others
 
 
-def _arrays(chunk: ArrayChunk) -> list[NDArray[Any]]:
+def _arrays(chunk: Made) -> list[NDArray[Any]]:
     """The arrays of a chunk, each once: weights and shares are often one."""
     return list({id(array): array for array in _fields(chunk) if array is not None}.values())
 
@@ -157,27 +167,33 @@ class _StoredChunk:
     start: int  # place in the file
     count: int
     forms: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]  # shape and type of each array there
-    roles: tuple[int, ...]  # which of them is X, y, offset, weight and share; -1 for none
+    roles: tuple[int, ...]  # which of them each of the `_fields` is; -1 for none
+    layout: FactorRows | None  # public: where numbers and factors stand; of no rows
 
     @classmethod
-    def of(cls, chunk: ArrayChunk, file: _ScratchFile) -> Self:
+    def of(cls, chunk: Made, file: _ScratchFile) -> Self:
         """The chunk, written at the end of the file, or an OSError."""
         arrays = _arrays(chunk)
         forms = tuple((array.shape, array.dtype) for array in arrays)
         places = {id(array): place for place, array in enumerate(arrays)}
         roles = tuple(places.get(id(array), -1) for array in _fields(chunk))
-        return cls(file, file.append(arrays), chunk.count, forms, roles)
+        layout = None if chunk.factor_rows is None else chunk.factor_rows.rows_at(slice(0)).copy()
+        return cls(file, file.append(arrays), chunk.count, forms, roles, layout)
 
-    def read(self) -> ArrayChunk:
+    def read(self) -> Made:
         """The chunk as it was, to the last bit."""
         arrays = [np.empty(shape, dtype) for shape, dtype in self.forms]
         self.file.read(self.start, arrays)
         for array in arrays:
             array.flags.writeable = False
-        X, y, *others = (None if place < 0 else arrays[place] for place in self.roles)
+        X, y, offset, weight, share, *codes = (None if place < 0 else arrays[place] for place in self.roles)
         assert X is not None
         assert y is not None
-        return ArrayChunk(X, y, *others)
+        if self.layout is None:
+            return ArrayChunk(X, y, offset, weight, share)
+        known = tuple(each for each in codes if each is not None)
+        rows = FactorRows(X, self.layout.places, self.layout.factors, known)
+        return FactorChunk(rows, y, offset, weight, share)
 
 
 class _ScratchFile:

@@ -10,10 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from dpglm.factor_rows import FactorRows
 from dpglm.threads import ONE_THREAD_EACH, thread_count
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
@@ -54,6 +55,10 @@ class RowChunk(Protocol):
         None where each row is somebody's only one.
         """
 
+    @property
+    def factor_rows(self) -> FactorRows | None:
+        """The rows of ``X`` with factors of many levels as codes, where they are kept like that."""
+
 
 @dataclass(frozen=True)
 class ArrayChunk:
@@ -64,11 +69,32 @@ class ArrayChunk:
     offset: FloatVector | None
     weight: FloatVector | None = None
     share: FloatVector | None = None
+    factor_rows: ClassVar[None] = None
 
     @property
     def count(self) -> int:
         """How many rows, k."""
         return len(self.y)
+
+
+@dataclass(frozen=True, eq=False)
+class FactorChunk:
+    """A `RowChunk` in memory whose ``X`` is made of numbers and codes each time that it is asked for."""
+
+    factor_rows: FactorRows
+    y: FloatVector
+    offset: FloatVector | None
+    weight: FloatVector | None = None
+    share: FloatVector | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows, k."""
+        return len(self.y)
+
+    @property
+    def X(self) -> FloatBlock:  # noqa: N802
+        return self.factor_rows.dense()
 
 
 Made = TypeVar("Made")
@@ -145,6 +171,10 @@ class LazyChunk:
     def share(self) -> FloatVector | None:
         return self._chunk().share
 
+    @property
+    def factor_rows(self) -> FactorRows | None:
+        return self._chunk().factor_rows
+
 
 def _same(chunk: RowChunk) -> RowChunk:
     return chunk
@@ -176,12 +206,14 @@ def placed(chunks: Iterable[RowChunk]) -> Iterator[Placed]:
 
 
 def rows_at(chunk: RowChunk, places: slice | BoolVector | IntVector) -> ArrayChunk:
-    """Some rows of a chunk: a view for a slice, else a copy."""
+    """Some rows of a chunk as a matrix: a view for a slice, else a copy; of codes always a copy."""
     offset = None if chunk.offset is None else chunk.offset[places]
     weight = None if chunk.weight is None else chunk.weight[places]
     share = weight if chunk.share is chunk.weight or chunk.share is None else chunk.share[places]
     share = None if chunk.share is None else share
-    return ArrayChunk(chunk.X[:, places], chunk.y[places], offset, weight, share)
+    coded = chunk.factor_rows
+    X = chunk.X[:, places] if coded is None else coded.rows_at(places).dense()
+    return ArrayChunk(X, chunk.y[places], offset, weight, share)
 
 
 class _Table(Protocol):

@@ -18,8 +18,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "typing": set(),
     "registry": {"errors"},
-    "rows": {"typing"},
-    "kept_rows": {"rows", "errors"},
+    "factor_rows": {"typing"},
+    "rows": {"typing", "threads", "factor_rows"},
+    "kept_rows": {"rows", "errors", "factor_rows"},
+    "wide_maps": {"errors", "typing", "factor_rows"},
     "privacy": set(),
     "tables": set(),
     "glm": set(),
@@ -42,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"*"},
     "__init__": {"*"},
 }
-BASE = {"errors", "typing", "registry", "rows", "threads", "kept_rows"}
+BASE = {"errors", "typing", "registry", "factor_rows", "rows", "threads", "kept_rows", "wide_maps"}
 # Known to the rest of the package through registries alone.
 UNKNOWN = {"papers"}
 

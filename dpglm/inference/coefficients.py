@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 import scipy.linalg
@@ -15,6 +15,7 @@ from dpglm.inference.bic import choose_bic, refit
 from dpglm.inference.contrasts import Contrasts, interval_decisions
 from dpglm.optim.quadratic import QuadraticPath, minimise_quadratic_path, profiled, strength_max
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.wide_maps import WideMap, inverse_map, wide_map
 
 # Strengths of a path, and the least as a share of the largest.
 STRENGTHS, RATIO = 100, 1e-3
@@ -51,6 +52,9 @@ class Scaling(NamedTuple):
     @classmethod
     def of(cls, geometry: Geometry) -> Scaling:
         """The scaling that goes with a coding."""
+        wide = wide_map(geometry.coded_from_user)
+        if wide is not None:
+            return cls._wide(wide, geometry.penalised)
         columns = np.asarray(geometry.coded_from_user, dtype=np.float64)
         penalised = np.asarray(geometry.penalised, dtype=np.bool_)
         size = columns.shape[1]
@@ -63,8 +67,22 @@ class Scaling(NamedTuple):
         lengths = np.sqrt((mixing**2).sum(axis=0))
         return cls(mixing / lengths, lengths, shares, penalised)
 
+    @classmethod
+    def _wide(cls, columns: WideMap, penalised: BoolVector) -> Scaling:
+        """The same where there is no matrix: factors of many levels add to the constant alone."""
+        small = cls.of(_Maps(columns.matrix, penalised[columns.user]))
+        shares, lengths = np.zeros((2, len(columns)))
+        shares[columns.user], lengths[columns.user] = small.shares, small.lengths
+        constant = columns.matrix[columns.constant, np.flatnonzero(~penalised[columns.user])]
+        for factor in columns.factors:
+            shares[factor.users], lengths[factor.users] = factor.share / float(constant[0]), factor.length
+        return cls(cast(FloatMatrix, columns.scaled(small.mixing)), lengths, shares, penalised)
+
     def scaled(self, coded: FloatVector) -> FloatVector:
         """Scaled coefficients of coded ones, shape (p,)."""
+        wide = wide_map(self.mixing)
+        if wide is not None:
+            return wide.solve(coded)
         return np.asarray(scipy.linalg.solve(self.mixing, coded), dtype=np.float64)
 
     def coded(self, scaled: FloatVector) -> FloatVector:
@@ -89,6 +107,9 @@ class Scaling(NamedTuple):
 
 def scaling_of(user_from_coded: FloatMatrix, names: tuple[str, ...]) -> Scaling:
     """The scaling of a coding of which only the map to the user's coefficients is known, shape (p, p)."""
+    wide = inverse_map(user_from_coded)
+    if wide is not None:
+        return Scaling.of(_Maps(cast(FloatMatrix, wide), np.array([name != "Intercept" for name in names])))
     lengths = np.sqrt((user_from_coded**2).sum(axis=1))
     inverse = np.linalg.inv(user_from_coded / lengths[:, None]) / lengths
     penalised = np.array([name != "Intercept" for name in names], dtype=np.bool_)

@@ -134,31 +134,51 @@ class Certified:
 
     def _score(self, theta: FloatVector, apart: float) -> tuple[FloatVector, float]:
         """The sum of slopes times rows, and a bound on its error; the exact theta is ``apart`` from this."""
-        size, precision = len(theta), theta.dtype.type
+        size, precision, length = len(theta), theta.dtype.type, _norm(theta)
 
         def part(chunks: Iterable[RowChunk]) -> Together:
-            found, rows, blocks, offsets = Compensated.zeros(size, precision), 0, 0, 0.0
-            for piece in self.pieces(chunks):
-                wide = np.zeros((size, self.width), dtype=precision)
-                wide[:, : piece.count] = piece.X
-                eta = _product(theta, wide[:, : piece.count])
+            found, rows, blocks = Compensated.zeros(size, precision), 0, 0
+            plain, offsets, coded, farther = 0, 0.0, 0, 0.0
+            for piece in self._read(chunks):
+                X, away = piece.factor_rows, 0.0
+                if X is None:
+                    wide = np.zeros((size, self.width), dtype=precision)
+                    wide[:, : piece.count] = piece.X
+                eta = _product(theta, wide[:, : piece.count]) if X is None else theta @ X
                 if piece.offset is not None:
                     eta = eta + piece.offset
-                    offsets += float(np.abs(piece.offset).sum())
+                    away = float(np.abs(piece.offset).sum())
                 slopes = self.family.slope(eta, piece.y)
-                wide[:, : piece.count] *= slopes if piece.weight is None else slopes * piece.weight
-                while wide.shape[1] > 1:
-                    half = wide.shape[1] // 2
-                    wide = wide[:, :half] + wide[:, half:]
-                found += Compensated(wide[:, 0], np.zeros(size, dtype=precision))
+                slopes = slopes if piece.weight is None else slopes * piece.weight
+                if X is None:
+                    wide[:, : piece.count] *= slopes
+                    while wide.shape[1] > 1:
+                        half = wide.shape[1] // 2
+                        wide = wide[:, :half] + wide[:, half:]
+                    score, offsets = wide[:, 0], offsets + away
+                    plain += piece.count
+                else:
+                    score = X @ slopes
+                    coded += piece.count * (piece.count + X.depth + 8)
+                    farther += (X.depth + 8) * (piece.count * (length + 1.0) + away)
+                found += Compensated(score, np.zeros(size, dtype=precision))
                 rows, blocks = rows + piece.count, blocks + 1
-            return Together((found, rows, blocks, offsets))
+            return Together((found, rows, blocks, plain, offsets, coded, farther))
 
-        found, rows, blocks, offsets = total(self.chunks(), part)
-        length, one = _norm(theta), unit(precision)
+        found, rows, blocks, plain, offsets, coded, farther = total(self.chunks(), part)
+        one = unit(precision)
         each = (SLOPE + _LEVELS + 6) * one + (blocks * one) ** 2
-        moved = self.curvature * (size + 8) * one * (rows * (length + 1.0) + offsets)
-        return found.value + found.lost, rows * each + moved + self.curvature * rows * apart
+        moved = self.curvature * (size + 8) * one * (plain * (length + 1.0) + offsets)
+        moved += self.curvature * one * farther + self.curvature * rows * apart
+        return found.value + found.lost, rows * each + coded * one + moved
+
+    def _read(self, chunks: Iterable[RowChunk]) -> Iterator[RowChunk]:
+        """Rows, some at a time; numbers and codes a chunk at a time."""
+        for chunk in chunks:
+            if chunk.factor_rows is None:
+                yield from self.pieces((chunk,))
+            else:
+                yield chunk
 
     def _pull(self, gamma: FloatVector, slope: FloatVector, mixing: FloatMatrix) -> tuple[FloatVector, float]:
         """A subgradient of the penalty, in theta, that offsets the slope, and a bound on its error."""

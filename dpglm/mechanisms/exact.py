@@ -325,8 +325,7 @@ def mean_loss(family: Family, rows: Rows, theta: FloatVector) -> float:
     def part(chunks: Iterable[RowChunk]) -> Together:
         lost = weight = 0.0
         for block in chunks:
-            eta = theta @ block.X.astype(np.float64)
-            eta = eta if block.offset is None else eta + block.offset
+            eta = theta @ block.X.astype(np.float64) + (0.0 if block.offset is None else block.offset)
             loss = family.loss(eta, block.y)
             lost += float((loss if block.weight is None else loss * block.weight).sum())
             weight += _weight([block])

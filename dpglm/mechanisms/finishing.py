@@ -4,9 +4,9 @@ digits, and in ball arithmetic where these are not enough."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from dpglm.mechanisms.k_norm import PRECISION
 from dpglm.mechanisms.whole_sums import WholeNumbers
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.quadratic_solvers import minimise_with_l1
+from dpglm.optim.wide import newton_way
 from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.wide_maps import MOST_DENSE
 
 if TYPE_CHECKING:
     from flint import arb, arb_mat
@@ -24,8 +26,14 @@ if TYPE_CHECKING:
 _EXTENDED_STEPS = 8
 # Bits of the first round; steps by a second derivative, and by the gradient alone, in each.
 _BITS, _FAST, _SURE = 128, 60, 100
+# Coefficients above which ways are found without a matrix first, each to this share of the gradient.
+_WIDE, _SHARE = 300, 1e-3
 # A start that is farther away in a coordinate is none.
 _START = 1e100
+
+
+# From a gradient and a point to the way from there; None where none is known.
+_Ways: TypeAlias = Callable[[FloatVector, FloatVector], FloatVector | None]
 
 
 class _Point(NamedTuple):
@@ -42,15 +50,21 @@ def finished(objective: Certified, start: FloatVector, tolerance: float) -> Whol
 
     In whole steps that are off by at most a twentieth of ``tolerance`` over the largest ridge.
     """
-    found = _extended(objective, start, tolerance)
+    found = None
+    if len(start) > _WIDE:
+        found = _extended(objective, start, tolerance, _ways_by_products)
+    if found is None and len(start) <= MOST_DENSE:
+        found = _extended(objective, start, tolerance)
     return _in_balls(objective, start, tolerance) if found is None else found
 
 
-def _extended(objective: Certified, start: FloatVector, tolerance: float) -> WholeNumbers | None:
+def _extended(
+    objective: Certified, start: FloatVector, tolerance: float, ways: Callable[..., _Ways] | None = None
+) -> WholeNumbers | None:
     """In numbers with more digits than doubles; None where a machine has none, or they are not enough."""
     if not (more_digits() and np.all(np.abs(start) <= _START)):
         return None
-    gamma, bent, least = start.astype(np.longdouble), None, math.inf
+    gamma, way_of, least = start.astype(np.longdouble), None, math.inf
     for _ in range(_EXTENDED_STEPS):
         point = objective.bounded(gamma)
         if point.residual <= 0.9 * tolerance:
@@ -59,9 +73,9 @@ def _extended(objective: Certified, start: FloatVector, tolerance: float) -> Who
         if not point.residual < 0.5 * least:
             return None
         least, here = point.residual, gamma.astype(np.float64)
-        if bent is None:
-            bent = _second_derivative(objective, point.theta.astype(np.float64))
-        way = _way(objective, bent, point.gradient.astype(np.float64), here)
+        if way_of is None:
+            way_of = (ways or _ways_by_matrix)(objective, point.theta.astype(np.float64))
+        way = way_of(point.gradient.astype(np.float64), here)
         if way is None:
             return None
         gamma = np.where(way == -here, 0.0, gamma + way)
@@ -123,6 +137,33 @@ def _parts(ratio: tuple[int, int]) -> tuple[int, int]:
     return ratio[0], 1 - ratio[1].bit_length()
 
 
+def _ways_by_matrix(objective: Certified, theta: FloatVector) -> _Ways:
+    bent = _second_derivative(objective, theta)
+    return lambda gradient, here: _way(objective, bent, gradient, here)
+
+
+def _ways_by_products(objective: Certified, theta: FloatVector) -> _Ways:
+    """Ways among the coefficients in use, by conjugate gradients."""
+    mixing = objective.mixing
+    of_rows = ChunkLoss(objective.chunks, objective.family, len(theta), row_count=0).products(theta)
+
+    def way_of(gradient: FloatVector, here: FloatVector) -> FloatVector | None:
+        used = (objective.weights == 0.0) | (here != 0.0)
+        slope = np.where(used, gradient + objective.weights * np.sign(here), 0.0)
+
+        def product(direction: FloatVector) -> FloatVector:
+            way = direction if mixing is None else mixing @ direction
+            change = of_rows(way) + objective.ridge * way
+            change = change if mixing is None else mixing.T @ change
+            return np.where(used, change + objective.squares * direction, 0.0)
+
+        with np.errstate(all="ignore"):
+            way, _ = newton_way(product, slope, _SHARE, 2 * len(here))
+        return None if way is None or not np.isfinite(way).all() else way
+
+    return way_of
+
+
 def _second_derivative(objective: Certified, theta: FloatVector) -> FloatMatrix:
     """Of the smooth part in gamma, in double precision."""
     size = len(theta)
@@ -163,15 +204,19 @@ class _Walk:
         """None where so few bits do not invert the mixing."""
         from flint import arb, arb_mat
 
-        size = len(objective.linear)
-        mixing = np.eye(size) if objective.mixing is None else objective.mixing
+        size, mixing = len(objective.linear), objective.mixing
+        if mixing is None:
+            return cls(objective, 1.0, None, None)
         balls = arb_mat(size, size, [arb(value) for value in mixing.ravel().tolist()])
         try:
-            return cls(objective, mixing, balls, balls.transpose().inv())
+            longest = float(np.linalg.norm(mixing)) ** 2
+            return cls(objective, longest, balls, balls.transpose().inv())
         except ZeroDivisionError:
             return None
 
-    def __init__(self, objective: Certified, mixing: FloatMatrix, balls: arb_mat, inverse: arb_mat) -> None:
+    def __init__(
+        self, objective: Certified, longest: float, balls: arb_mat | None, inverse: arb_mat | None
+    ) -> None:
         from flint import arb
 
         self._of, self._mixing, self._inverse = objective, balls, inverse
@@ -183,7 +228,7 @@ class _Walk:
         # The gradient in gamma changes by at most this times the way.
         rows = sum(chunk.count for chunk in objective.chunks())
         top = objective.curvature * rows + float(objective.ridge.max())
-        self._steepest = Fraction(top * float(np.linalg.norm(mixing)) ** 2 * 1.001)
+        self._steepest = Fraction(top * longest * 1.001)
         self._steepest += Fraction(float(objective.squares.max()))
 
     def point(self, gamma: list[arb]) -> _Point:
@@ -191,7 +236,7 @@ class _Walk:
         from flint import arb, arb_mat
 
         size = len(gamma)
-        column = self._mixing * arb_mat(size, 1, gamma)
+        column = _times(self._mixing, arb_mat(size, 1, gamma))
         score = arb_mat(size, 1, [arb(0)] * size)
         for piece in self._of.pieces(self._of.chunks()):
             count = len(piece.y)
@@ -210,10 +255,11 @@ class _Walk:
             s + b + r * t
             for s, b, r, t in zip(score.entries(), self._public, self._ridge, theta, strict=True)
         ]
-        inside = (self._mixing.transpose() * arb_mat(size, 1, slope)).entries()
+        turned = None if self._mixing is None else self._mixing.transpose()
+        inside = _times(turned, arb_mat(size, 1, slope)).entries()
         gradient = [g + d * x for g, d, x in zip(inside, self._squares, gamma, strict=True)]
         left = [g + _offset(g, x, w) for g, x, w in zip(gradient, gamma, self._weights, strict=True)]
-        outside = (self._inverse * arb_mat(size, 1, left)).entries()
+        outside = _times(self._inverse, arb_mat(size, 1, left)).entries()
         # Of balls that hold 0 the ends count: a root of what may be negative is none.
         norm = sum((each.abs_upper() ** 2 for each in outside), arb(0)).sqrt()
         wide = sum((each.rad() for each in theta), arb(0)) * float(self._of.ridge.max())
@@ -228,7 +274,8 @@ class _Walk:
             np.array([float(each.mid()) for each in balls])
             for balls in (point.gamma, point.gradient, point.theta)
         )
-        way = _way(self._of, _second_derivative(self._of, theta), gradient, here)
+        ways = _ways_by_matrix if len(here) <= MOST_DENSE else _ways_by_products
+        way = ways(self._of, theta)(gradient, here)
         if way is None:
             return point
         gamma = [
@@ -247,6 +294,11 @@ class _Walk:
             moved, most = (x - step * g).mid(), (step * w).mid()
             gamma.append((moved - _clip(moved, most)).mid())
         return self.point(gamma)
+
+
+def _times(matrix: arb_mat | None, column: arb_mat) -> arb_mat:
+    """Their product; None is the identity."""
+    return column if matrix is None else matrix * column
 
 
 def _clip(value: arb, most: arb) -> arb:

@@ -26,6 +26,7 @@ from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.registry import Registry
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.wide_maps import MOST_DENSE, too_wide
 
 
 class Geometry(ScaledGeometry, Protocol):
@@ -233,6 +234,11 @@ class Method(ABC):
     def default_penalty(self, goal: str, family: Family) -> str:
         """The penalty where none is given: unbiased estimates, stable predictions, or a short list."""
         return {"explain": "none", "predict": family.prediction_penalty, "select": "l1/2"}[goal]
+
+    def require_columns(self, problem: Problem) -> None:
+        """Refuse a design for which the method would need matrices that are too large, by a MethodError."""
+        if len(problem.geometry.names) > MOST_DENSE:
+            raise too_wide(f"method={self.name!r}", len(problem.geometry.names))
 
     def prepared(self, problem: Problem) -> Problem:
         """The problem as this method takes it, with another loss where it minimises one."""

@@ -11,8 +11,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from dpglm.glm.families.gaussian import Gaussian
 from dpglm.glm.penalties.base import Penalty
 from dpglm.glm.penalties.elastic_net import L2
-from dpglm.optim.loss import ChunkLoss, Objective
+from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import Minimum, minimise
+from dpglm.optim.objective import Objective
 from dpglm.optim.quadratic_solvers import WeightedL1
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
@@ -22,10 +23,8 @@ MARGIN = 2.02
 ITERATIONS = 3000
 # Iterations with the same zeros and signs before Newton tries to end it, and how often it may restart it.
 _PATIENCE, _RESTARTS = 3, 40
-# Saddles that are left for a better point, and Newton steps of a w-step.
-_ESCAPES, _INNER_STEPS = 5, 40
-# Newton steps on a support, and halvings of each.
-_STEPS, _HALVINGS = 30, 12
+# Saddles that are left for a better point, Newton steps of a w-step and on a support, and halvings of each.
+_ESCAPES, _INNER_STEPS, _STEPS, _HALVINGS = 5, 40, 30, 12
 
 
 def lipschitz(loss: ChunkLoss, mixing: FloatMatrix, penalised: BoolVector) -> float:

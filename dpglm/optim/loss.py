@@ -1,18 +1,18 @@
-"""Loss summed over chunks of rows, and the objective of which it is a part, with its certified points."""
+"""Loss summed over chunks of rows, with its derivatives."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
+from dpglm.factor_rows import FactorRows
 from dpglm.glm.families.base import Family
-from dpglm.optim.quadratic_solvers import Shape
-from dpglm.rows import ArrayChunk, Placed, RowChunk, Together, placed, rows_at, total
-from dpglm.typing import FloatMatrix, FloatVector, IntVector
+from dpglm.rows import ArrayChunk, Home, Placed, RowChunk, Together, home_of, placed, rows_at, total
+from dpglm.typing import FloatBlock, FloatMatrix, FloatVector, IntVector
 
 # Bytes of the float64 working copy of a piece of rows: close to a level-2 cache, measured.
 _CACHE = 2**21
@@ -38,6 +38,17 @@ class Compensated:
         added = value - self.value
         lost = (self.value - (value - added)) + (other.value - added)
         return Compensated(value, self.lost + other.lost + lost)
+
+
+class _Bent(NamedTuple):
+    """A chunk and the second derivative of each row's loss, shape (k,)."""
+
+    chunk: RowChunk
+    bend: FloatBlock
+
+    @property
+    def home(self) -> Home | None:
+        return home_of(self.chunk)
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ class ChunkLoss:
 
         def part(chunks: Iterable[RowChunk]) -> Compensated:
             found = Compensated.zeros(self.size)
-            for piece, X in self._pieces(chunks):
+            for piece, X in self._read(chunks):
                 slope = self.family.slope(_predictor(theta, X, piece), piece.y)
                 found += Compensated(X @ _weighted(slope, piece), np.zeros(self.size))
             return found
@@ -123,6 +134,49 @@ class ChunkLoss:
         gradient, hessian = total(self.chunks(), part)
         return self.factor * gradient, self.factor * hessian
 
+    def products(self, theta: FloatVector) -> Callable[[FloatVector], FloatVector]:
+        """Products of the second derivative at ``theta`` with vectors, shape (p,), good to six digits."""
+        near = theta.astype(np.float32)
+
+        def curvatures(chunks: Iterable[RowChunk]) -> list[FloatBlock]:
+            return [self._curvature(theta, near, chunk) for chunk in chunks]
+
+        bends = total(self.chunks(), curvatures)
+
+        def product(direction: FloatVector) -> FloatVector:
+            length = float(np.linalg.norm(direction))
+            unit = direction / (length or 1.0)
+            light = unit.astype(np.float32)
+
+            def part(some: Iterable[_Bent]) -> FloatVector:
+                found = np.zeros(self.size)
+                for chunk, bend in some:
+                    for rows, X in self._light(chunk):
+                        found += X @ (bend[rows] * ((light if isinstance(X, np.ndarray) else unit) @ X))
+                return found
+
+            return (self.factor * length) * total(map(_Bent, self.chunks(), bends), part)
+
+        return product
+
+    def _curvature(self, theta: FloatVector, near: FloatBlock, chunk: RowChunk) -> FloatBlock:
+        """Second derivative of each row's loss in its linear predictor, times its weight; shape (k,)."""
+        eta = np.zeros(chunk.count) if chunk.offset is None else chunk.offset.copy()
+        for rows, X in self._light(chunk):
+            eta[rows] += (near if isinstance(X, np.ndarray) else theta) @ X
+        bend = _weighted(self.family.curvature(eta, chunk.y), chunk)
+        return np.where(bend < _SMALLEST_ROOT**2, 0.0, bend).astype(np.float32)
+
+    def _light(self, chunk: RowChunk) -> Iterator[tuple[slice, FloatBlock | FactorRows]]:
+        """Rows, as many at a time as float32 numbers fit into a cache; numbers and codes all at once."""
+        if chunk.factor_rows is not None:
+            yield slice(None), chunk.factor_rows
+            return
+        width, X = 2 * self._width, chunk.X
+        for first in range(0, chunk.count, width):
+            rows = slice(first, first + width)
+            yield rows, X[:, rows]
+
     def thinned(self, step: int) -> ChunkLoss:
         """Every ``step``-th row, copied, and weighted by ``step``: a cheap likeness of the whole."""
 
@@ -144,6 +198,16 @@ class ChunkLoss:
         width = _CACHE // (8 * max(self.size, 1)) // 64 * 64
         return min(max(width, _NARROWEST), _WIDEST)
 
+    def _read(self, chunks: Iterable[RowChunk]) -> Iterator[tuple[RowChunk, FloatMatrix | FactorRows]]:
+        """Rows, some at a time, and what is multiplied: numbers and codes, or see `_pieces`."""
+        for coded, some in groupby(chunks, lambda chunk: chunk.factor_rows is not None):
+            if not coded:
+                yield from self._pieces(some)
+                continue
+            for chunk in some:
+                assert chunk.factor_rows is not None, "grouped so"
+                yield chunk, chunk.factor_rows
+
     def _pieces(self, chunks: Iterable[RowChunk]) -> Iterator[tuple[ArrayChunk, FloatMatrix]]:
         """Rows, some at a time, and a copy of them in float64, which the next one overwrites."""
         width = self._width
@@ -156,14 +220,14 @@ class ChunkLoss:
                 yield piece, wide
 
 
-def _predictor(theta: FloatVector, X: FloatMatrix, piece: ArrayChunk) -> FloatVector:
+def _predictor(theta: FloatVector, X: FloatMatrix | FactorRows, piece: RowChunk) -> FloatVector:
     eta: FloatVector = theta @ X
     if piece.offset is not None:
         eta += piece.offset
     return eta
 
 
-def _weighted(values: FloatVector, piece: ArrayChunk) -> FloatVector:
+def _weighted(values: FloatVector, piece: RowChunk) -> FloatVector:
     return values if piece.weight is None else values * piece.weight
 
 
@@ -189,101 +253,3 @@ def _join(chunks: list[RowChunk]) -> list[RowChunk]:
             )
             pending, waiting = [], 0
     return joined
-
-
-class Point(NamedTuple):
-    """A point where the objective was measured.
-
-    ``gradient`` belongs to the smooth part; ``pull`` is a subgradient of the rest, None if none is known.
-    ``residual`` is the Euclidean norm of their sum in the space of ``theta``, infinite without a pull.
-    """
-
-    x: FloatVector
-    theta: FloatVector
-    gradient: FloatVector
-    pull: FloatVector | None
-    residual: float
-    metric: FloatMatrix | None = None  # near the second derivative of the objective here, if known
-
-    @property
-    def slope(self) -> FloatVector:
-        """The subgradient of the whole, or the gradient where no pull is known."""
-        return self.gradient if self.pull is None else self.gradient + self.pull
-
-
-@dataclass(frozen=True)
-class Objective:
-    """``loss(theta) + linear.theta + sum(ridge * theta^2) / 2 + x.curvature.x / 2 + shape(x)``.
-
-    Here ``theta = mixing @ x``; ``linear`` and ``ridge``, shape (p,), act on theta. ``mixing`` is identity
-    or has shape (p, m). ``curvature`` is an extra quadratic in x, shape (m, m), or its diagonal (m,).
-    ``to_theta`` maps a subgradient in x to one in theta, by the inverse transpose of ``mixing``, and makes it
-    longer by a factor of at most ``stretch``.
-    """
-
-    loss: ChunkLoss
-    linear: FloatVector
-    ridge: FloatVector
-    mixing: FloatMatrix | None
-    curvature: FloatMatrix | FloatVector | None
-    shape: Shape
-    to_theta: Callable[[FloatVector], FloatVector] | None = None
-    stretch: float = 1.0
-    metric: FloatMatrix | None = None  # near the second derivative at the start, if known
-
-    @property
-    def size(self) -> int:
-        """Length of ``x``."""
-        return self.linear.size if self.mixing is None else self.mixing.shape[1]
-
-    def measure(self, x: FloatVector, pull: FloatVector | None = None) -> Point:
-        """One read of the rows at ``x``, where ``pull`` is known to be a subgradient if given."""
-        theta = self._theta(x)
-        return self._point(x, theta, self.loss.gradient(theta), pull)
-
-    def expand(
-        self, x: FloatVector, pull: FloatVector | None = None, *, precise: bool = False
-    ) -> tuple[Point, FloatMatrix]:
-        """The point at ``x`` and the second derivative of the smooth part, in one read."""
-        theta = self._theta(x)
-        used = None
-        if self.mixing is not None and self.mixing.shape[1] < self.mixing.shape[0]:
-            used = np.flatnonzero(self.mixing.any(axis=1))
-        rows, hessian = self.loss.gradient_and_hessian(theta, variables=used, precise=precise)
-        hessian = _added(hessian, self.ridge if used is None else self.ridge[used])
-        if self.mixing is not None:
-            mixing = self.mixing if used is None else self.mixing[used]
-            hessian = mixing.T @ hessian @ mixing
-            hessian = 0.5 * (hessian + hessian.T)
-        return self._point(x, theta, rows, pull), self.curved(hessian)
-
-    def curved(self, matrix: FloatMatrix, sign: float = 1.0) -> FloatMatrix:
-        """A second derivative with the extra quadratic, or without it for a sign of -1."""
-        return matrix if self.curvature is None else _added(matrix, sign * self.curvature)
-
-    def _theta(self, x: FloatVector) -> FloatVector:
-        return x if self.mixing is None else self.mixing @ x
-
-    def _point(
-        self, x: FloatVector, theta: FloatVector, rows: FloatVector, pull: FloatVector | None
-    ) -> Point:
-        gradient = rows + (self.linear + self.ridge * theta)
-        if self.mixing is not None:
-            gradient = self.mixing.T @ gradient
-        if self.curvature is not None:
-            gradient = gradient + (self.curvature * x if self.curvature.ndim == 1 else self.curvature @ x)
-        pull = self.shape.pull(x, gradient, pull)
-        residual = math.inf
-        if pull is not None:
-            left = gradient + pull
-            norm = float(np.linalg.norm(left if self.to_theta is None else self.to_theta(left)))
-            residual = norm if math.isfinite(norm) else math.inf
-        return Point(x, theta, gradient, pull, residual)
-
-
-def _added(matrix: FloatMatrix, quadratic: FloatMatrix | FloatVector) -> FloatMatrix:
-    if quadratic.ndim == 2:
-        return matrix + quadratic
-    total = matrix.copy()
-    total[np.diag_indices_from(total)] += quadratic
-    return total

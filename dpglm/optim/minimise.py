@@ -10,17 +10,21 @@ from typing import NamedTuple
 import numpy as np
 
 from dpglm.glm.penalties.base import Penalty
-from dpglm.optim.loss import ChunkLoss, Objective, Point
+from dpglm.optim.line_search import safe_step
+from dpglm.optim.loss import ChunkLoss
+from dpglm.optim.objective import Objective, Point
 from dpglm.optim.quadratic_solvers import Model, Penalised, Shape, WeightedL1
-from dpglm.optim.wide import lbfgs, working_set
+from dpglm.optim.wide import truncated_newton, working_set
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.wide_maps import MOST_DENSE, wide_map
 
 # Rows a coefficient above which a part of the rows makes a good start, and rows a coefficient in that part.
 _MANY_ROWS, _START_ROWS = 200, 50
-# Coefficients above which a matrix of second derivatives is avoided: with an L1 term, and without.
-_SPARSE_SIZE, _DENSE_SIZE = 300, 2000
-# Most damped Newton steps, and trials of each.
-_STEPS, _TRIALS = 200, 40
+# Coefficients above which a matrix of second derivatives is avoided, and products that are tried first; of so
+# many coefficients that there is none, all products.
+_SPARSE_SIZE, _PRODUCTS, _ALL_PRODUCTS = 300, 150, 20_000
+# Most damped Newton steps.
+_STEPS = 200
 # Steps in a row without a better residual after which rounding has the last word.
 _PATIENCE = 30
 # A step this many times longer than the point itself tells that the model sees no curvature on its way; a
@@ -92,9 +96,10 @@ def minimise(
 
     Notes
     -----
-    With many rows: Newton on every k-th row, one read for the gradient and a float32 second derivative, then
-    quasi-Newton steps at a gradient each; the second derivative only preconditions, the residual is float64.
-    If 15 of them do not end it, and with few rows from the beginning, damped Newton steps, which always end.
+    With more than 300 coefficients and no L1 term: Newton steps by conjugate gradients, without a matrix.
+    With fewer and many rows: Newton on every k-th row, one read for the gradient and a float32 second
+    derivative, then quasi-Newton steps at a gradient each. Float32 preconditions, the residual is float64.
+    Where these do not end it, and with few rows from the beginning, damped Newton steps, which always end.
 
     Examples
     --------
@@ -128,7 +133,10 @@ def minimise(
         metric = None if point.metric is None else objective.curved(point.metric, -1.0)
         gamma = point.x
         if mixing is not None and smooth:
-            gamma = np.asarray(np.linalg.solve(mixing, point.theta), dtype=np.float64)
+            wide = wide_map(mixing)
+            gamma = np.asarray(
+                np.linalg.solve(mixing, point.theta) if wide is None else wide.solve(point.theta)
+            )
     return Minimum(gamma + 0.0, point.theta, point.residual, point.residual <= tolerance, metric)
 
 
@@ -164,8 +172,14 @@ def _solve(objective: Objective, start: FloatVector | None, tolerance: float) ->
     """The certified point, by the cheapest way that ends."""
     first = np.zeros(objective.size) if start is None else start
     shape = objective.shape
-    if shape.smooth and objective.size > _DENSE_SIZE:
-        point = lbfgs(objective, first, tolerance)
+    if shape.smooth and objective.size > _SPARSE_SIZE:
+        matrices = objective.size <= MOST_DENSE
+        products = max(_PRODUCTS, objective.size // 5) if matrices else _ALL_PRODUCTS
+        point = truncated_newton(objective, first, tolerance, products=products)
+        if not matrices:
+            return point
+        if point.residual > tolerance:
+            point = _quasi_newton(objective, *objective.expand(point.x), tolerance=tolerance)
     elif isinstance(shape, WeightedL1) and not shape.smooth and objective.size > _SPARSE_SIZE:
         point = working_set(objective, shape.weights, first, tolerance, minimise=_dense)
         point = point._replace(metric=None)  # of the working set alone
@@ -240,7 +254,7 @@ def _damped_newton(
         if decrement > 0.0 and float(direction @ hessian @ direction) <= decrement:
             best = Point(target, point.theta, point.gradient, pull, math.inf)
             break
-        moved, length, beyond = _step(objective, point, direction, target, pull, goal)
+        moved, length, beyond = safe_step(objective, point, direction, target, pull, goal)
         if moved is None:
             break
         shortened = shortened + 1 if length < 1.0 else 0
@@ -273,32 +287,6 @@ def _target(
     # To a thousandth of what is left, or to a part of the goal.
     accuracy = max(0.1 * tolerance / objective.stretch, 1e-3 * left)
     return objective.shape.minimise_model(Model(hessian, point.gradient, point.x), point.pull, accuracy)
-
-
-def _step(
-    objective: Objective,
-    point: Point,
-    direction: FloatVector,
-    target: FloatVector,
-    pull: FloatVector | None,
-    goal: float,
-) -> tuple[Point | None, float, float]:
-    """The longest safe step tried, None if rounding hides all; its length, and how far beyond is unsafe."""
-    value = objective.shape.value(point.x)
-    length = unsafe = 1.0
-    initial = float(point.gradient @ direction) + objective.shape.value(target) - value
-    for trials in range(_TRIALS):
-        unscaled = length == 1.0
-        x = target if unscaled else point.x + length * direction
-        trial = objective.measure(x, pull if unscaled else None)
-        slope = float(trial.gradient @ direction) + (objective.shape.value(x) - value) / length
-        if trial.residual <= 0.5 * goal or slope <= 0.0:
-            return trial, length, unsafe - length
-        # Where the slope along the line would vanish, were it straight; if it is far from straight, half.
-        share = initial / (initial - slope) if math.isfinite(slope) and initial < 0.0 else 0.1
-        unsafe = length
-        length *= min(max(share, 0.1), 0.9 if trials < 3 else 0.5)
-    return None, 0.0, 0.0
 
 
 def _quasi_newton(objective: Objective, point: Point, hessian: FloatMatrix, *, tolerance: float) -> Point:

@@ -8,16 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpglm.optim.loss import Objective, Point
+from dpglm.optim.line_search import safe_step
+from dpglm.optim.objective import Objective, Point
 from dpglm.optim.quadratic_solvers import WeightedL1
 from dpglm.typing import FloatVector, IntVector
 
 # Coefficients that enter a working set at once, at least.
 _ENTERING = 50
-# Limited-memory BFGS: most gradients, pairs kept, trials of a line search; and the shares of the first slope
-# along the line between which a slope is accepted (Wolfe's curvature condition).
-_GRADIENTS, _MEMORY, _LINE_TRIALS = 500, 20, 30
-_LEAST_SLOPE, _MOST_SLOPE = -0.9, 0.1
+# How far the first step of a truncated Newton method lets the model's gradient fall, and any step.
+_FIRST_SHARE, _LEAST_SHARE = 0.1, 1e-5
 
 
 def working_set(
@@ -71,70 +70,53 @@ def _restricted(objective: Objective, weights: FloatVector, places: IntVector) -
     )
 
 
-def lbfgs(objective: Objective, x: FloatVector, tolerance: float) -> Point:
-    """The point of least residual by limited-memory BFGS, which needs gradients alone, not the loss.
+def truncated_newton(objective: Objective, x: FloatVector, tolerance: float, *, products: int) -> Point:
+    """The point of least residual of a smooth objective by Newton steps, each solved by conjugate gradients.
 
-    Nocedal and Wright (2006), "Numerical Optimization", algorithms 7.4 and 7.5.
+    They need products of the second derivative with a vector, in float32, and no matrix. It ends at the
+    tolerance, after so many ``products``, or where they see no curvature. The residual is in float64.
+
+    Nocedal and Wright (2006), "Numerical Optimization", algorithm 7.1; how well each step is solved follows
+    Eisenstat and Walker (1996), "Choosing the forcing terms in an inexact Newton method", choice 2.
     """
     point = best = objective.measure(x)
-    pairs: list[tuple[FloatVector, FloatVector, float]] = []
-    left = _GRADIENTS
+    share, left = _FIRST_SHARE, products
     while best.residual > tolerance and left > 0:
-        direction = _direction(point.gradient, pairs)
-        moved, tried = _line_search(objective, point, direction, min(_LINE_TRIALS, left))
-        left -= tried
+        # No better than the tolerance asks, nor than float32 can.
+        share = max(share, _LEAST_SHARE, 0.3 * tolerance / point.residual)
+        way, used = newton_way(objective.products(point), point.gradient, share, left)
+        left -= used
+        if way is None:
+            break
+        moved, _, _ = safe_step(objective, point, way, point.x + way, point.pull, best.residual)
         if moved is None:
-            if not pairs:
-                break
-            pairs = []
-            continue
-        step, change = moved.x - point.x, moved.gradient - point.gradient
-        product = float(step @ change)
-        if product > 1e-12 * float(change @ change) and math.isfinite(product):
-            pairs = [*pairs[1 - _MEMORY :], (step, change, product)]
+            break
+        share = min(_FIRST_SHARE, (moved.residual / point.residual) ** 2)
         point = moved
         if point.residual < best.residual:
             best = point
     return best
 
 
-def _direction(gradient: FloatVector, pairs: list[tuple[FloatVector, FloatVector, float]]) -> FloatVector:
-    """Minus the inverse metric of the pairs times the gradient, by the two loops."""
-    left = gradient.copy()
-    shares: list[float] = []
-    for step, change, product in reversed(pairs):
-        shares.append(float(step @ left) / product)
-        left -= shares[-1] * change
-    if pairs:
-        _, change, product = pairs[-1]
-        left *= product / float(change @ change)
-    for (step, change, product), share in zip(pairs, reversed(shares), strict=True):
-        left += step * (share - float(change @ left) / product)
-    return -left
+def newton_way(
+    product: Callable[[FloatVector], FloatVector], gradient: FloatVector, share: float, most: int
+) -> tuple[FloatVector | None, int]:
+    """The way that brings the gradient to ``share`` of its norm, by conjugate gradients; and products used.
 
-
-def _line_search(
-    objective: Objective, point: Point, direction: FloatVector, trials: int
-) -> tuple[Point | None, int]:
-    """A point along the line where its slope has nearly vanished, and how many were tried."""
-    first = float(point.gradient @ direction)
-    if not first < 0.0:
-        return None, 0
-    low, high, length = 0.0, math.inf, 1.0
-    for tried in range(1, trials + 1):
-        trial = objective.measure(point.x + length * direction)
-        share = float(trial.gradient @ direction) / -first
-        if _LEAST_SLOPE <= share <= _MOST_SLOPE or trial.residual <= 0.1 * point.residual:
-            return trial, tried
-        if share < _LEAST_SLOPE:
-            low = length
-        else:
-            high = length
-        # The slope is -1 at zero and ``share`` here: aim at where a straight line through both vanishes.
-        aim = length / (1.0 + share) if math.isfinite(share) and share > -1.0 else math.inf
-        if math.isinf(high):
-            length = min(max(aim, 2.0 * length), 10.0 * length)
-        else:
-            margin = 0.1 * (high - low)
-            length = min(max(aim, low + margin), high - margin)
-    return None, trials
+    None where it does not come near in ``most`` products, or where there is no curvature along a direction.
+    """
+    way, left = np.zeros_like(gradient), -gradient
+    direction, square = left, float(left @ left)
+    goal = share**2 * square
+    for used in range(1, most + 1):
+        change = product(direction)
+        bend = float(direction @ change)
+        if not (bend > 0.0 and math.isfinite(bend)):
+            return None, used
+        way = way + square / bend * direction
+        left = left - square / bend * change
+        before, square = square, float(left @ left)
+        if not square > goal:
+            return way, used
+        direction = left + square / before * direction
+    return None, most

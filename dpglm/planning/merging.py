@@ -114,12 +114,13 @@ def _main_effects(expected: Expectation) -> dict[str, FloatMatrix]:
     effects = {}
     for term, used in zip(model.terms, uses, strict=True):
         usages = term.subterms[0]
-        if len(term.subterms) != 1 or len(usages) != 1 or usages[0].table is None:
+        table = usages[0].table if len(usages) == 1 else None
+        if len(term.subterms) != 1 or not isinstance(table, np.ndarray):
             continue
         factor = model.factors[usages[0].factor]
         alone = sum(bool(used & others) for others in uses) == 1
         if isinstance(factor, LevelFactor) and factor.expression.op == "column" and alone:
-            against = usages[0].table - usages[0].table[0]
+            against = table - table[0]
             assert isinstance(expected.found, Contrasts)
             users = expected.found.rows[term.start : term.stop]
             effects[factor.expression.name] = against @ users

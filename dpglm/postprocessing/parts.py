@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from dpglm.errors import MethodError
 from dpglm.inference.interval_model import interval_model
@@ -173,3 +173,13 @@ def linear_model(record: FitRecord) -> LinearModel:
 
 
 parts: Registry[ResultPart] = Registry("part of a result", "dpglm.papers")
+
+
+class RowMap(Protocol):
+    """The public map from rows to coded columns; lives in the data room, handed in from above."""
+
+    def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
+        """Coded rows, shape (k, p), NaN in rows that cannot be predicted, and offsets, shape (k,)."""
+
+    def predictors(self, frame: object, coded: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """Coded rows of a very wide design times coded coefficients, and offsets, shapes (k,)."""

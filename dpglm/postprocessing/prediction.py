@@ -16,6 +16,7 @@ from dpglm.postprocessing.intervals import quantile
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.wide_maps import MOST_DENSE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,11 +77,16 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
             expected="a result of dpglm.fit or dpglm.load",
             remedy="Read the saved result with dpglm.load(path).",
         )
-    rows, offset = record.row_map.coded(new)
-    rows = np.asarray(rows, dtype=np.float64)
     # New rows may be private too: no warning may tell that one of them is extreme.
     with np.errstate(all="ignore"):
-        eta = (rows @ record.coded if record.predictor is None else record.predictor.link(rows)) + offset
+        if len(record.coded) > MOST_DENSE:
+            rows = np.empty((0, 0))
+            eta, offset = record.row_map.predictors(new, record.coded)
+        else:
+            rows, offset = record.row_map.coded(new)
+            rows = np.asarray(rows, dtype=np.float64)
+            eta = rows @ record.coded if record.predictor is None else record.predictor.link(rows)
+        eta = eta + offset
         eta = np.where(np.isfinite(eta), eta, np.nan)
         values: NDArray[Any] = eta
         if what == "mean":

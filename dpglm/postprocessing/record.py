@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,12 @@ from dpglm.errors import PrivacyError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_COEFFICIENTS, MAX_DEPTH, encode, store_error, unsaved_error
-from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, linear_model
+from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, RowMap, linear_model
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import Event, GaussianEvent, MethodDescription, PointEvent, SampledGaussianEvent
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.wide_maps import MOST_DENSE
 
 Value = TypeVar("Value")
 Goal = Literal["explain", "predict", "select"]
@@ -107,13 +108,6 @@ class LedgerState:
     entries: tuple[LedgerLine, ...]
 
 
-class RowMap(Protocol):
-    """The public map from rows to coded columns; lives in the data room, handed in from above."""
-
-    def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
-        """Coded rows, shape (k, p), NaN in rows that cannot be predicted, and offsets, shape (k,)."""
-
-
 @dataclass(frozen=True)
 class ResponseFacts:
     """The response: its column, with the levels coded 0 and 1, or the bounds beyond which it is clipped."""
@@ -176,6 +170,7 @@ class FitRecord(Record):
     A StoreError says that arrays or terms do not belong to ``names``.
     """
 
+    most_names: ClassVar[int] = MOST_DENSE  # of a file: beyond, the map of the coefficients is no matrix
     specification: SpecificationDocument  # of the plan; a refit changes `penalty` only
     link: str
     penalty: str  # of these estimates

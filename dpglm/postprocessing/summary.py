@@ -321,9 +321,7 @@ def reason(decision: IntervalDecision) -> str:
     >>> reason(IntervalDecision(False, "noise hides its variation", 1.51))
     'noise hides its variation; n or epsilon x 1.6'
     """
-    if not decision.reason:
-        return ""
-    return f"{decision.reason}; n or epsilon {_times(decision.factor)}"
+    return f"{decision.reason}; n or epsilon {_times(decision.factor)}" if decision.reason else ""
 
 
 def mergeable(record: FitRecord) -> BoolVector:
@@ -331,8 +329,10 @@ def mergeable(record: FitRecord) -> BoolVector:
     factors = np.zeros(len(record.names), dtype=np.bool_)
     for block in () if record.released is None else record.released.term_columns:
         factors[block.columns] = block.kind == "levels" and len(block.table) > 2
-    used = record.user_from_coded != 0.0
-    return np.asarray(used.any(axis=1) & ~used[:, ~factors].any(axis=1))
+    if factors.any():
+        used = record.user_from_coded != 0.0
+        factors = np.asarray(used.any(axis=1) & ~used[:, ~factors].any(axis=1))
+    return factors
 
 
 def _listed(group: list[tuple[str, IntervalDecision]]) -> str:

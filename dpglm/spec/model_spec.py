@@ -166,6 +166,7 @@ class ModelSpec:
             offset=model.coding.model.offset_range,
             moments=known_moments(model),
         )
+        self.method.require_columns(problem)
         return self.method.prepared(problem)
 
     def plan(self, *, n: int | None = None) -> Plan:

@@ -45,6 +45,7 @@ from dpglm.spec.charging import at_scales, charged, with_row_map
 from dpglm.spec.joint import run_at_sites
 from dpglm.spec.sites import site_tables
 from dpglm.tables.table import Table
+from dpglm.wide_maps import MOST_DENSE, too_wide
 
 if TYPE_CHECKING:
     from dpglm.spec.model_spec import ModelSpec
@@ -225,6 +226,8 @@ class Plan:
             No number of rows, or numbers out of range.
         """
         rows = row_count_of(self.n if n is None else n)
+        if len(self.names) > MOST_DENSE:
+            raise too_wide("expectations", len(self.names))
         model = self.specification.coded_model
         share = expected_rate(model) if rate is None else rate_of(rate)
         expectation = Expectation(self, rows, share, level_of(level))
@@ -234,7 +237,8 @@ class Plan:
 
     def summary(self) -> Table:
         """Releases and price and, where a number of rows is known, the precision to expect."""
-        return price_table(self) if self.n is None else self.expected().summary()
+        expects = self.n is not None and len(self.names) <= MOST_DENSE
+        return self.expected().summary() if expects else price_table(self)
 
 
 def hashed(content: object) -> str:

@@ -14,7 +14,8 @@ import pytest
 import dpglm
 from dpglm.auditing.bounds import bounded
 from dpglm.auditing.neighbours import Neighbours, Table, release_neighbours
-from dpglm.data.coding.design import Design, Response
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 from dpglm.glm.families import families

@@ -7,10 +7,10 @@ columns go in, coded rows come out, each row by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,23 +20,29 @@ from dpglm.data.coding.geometry import (
     SLACK,
     Group,
     Layout,
-    Part,
-    Product,
     directions,
     inverted,
+    simplex_columns,
     span,
     whole,
 )
 from dpglm.data.coding.layouts import clipped, partial
 from dpglm.data.coding.standardised import affine_maps, standardisable, standardised
+from dpglm.data.coding.wide import wide_layout
+from dpglm.data.coding.writers import GroupWriter, clip
 from dpglm.data.formula.model import Model, NumericFactor
 from dpglm.errors import FormulaError, MethodError
+from dpglm.factor_rows import FactorRows
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector
+from dpglm.wide_maps import InverseMap, too_wide, wide_map
 
 Kind: TypeAlias = Literal["centred", "clipped"]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
+# Columns above which factors of so many levels are kept as codes.
+_FEW_COLUMNS: Final = 300
+_MANY_LEVELS: Final = 64
 _CHUNK_ROWS: Final = 8192  # rows worked on at a time, so that what is in use stays in cache
 
 
@@ -52,7 +58,8 @@ class Coding:
     model : Model
         The formula, read against a schema.
     user_from_coded, coded_from_user : ndarray, shape (p, p)
-        ``beta = user_from_coded @ theta`` and its inverse.
+        ``beta = user_from_coded @ theta`` and its inverse. In very wide designs they stand for matrices:
+        products with vectors are made, and whatever else is asked of them is refused.
     penalised : ndarray of bool, shape (p,)
         False for the user's intercept only.
     row_norm : float
@@ -101,6 +108,16 @@ class Coding:
             raise MethodError(
                 f"coding of kind {kind!r}", expected="'centred' or 'clipped'", remedy="Leave it out."
             )
+        penalised = np.ones(model.size, dtype=np.bool_)
+        for term in model.terms:
+            penalised[term.start : term.stop] = term.order > 0
+        penalised.setflags(write=False)
+        if any(term.wide for term in model.terms):
+            if kind == "clipped":
+                raise too_wide("rows that are clipped", model.size)
+            wide, norm, groups = wide_layout(model)
+            maps = cast(FloatMatrix, InverseMap(wide)), cast(FloatMatrix, wide)
+            return cls(model, *maps, penalised, norm, False, groups)
         to_coded, norm, groups = _centred(model) if kind == "centred" else clipped(model, _centred(model))
         # Columns may be in any unit: invert directions, not lengths.
         unit_columns, lengths = directions(to_coded, model.formula)
@@ -112,11 +129,8 @@ class Coding:
                 remedy="Leave a term out; for numbers far from 0 write center(x, at=...) instead of x.",
             )
         divisor = norm * SLACK
-        penalised = np.ones(model.size, dtype=np.bool_)
-        for term in model.terms:
-            penalised[term.start : term.stop] = term.order > 0
         maps = inverse / lengths[:, None] / divisor, to_coded * divisor
-        for array in (*maps, penalised):
+        for array in maps:
             array.setflags(write=False)
         return cls(model, *maps, penalised, norm, kind == "clipped", groups)
 
@@ -126,7 +140,9 @@ class Coding:
 
         None without a constant, where rows are clipped or mixed, or in products of very many numbers.
         """
-        return standardisable(self.groups, self.model) if not self.clips else ()
+        if self.clips or wide_map(self.coded_from_user) is not None:
+            return ()
+        return standardisable(self.groups, self.model)
 
     def moments_at(self, places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
         """Means and standard deviations from shares of the declared ranges around their middles, by label."""
@@ -192,17 +208,56 @@ class Coding:
         """
         return self._rows(columns, np.dtype(np.float32), 0.0)
 
+    def encoded(self, columns: Columns) -> tuple[FloatBlock | FactorRows, FloatVector | None, BoolVector]:
+        """What `encode` gives, with factors of many levels as codes where the coding is wide."""
+        return (
+            self.as_codes(columns, np.dtype(np.float32), 0.0) if self.kept_as_codes else self.encode(columns)
+        )
+
+    def as_codes(
+        self, columns: Columns, dtype: np.dtype[Any], blank: float
+    ) -> tuple[FactorRows, FloatVector | None, BoolVector]:
+        """Coded rows in a precision, those that cannot be used with this for all numbers, and as `encode`."""
+        numbers, offset, usable = self._rows(columns, dtype, blank, coded=True)
+        factors = tuple(simplex_columns(group, dtype) for group in self.kept_as_codes)
+        codes = []
+        for group, corners in zip(self.kept_as_codes, factors, strict=True):
+            read = self.model.factors[group.products[0].parts[0].factor].read(columns)
+            codes.append(np.where(usable, read, corners.levels))
+        kept = [np.arange(corners.start, corners.stop) for corners in factors]
+        places = np.setdiff1d(np.arange(self.size), np.concatenate(kept))
+        return FactorRows(numbers, places, factors, tuple(codes)), offset, usable
+
+    @cached_property
+    def kept_as_codes(self) -> tuple[Group, ...]:
+        """Groups whose columns rows need not hold: factors of many levels in wide designs."""
+        if self.clips or self.size <= _FEW_COLUMNS:
+            return ()
+        return tuple(
+            group
+            for group in self.groups
+            if group.kind == "levels"
+            and group.stop - group.start >= _MANY_LEVELS
+            and group.products[0].mixing is None
+        )
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row as `encoded`."""
+        return 4 * self.size - sum(4 * (group.stop - group.start) - 8 for group in self.kept_as_codes)
+
     def coded(self, columns: Columns) -> tuple[FloatMatrix, FloatVector | None]:
         """Coded rows in float64, row by row, shape (k, p), for prediction; NaN where a row cannot be used."""
         rows, offset, _ = self._rows(columns, np.dtype(np.float64), np.nan)
         return np.ascontiguousarray(rows.T), offset
 
     def _rows(
-        self, columns: Columns, dtype: np.dtype[Any], blank: float
+        self, columns: Columns, dtype: np.dtype[Any], blank: float, *, coded: bool = False
     ) -> tuple[NDArray[Any], FloatVector | None, BoolVector]:
         needed = {name: np.ascontiguousarray(columns[name]) for name in self.columns}
         count = len(next(iter(needed.values() if needed else columns.values()), ()))
-        rows = np.empty((self.size, count), dtype=dtype)
+        writers = (self._short_writers if coded else self._writers)[dtype]
+        rows = np.empty((writers[-1].columns.stop if writers else 0, count), dtype=dtype)
         offset = np.zeros(count) if self.model.offsets else None
         usable = np.ones(count, dtype=bool)
         with np.errstate(all="ignore"):
@@ -212,10 +267,10 @@ class Coding:
                 read = [factor.read(chunk) for factor in self.model.factors]
                 for column in chunk.values():
                     usable[part] &= column >= 0 if column.dtype.kind in "iu" else ~np.isnan(column)
-                for writer in self._writers[dtype]:
+                for writer in writers:
                     writer.write(read, rows[:, part])
                 if self.clips:
-                    _clip(rows[:, part])
+                    clip(rows[:, part])
                 if offset is not None:
                     for expression in self.model.offsets:
                         offset[part] += expression.evaluate(chunk)
@@ -227,11 +282,25 @@ class Coding:
         return rows, offset, usable
 
     @cached_property
-    def _writers(self) -> dict[np.dtype[Any], tuple[_GroupWriter, ...]]:
-        return {
-            dtype: tuple(_GroupWriter.of(group, dtype) for group in self.groups)
-            for dtype in map(np.dtype, (np.float32, np.float64))
-        }
+    def _writers(self) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
+        return _writers_of(self.groups)
+
+    @cached_property
+    def _short_writers(self) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
+        """Of the groups that are not kept as codes, one after the other."""
+        short, start = [], 0
+        for group in self.groups:
+            if group not in self.kept_as_codes:
+                short.append(replace(group, start=start, stop=start + group.stop - group.start))
+                start = short[-1].stop
+        return _writers_of(short)
+
+
+def _writers_of(groups: Iterable[Group]) -> dict[np.dtype[Any], tuple[GroupWriter, ...]]:
+    return {
+        dtype: tuple(GroupWriter.of(group, dtype) for group in groups)
+        for dtype in map(np.dtype, (np.float32, np.float64))
+    }
 
 
 def _centred(model: Model) -> Layout:
@@ -246,78 +315,3 @@ def _centred(model: Model) -> Layout:
     if scaled.shape[0] == model.size and inverted(scaled)[1] < 1 / DEPENDENT:
         return space.columns, *whole(model, space)
     return partial(model, space, scaled)
-
-
-def _clip(rows: NDArray[Any]) -> None:
-    norms = np.sqrt(_combined(np.ones((1, len(rows))), rows.astype(np.float64) ** 2)[0])
-    # More than rounding to float32 and less than SLACK: a row at the bound itself is left alone.
-    rows /= np.maximum(norms * (1.0 + 2.0**-20), 1.0).astype(rows.dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class _GroupWriter:
-    """Writes one group of coded columns, the sum of its products, in one precision.
-
-    The scale of a product is in its first part; tables and mixing are transposed.
-    """
-
-    columns: slice
-    products: tuple[Product, ...]
-    dtype: np.dtype[Any]
-
-    @classmethod
-    def of(cls, group: Group, dtype: np.dtype[Any]) -> _GroupWriter:
-        # Where products are added up that is done in float64 and rounded once.
-        if len(group.products) > 1 or group.products[0].mixing is not None:
-            dtype = np.dtype(np.float64)
-        products = []
-        for product in group.products:
-            parts, scale = [], product.scale
-            for part in product.parts:
-                table = None if part.table is None else np.ascontiguousarray(part.table.T * scale, dtype)
-                parts.append(Part(part.factor, part.shift, part.scale * scale, table))
-                scale = 1.0
-            mixing = None if product.mixing is None else np.ascontiguousarray(product.mixing.T)
-            products.append(Product(tuple(parts), product.scale, mixing))
-        return cls(slice(group.start, group.stop), tuple(products), dtype)
-
-    def write(self, read: list[NDArray[Any]], rows: NDArray[Any]) -> None:
-        """Fill its columns from what the factors read, shapes (k,) or (m, k)."""
-        values = [self._product(product, read, rows.shape[1]) for product in self.products]
-        rows[self.columns] = sum(values[1:], values[0])
-
-    def _product(self, product: Product, read: list[NDArray[Any]], count: int) -> NDArray[Any]:
-        """Rows of a product, shape (m, k)."""
-        values = self._part(product.parts[0], read) if product.parts else np.full((1, count), product.scale)
-        for part in product.parts[1:]:
-            values = (self._part(part, read)[:, None, :] * values[None, :, :]).reshape(-1, count)
-        return values if product.mixing is None else _combined(product.mixing, values)
-
-    def _part(self, part: Part, read: list[NDArray[Any]]) -> NDArray[Any]:
-        """Rows of a part, shape (m, k)."""
-        source = read[part.factor]
-        if part.table is None:
-            # The difference in float64: a float32 value far from 0 has lost what the shift leaves.
-            values = ((source - part.shift) * part.scale)[None]
-        elif source.dtype.kind == "i":  # codes of levels
-            values = np.take(part.table, source, axis=1, mode="clip")
-        else:
-            values = _combined(part.table, source)
-        return values.astype(self.dtype, copy=False)
-
-
-def _combined(weights: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """``weights @ values``, shape (m, k), with each column rounded the same wherever it stands.
-
-    A matrix product of BLAS rounds a column by its position in the chunk, so that removing one row of data
-    would change others in their last digits.
-    """
-    out = np.zeros((len(weights), values.shape[1]))
-    for column, row in zip(weights.T, values, strict=True):
-        used = np.flatnonzero(column)
-        if 2 * len(used) > len(column):
-            out += column[:, None] * row
-        else:
-            for index in used:
-                out[index] += column[index] * row
-    return out

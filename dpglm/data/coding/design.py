@@ -15,134 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding, Kind
-from dpglm.data.coding.geometry import SHORTEST
+from dpglm.data.coding.response import Response
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema, require_columns
-from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
 from dpglm.data.tables.sources import open_source
-from dpglm.errors import SchemaError
+from dpglm.factor_rows import FactorRows
 from dpglm.glm.families import Family
-from dpglm.glm.families.base import ResponseKind
 from dpglm.kept_rows import KeptRows, is_here
-from dpglm.rows import ArrayChunk, Home, Later, LazyChunk, RowChunk
+from dpglm.rows import ArrayChunk, FactorChunk, Home, Later, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
 _ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
-
-
-@dataclass(frozen=True)
-class Response:
-    """The response of a model: which of two levels is a success, a number between bounds, or a count.
-
-    A response y stands for ``shift + unit * coded``: fitted values go back to the user's scale that way.
-
-    Parameters
-    ----------
-    name : str
-        Column of the response.
-    low, high : float
-        Declared bounds, in units of the response; 0 and 1 for two levels.
-    shift, unit : float
-        The coded response is ``(y - shift) / unit``.
-    coded_bounds : tuple of two float
-        Bounds of the coded response.
-    levels : tuple of two str, or None
-        Failure, success; None for a number.
-
-    Examples
-    --------
-    >>> schema = Schema.of({"affair": ["no", "yes"], "hours": (0, 80)})
-    >>> response = Response.of(schema, "affair", "binary")
-    >>> response.levels
-    ('no', 'yes')
-    >>> response.code(np.array([1, 0, -1]))
-    (array([1., 0., 0.]), array([ True,  True, False]))
-    >>> Response.of(schema, "hours", "number").code(np.array([0.0, 50.0, np.nan]))
-    (array([-1.  ,  0.25,  0.  ]), array([ True,  True, False]))
-    >>> Response.of(schema, "hours", "count").code(np.array([3.0, 90.0, np.nan]))
-    (array([ 3., 80.,  0.]), array([ True,  True, False]))
-    """
-
-    name: str
-    low: float
-    high: float
-    shift: float
-    unit: float
-    coded_bounds: tuple[float, float]
-    levels: tuple[str, str] | None = None
-
-    @classmethod
-    def of(cls, schema: Schema, name: str, kind: ResponseKind, *, centred: bool = True) -> Response:
-        """The response that the schema declares under ``name``, as a family of this kind needs it.
-
-        A ``"binary"`` response needs two levels, a ``"number"`` bounds, and a ``"count"``, which stays in its
-        own units, bounds from 0. ``centred`` subtracts the middle of a number's bounds, which a model with a
-        constant gives back; otherwise a number is only divided by its largest absolute value. The square of
-        what it is divided by must be a number, too.
-
-        Raises
-        ------
-        SchemaError
-            If the column is not declared, or not as this kind needs it.
-        """
-        schema.require([name])
-        variable = schema.variables[name]
-        if isinstance(variable, Categorical):
-            if kind == "binary" and len(variable.levels) == 2:
-                failure, success = variable.labels
-                return cls(name, 0.0, 1.0, 0.0, 1.0, (0.0, 1.0), (failure, success))
-            declared = f"{len(variable.levels)} levels"
-        else:
-            low, high = variable.low, variable.high
-            if kind == "number":  # halved first: bounds may be as large as numbers get
-                shift = 0.5 * low + 0.5 * high if centred else 0.0
-                unit = 0.5 * high - 0.5 * low if centred else max(abs(low), abs(high))
-                if SHORTEST <= unit <= 1.0 / SHORTEST:
-                    return cls(name, low, high, shift, unit, (-1.0, 1.0))
-            if kind == "count" and low == 0.0 and 1e-100 <= high <= 1e100:
-                return cls(name, 0.0, high, 0.0, 1.0, (0.0, high))
-            declared = f"bounds from {low:g} to {high:g}"
-        expected, form, otherwise = _NEEDED[kind]
-        raise SchemaError(
-            f"the response {name} declared with {declared}",
-            expected=expected,
-            remedy=f"Write in the schema:\n  {name}: {{{form}}}\n{otherwise}",
-        )
-
-    def code(self, column: NDArray[Any]) -> tuple[FloatVector, BoolVector]:
-        """Coded response and the mask of rows that have one, shapes (k,), from a cleaned column.
-
-        The response lies within ``coded_bounds`` and is 0 in rows that cannot be used.
-        """
-        if self.levels:
-            return (column == 1).astype(np.float64), column >= 0
-        usable: BoolVector = np.isfinite(column)
-        with np.errstate(all="ignore"):
-            coded = np.where(usable, (column - self.shift) / self.unit, 0.0)
-        return np.clip(coded, *self.coded_bounds), usable
-
-
-# What a response of each kind needs, how that is written, and what else can be done.
-_NEEDED: Final[dict[ResponseKind, tuple[str, str, str]]] = {
-    "binary": (
-        "two levels; the model gives the probability of the second one",
-        "levels: [FAILURE, SUCCESS]",
-        "with the two values as they stand in the data. If there is no such column, derive one first.",
-    ),
-    "number": (
-        f"bounds {SHORTEST:g} to {1.0 / SHORTEST:g} apart, because this family has a numeric response",
-        "bounds: [LOW, HIGH]",
-        "or use family='binomial' for a response with two levels.",
-    ),
-    "count": (
-        "bounds from 0 to the largest count that is distinguished",
-        "bounds: [0, LARGEST]",
-        "or use another family for a response that is not a count.",
-    ),
-}
 
 
 class Design:
@@ -240,7 +126,7 @@ class Design:
         rows = len(columns[self._response.name])
         for start in range(0, rows, _ENCODED_ROWS):
             part = {name: column[start : start + _ENCODED_ROWS] for name, column in columns.items()}
-            X, offset, usable = self._coding.encode(part)
+            X, offset, usable = self._coding.encoded(part)
             y, answered = self._response.code(part[self._response.name])
             unusable = ~(usable & answered & _bounded(X))
             if offset is not None:
@@ -248,13 +134,17 @@ class Design:
                     offset = offset / self._response.unit
                 unusable |= ~np.isfinite(offset)
             if unusable.any():
-                X, y = _blanked(X, unusable), _blanked(y, unusable)
+                X = X.blanked(unusable) if isinstance(X, FactorRows) else _blanked(X, unusable)
+                y = _blanked(y, unusable)
                 offset = None if offset is None else _blanked(offset, unusable)
             for first in range(0, len(y), _CHUNK_ROWS):
                 rows_of = slice(first, first + _CHUNK_ROWS)
                 # Copies: a view would keep the larger array alive, and rows of a chunk lie side by side.
                 shares = None if share is None else share[start:][rows_of].copy()
                 offsets = None if offset is None else offset[rows_of].copy()
+                if isinstance(X, FactorRows):
+                    yield FactorChunk(X.rows_at(rows_of).copy(), y[rows_of].copy(), offsets, shares, shares)
+                    continue
                 chunk = ArrayChunk(X[:, rows_of].copy(), y[rows_of].copy(), offsets, shares, shares)
                 for array in (chunk.X, chunk.y, offsets, shares):
                     if array is not None:
@@ -266,11 +156,13 @@ def _at(chunks: Later[list[RowChunk]], place: int) -> RowChunk:
     return chunks()[place]
 
 
-def _bounded(X: FloatBlock) -> BoolVector:
+def _bounded(X: FloatBlock | FactorRows) -> BoolVector:
     """Which rows have norm at most 1, judged on the float32 numbers that releases read; NaN is not bounded.
 
     The coding keeps every row inside. This is what the privacy of a release leans on, so it is looked at too.
     """
+    if isinstance(X, FactorRows):
+        return X.bounded()
     # A float32 sum of p squares is off by less than p 2^-23 of itself; closer to 1 it is summed in float64.
     bounded: BoolVector = np.einsum("ij,ij->j", X, X) <= 1.0 - (len(X) + 4) * 2.0**-23
     doubtful = np.flatnonzero(~bounded)
@@ -324,14 +216,27 @@ class CodedModel:
 
     def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
         """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
-        source = open_source(frame)
-        needed = self.coding.columns
-        require_columns(needed, source.column_names)
         rows, offsets = [np.empty((0, self.coding.size))], [np.empty(0)]
-        for chunk in source.chunks(needed or source.column_names[:1]):
-            # An intercept alone: a row needs no value, only to be there.
-            columns = self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}
+        for columns in self._columns(frame):
             coded, offset = self.coding.coded(columns)
             rows.append(coded)
             offsets.append(np.zeros(len(coded)) if offset is None else offset)
         return np.concatenate(rows), np.concatenate(offsets)
+
+    def predictors(self, frame: object, coded: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """Coded rows of a very wide design times coefficients, and offsets: see `coded`; shapes (k,)."""
+        etas, offsets = [np.empty(0)], [np.empty(0)]
+        for columns in self._columns(frame):
+            rows, offset, _ = self.coding.as_codes(columns, np.dtype(np.float64), np.nan)
+            etas.append(coded @ rows)
+            offsets.append(np.zeros(rows.shape[1]) if offset is None else offset)
+        return np.concatenate(etas), np.concatenate(offsets)
+
+    def _columns(self, frame: object) -> Iterator[Mapping[str, NDArray[Any]]]:
+        """Cleaned columns of a table, some rows at a time."""
+        source = open_source(frame)
+        needed = self.coding.columns
+        require_columns(needed, source.column_names)
+        for chunk in source.chunks(needed or source.column_names[:1]):
+            # An intercept alone: a row needs no value, only to be there.
+            yield self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}

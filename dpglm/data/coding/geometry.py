@@ -11,15 +11,17 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.formula.model import Factor, Model, NumericFactor, Subterm, column_count
 from dpglm.errors import FormulaError
+from dpglm.factor_rows import SimplexColumns
 from dpglm.glm.penalties.base import TermColumns, TermKind
 from dpglm.typing import FloatMatrix, FloatVector
+from dpglm.wide_maps import MOST_DENSE, NoTable
 
 # Rows are divided by a little more than their bound: rounding to float32 moves a norm by less than 2^-22, and
 # a float32 sum of squares can then tell that a row is bounded.
@@ -42,7 +44,7 @@ class Part:
     factor: int
     shift: float = 0.0
     scale: float = 1.0
-    table: FloatMatrix | None = None
+    table: FloatMatrix | SimplexColumns | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +79,36 @@ class Group:
         bound = self.bound / (row_norm * SLACK) ** 2 * (1.0 + 2.0**-13)  # rounding to float32 included
         first = self.products[0]
         table = first.parts[0].table if self.kind == "levels" else None
-        cells = np.array([[first.scale]]) if table is None else first.scale * table
+        cells: FloatMatrix | NoTable = np.array([[first.scale]])
+        if isinstance(table, SimplexColumns):
+            cells = NoTable(table.levels - 1)
+        elif table is not None:
+            cells = first.scale * table
         if self.kind == "other":
             cells = np.eye(self.stop - self.start)
         variance = np.zeros(self.stop - self.start)
         for product in self.products:
             mixed = 1.0 if product.mixing is None else (product.mixing**2).sum(axis=0)
             variance += (product.prior / product.scale) ** 2 * mixed
-        return TermColumns(self.label, self.kind, self.start, self.stop, bound, cells, np.sqrt(variance))
+        table_of = cast(FloatMatrix, cells)
+        return TermColumns(self.label, self.kind, self.start, self.stop, bound, table_of, np.sqrt(variance))
+
+
+def simplex_vectors(levels: int) -> tuple[FloatVector, FloatVector]:
+    """What a corner holds for its level and for later ones, shape (levels - 1,); see `SimplexColumns`.
+
+    The very numbers of `simplex_corners`.
+    """
+    steps = np.arange(1.0, levels)
+    roots = np.sqrt(steps * (steps + 1.0))
+    return 0.0 - 1.0 / roots, steps / roots
+
+
+def simplex_columns(group: Group, dtype: np.dtype[Any]) -> SimplexColumns:
+    """The columns of a factor, of one product, as they are read in this precision."""
+    before, own = simplex_vectors(group.stop - group.start + 1)
+    scale = group.products[0].scale
+    return SimplexColumns(group.start, before, own).scaled(scale, dtype)
 
 
 # The map from the user's coefficients to coded ones, the norm that rows are divided by, and the columns.
@@ -156,6 +180,8 @@ class Space:
             factor = self.factors[index]
             if isinstance(factor, NumericFactor):
                 parts.append(Part(index, factor.middle, 1.0 / factor.unit))
+            elif factor.level_count > MOST_DENSE:
+                parts.append(Part(index, table=SimplexColumns(0, *simplex_vectors(factor.level_count))))
             else:
                 parts.append(Part(index, table=factor.corners))
         prior = prior_of([self.factors[index] for index in subset])

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpglm.data.formula.expressions import Expression
 from dpglm.glm.penalties.base import TermKind
 from dpglm.typing import FloatMatrix
+from dpglm.wide_maps import MOST_DENSE
 
 
 @lru_cache(maxsize=256)
@@ -97,12 +98,12 @@ class Factor(ABC):
         """Points whose convex hull holds the coordinates of every row, shape (level_count, size)."""
         return simplex_corners(self.level_count)
 
-    def affine(self, table: FloatMatrix | None) -> FloatMatrix:
+    def affine(self, table: FloatMatrix | Treatment | None) -> FloatMatrix:
         """User columns as affine functions of the coordinates, shape (1 + size, columns).
 
         ``table`` holds the value of each user column at each level; None for numeric factors.
         """
-        assert table is not None
+        assert isinstance(table, np.ndarray), "of a factor that has a contrast matrix"
         # Weights e on the levels are 1/L + P c with P = corners, except that two levels have +-1/2.
         spread = self.corners * (2.0 if self.level_count == 2 else 1.0)
         return np.vstack([table.mean(axis=0), spread.T @ table])
@@ -188,7 +189,7 @@ class NumericFactor(Factor):
         """What one unit of the coordinate is."""
         return self.high - self.low if self.moments is None else WIDTH * self.moments[1]
 
-    def affine(self, table: FloatMatrix | None) -> FloatMatrix:
+    def affine(self, table: FloatMatrix | Treatment | None) -> FloatMatrix:
         return np.array([[self.middle], [self.unit]])
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -213,9 +214,31 @@ class LevelFactor(Factor):
     def level_count(self) -> int:
         return len(self.levels)
 
+    @property
+    def size(self) -> int:
+        return len(self.levels) - 1
+
+    @property
+    def bound(self) -> float:
+        # Of very many levels without the corners, and a little more than theirs.
+        return super().bound if len(self.levels) <= MOST_DENSE else 1.0
+
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         codes: NDArray[Any] = self.expression.evaluate(columns)
         return codes.astype(np.intp)
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """The contrast matrix of so many levels against one of them, where it would be too large to be one."""
+
+    levels: int
+    reference: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Levels and columns."""
+        return self.levels, self.levels - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +250,7 @@ class Usage:
     """
 
     factor: int
-    table: FloatMatrix | None
+    table: FloatMatrix | Treatment | None
 
     @property
     def size(self) -> int:
@@ -256,6 +279,11 @@ class Term:
     def stop(self) -> int:
         """One past the last column."""
         return self.start + sum(map(column_count, self.subterms))
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is a factor alone, of so many levels that it has no contrast matrix."""
+        return any(isinstance(usage.table, Treatment) for subterm in self.subterms for usage in subterm)
 
     @property
     def order(self) -> int:

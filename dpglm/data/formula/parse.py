@@ -16,16 +16,34 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dpglm.data.formula.expressions import Expression, FormulaText, Span, one_line
-from dpglm.data.formula.model import Factor, LevelFactor, Model, NumericFactor, Subterm, Term, Usage
+from dpglm.data.formula.expressions import Expression, FormulaText, one_line
+from dpglm.data.formula.limits import (
+    MOST_COLUMNS,
+    MOST_WIDE,
+    check_response,
+    check_terms,
+    size_error,
+    span_of,
+    wide_of,
+)
+from dpglm.data.formula.model import (
+    Factor,
+    LevelFactor,
+    Model,
+    NumericFactor,
+    Subterm,
+    Term,
+    Treatment,
+    Usage,
+)
 from dpglm.data.formula.reader import Reader
+from dpglm.data.formula.wide_factors import NoReferenceError, few_levels, treatment, wide_names
 from dpglm.errors import FormulaError
+from dpglm.typing import FloatMatrix
 
 if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema
 
-_MOST_COLUMNS = 5_000
-_MOST_FACTORS = 6  # in one interaction
 _MOST_NESTED_FACTORS = 64  # in one term, before repeated ones are merged
 
 # What a factor was read as, by its text: a factor, or the expression of an offset.
@@ -44,7 +62,8 @@ def parse(formula: str, schema: Schema) -> Model:
     ------
     FormulaError
         Wrong syntax, unknown column, anything that is not row by row, a value that is not finite for some
-        row within the bounds, more than 5,000 columns; the text points at the culprit.
+        row within the bounds, too many columns; the text points at the culprit. These are 5,000, or 100,000
+        with factors of many levels that stand alone in their terms, against a level of reference.
 
     Examples
     --------
@@ -56,11 +75,11 @@ def parse(formula: str, schema: Schema) -> Model:
     reader = Reader(one_line(formula), schema.variables)
     try:
         left, right = _sides(reader)
-        response = reader.response(_span_of(left))
+        response = reader.response(span_of(left))
         terms, offsets, readings = _read_terms(reader, right)
-        _check_response(reader, response, readings)
+        check_response(reader, response, readings)
         factors = {code: item for code, item in readings.items() if isinstance(item, Factor)}
-        _check_terms(reader, terms, factors)
+        check_terms(reader, terms, factors)
         distinct: dict[Any, Factor] = {}
         for factor in factors.values():
             distinct.setdefault(factor.key, factor)
@@ -75,11 +94,6 @@ def parse(formula: str, schema: Schema) -> Model:
             expected=_SYNTAX,
             remedy="Write it with fewer parentheses and fewer minus signs.",
         ) from None
-
-
-def _span_of(item: Any) -> Span:
-    """Where a node, a factor or an error of patsy points."""
-    return item.origin.start, item.origin.end
 
 
 def _import_patsy() -> None:
@@ -102,7 +116,7 @@ def _patsy_errors(reader: Reader) -> Iterator[None]:
     try:
         yield
     except PatsyError as error:
-        where = None if error.origin is None else _span_of(error)
+        where = None if error.origin is None else span_of(error)
         problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
         remedy = "Correct the formula at the caret."
         raise reader.error(where, problem, expected=_SYNTAX, remedy=remedy) from None
@@ -145,8 +159,8 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
         root = ParseNode("~", None, [_balanced(tree)], tree.origin)
         terms = ModelDesc.from_formula(root).rhs_termlist
     # Also what a minus takes out must be allowed.
-    leaves = sorted((node for node in _nodes(tree) if node.type == "PYTHON_EXPR"), key=_span_of)
-    read = {leaf.token.extra: reader.read(_span_of(leaf), leaf.token.extra) for leaf in leaves}
+    leaves = sorted((node for node in _nodes(tree) if node.type == "PYTHON_EXPR"), key=span_of)
+    read = {leaf.token.extra: reader.read(span_of(leaf), leaf.token.extra) for leaf in leaves}
     readings: dict[str, Factor | Expression] = {}
     with_coefficients: list[Any] = []
     offsets: list[Any] = []
@@ -155,7 +169,7 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
         own = [factor for factor in term.factors if isinstance(read[factor.code], Expression)]
         if own and len(term.factors) > 1:
             raise reader.error(
-                _span_of(own[0]),
+                span_of(own[0]),
                 "An offset has no coefficient, so it cannot interact.",
                 expected="offset(...) as a term of its own",
                 remedy="Join it by +.",
@@ -192,11 +206,11 @@ def _check_growth(text: FormulaText, tree: Any) -> None:
             order = m + n if node.type != "/" else a * m + n
         elif below:
             count, order = sum(terms for terms, _ in below), max(factors for _, factors in below)
-        if count > _MOST_COLUMNS or order > _MOST_NESTED_FACTORS:
+        if count > MOST_COLUMNS or order > _MOST_NESTED_FACTORS:
             raise text.error(
-                _span_of(node),
+                span_of(node),
                 "This multiplies out to too many terms.",
-                expected=f"at most {_MOST_COLUMNS:,} columns",
+                expected=f"at most {MOST_COLUMNS:,} columns",
                 remedy="Name the interactions wanted.",
             )
         sizes[id(node)] = count, order
@@ -237,63 +251,6 @@ def _balanced(tree: Any) -> Any:
     return tree
 
 
-# --- limits: a response on one side only, no variable twice in a term, no more columns than can be fitted ---
-
-
-def _check_response(reader: Reader, response: str, readings: Readings) -> None:
-    for code, reading in readings.items():
-        expression = reading.expression if isinstance(reading, Factor) else reading
-        if response in expression.columns:
-            at = max(reader.formula.find(code, reader.formula.find("~")), 0)
-            raise reader.error(
-                (at, at + len(code)),
-                f"The response {response!r} stands on both sides.",
-                expected="other columns right of ~",
-                remedy="Leave it out on the right.",
-            )
-
-
-def _check_terms(reader: Reader, terms: list[Any], factors: Mapping[str, Factor]) -> None:
-    if not terms:
-        raise reader.error(
-            None,
-            "There is nothing to estimate.",
-            expected="at least one column",
-            remedy="Add a term, or leave the intercept in: y ~ 1.",
-        )
-    columns = 0
-    for term in terms:
-        together = [factors[factor.code] for factor in term.factors]
-        where = _span_of(term.factors[-1]) if term.factors else None
-        if len({factor.key for factor in together}) < len(together):
-            raise reader.error(
-                where,
-                "One variable stands twice in an interaction.",
-                expected="different variables",
-                remedy="For a square write I(x ** 2).",
-            )
-        if len(together) > _MOST_FACTORS:
-            raise reader.error(
-                where,
-                "This interaction has too many factors.",
-                expected=f"at most {_MOST_FACTORS}",
-                remedy="Name the interactions wanted.",
-            )
-        weighted = (factor for factor in together if not isinstance(factor, NumericFactor))
-        columns += math.prod(factor.level_count for factor in weighted)
-        if columns > 2 * _MOST_COLUMNS:
-            raise _size_error(reader, columns)
-
-
-def _size_error(reader: Reader, columns: int) -> FormulaError:
-    return reader.error(
-        None,
-        f"The design would have {columns:,} columns.",
-        expected=f"at most {_MOST_COLUMNS:,}",
-        remedy="Merge levels in the schema, or use fewer interactions.",
-    )
-
-
 # --- contrasts and names, from template rows ---
 
 
@@ -308,37 +265,52 @@ def _designed(
         patsy.Term([patsy.LookupFactor(factor.code, origin=factor.origin) for factor in term.factors])
         for term in terms
     ]
-    rows = {code: _template(factor) for code, factor in factors.items()}
+    wide = wide_of(terms, factors)
+    rows = {code: _template(factor, short=code in wide) for code, factor in factors.items()}
     # Poly of many levels may overflow; the coding refuses it.
     with _patsy_errors(reader), np.errstate(over="ignore", invalid="ignore"):
         (info,) = patsy.design_matrix_builders([known], lambda: iter([rows]), patsy.EvalEnvironment([]))
-    if len(info.column_names) > _MOST_COLUMNS:
-        raise _size_error(reader, len(info.column_names))
-    designed, start = [], 0
+    designed: list[Term] = []
+    names: list[str] = []
+    start = 0
     for term, subterms in info.term_codings.items():
-        read = tuple(_subterm(subterm, factors, position) for subterm in subterms)
+        try:
+            read = tuple(_subterm(subterm, factors, position, wide) for subterm in subterms)
+        except NoReferenceError:
+            raise size_error(reader, sum(factors[code].level_count for code in wide)) from None
         designed.append(Term(term.name(), start, read))
         start = designed[-1].stop
-    return tuple(info.column_names), tuple(designed)
+        own = info.column_names[info.term_slices[term]]
+        names += wide_names(factors[term.name()], term.name()) if designed[-1].wide else own
+    if len(names) > (MOST_WIDE if wide else MOST_COLUMNS):
+        raise size_error(reader, len(names))
+    return tuple(names), tuple(designed)
 
 
-def _template(factor: Factor) -> Any:
-    """All declared levels, or a row of zeros; never a row of data."""
+def _template(factor: Factor, *, short: bool = False) -> Any:
+    """All declared levels, or some of those of a wide factor, or a row of zeros; never a row of data."""
     import patsy
     from patsy.builtins import C
 
     if not isinstance(factor, LevelFactor):
         return np.zeros((1, factor.level_count - 1))
     levels = list(factor.levels)
+    if short:
+        levels = few_levels(factor)
     name, *option = factor.contrast or ("Treatment",)
     return C(levels, getattr(patsy, name)(*option), levels=levels)
 
 
-def _subterm(subterm: Any, factors: Mapping[str, Factor], position: Mapping[Any, int]) -> Subterm:
+def _subterm(
+    subterm: Any, factors: Mapping[str, Factor], position: Mapping[Any, int], wide: set[str]
+) -> Subterm:
     usages = []
     for stand_in in subterm.factors:
-        factor, table = factors[stand_in.name()], None
-        if stand_in in subterm.contrast_matrices:
+        factor = factors[stand_in.name()]
+        table: FloatMatrix | Treatment | None = None
+        if stand_in.name() in wide:
+            table = treatment(factor, subterm.contrast_matrices[stand_in].matrix.shape)
+        elif stand_in in subterm.contrast_matrices:
             table = np.asarray(subterm.contrast_matrices[stand_in].matrix, dtype=np.float64)
         elif not isinstance(factor, NumericFactor):
             # A spline's first column is left out, as patsy and R do: the basis adds up to 1.

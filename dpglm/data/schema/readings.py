@@ -217,10 +217,11 @@ class LevelReading:
     @cached_property
     def _of_number(self) -> dict[float, int]:
         """Positions by number, of levels that are or spell one."""
-        cells = [text if isinstance(text, str) else float(text) for text, _ in self._spelled]
+        spelled = self._spelled
+        cells = [text if isinstance(text, str) else float(text) for text, _ in spelled]
         code_of: dict[float, int] = {}
         for place, number in enumerate(numbers_of_cells(cells).tolist()):
-            text, code = self._spelled[place]
+            text, code = spelled[place]
             if number in code_of and code_of[number] != code and place >= len(self.levels):
                 raise SchemaError(
                     f"{shown(text)}, a number that is something else already",

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from dpglm.data.tables.source import CHUNK_ROWS, Source
 from dpglm.errors import ClusterError
-from dpglm.rows import ArrayChunk, Home, RowChunk
+from dpglm.factor_rows import FactorRows
+from dpglm.rows import ArrayChunk, FactorChunk, Home, RowChunk
 from dpglm.typing import FloatVector, IntVector
 
 # Rows of a coded chunk, as everywhere.
@@ -32,6 +33,10 @@ _ROWS: Final = 2000
 Kept: TypeAlias = tuple[IntVector | None, FloatVector | None]
 # Chunks of a frame; the frame is one of the source's, with at least the columns asked for.
 Encode: TypeAlias = Callable[[Any, IntVector | None, FloatVector | None], Sequence[RowChunk]]
+
+
+# A chunk as workers keep it.
+Coded: TypeAlias = ArrayChunk | FactorChunk
 
 
 class Cut(NamedTuple):
@@ -114,6 +119,10 @@ class ElsewhereChunk:
         return self._here.share
 
     @property
+    def factor_rows(self) -> FactorRows | None:
+        return self._here.factor_rows
+
+    @property
     def _here(self) -> RowChunk:
         return self._cluster.fetched(self.home.piece)[self.place]
 
@@ -185,7 +194,7 @@ def counts_of(
     return counts, found
 
 
-def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[ArrayChunk] | Failed:
+def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[Coded] | Failed:
     """The chunks of a piece, from the frames of its cuts, on a worker.
 
     Frames of two partitions are coded apart: columns of two types would have to be made one, which may
@@ -202,9 +211,9 @@ def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[A
         return Failed(type(error).__name__)
 
 
-def joined(parts: Sequence[list[ArrayChunk] | Failed]) -> list[ArrayChunk] | Failed:
+def joined(parts: Sequence[list[Coded] | Failed]) -> list[Coded] | Failed:
     """The chunks of a piece whose cuts were coded by several workers."""
-    chunks: list[ArrayChunk] = []
+    chunks: list[Coded] = []
     for part in parts:
         if isinstance(part, Failed):
             return part
@@ -216,17 +225,19 @@ def joined(parts: Sequence[list[ArrayChunk] | Failed]) -> list[ArrayChunk] | Fai
 class Piece:
     """A coded piece, and a hash of its numbers: one that is lost and made again must be the same one."""
 
-    chunks: Sequence[ArrayChunk]
+    chunks: Sequence[Coded]
     mark: bytes
 
     @classmethod
-    def of(cls, chunks: Sequence[ArrayChunk] | Failed) -> Piece | Failed:
+    def of(cls, chunks: Sequence[Coded] | Failed) -> Piece | Failed:
         """The piece of these chunks."""
         if isinstance(chunks, Failed):
             return chunks
         found = hashlib.blake2b(digest_size=16)
         for chunk in chunks:
-            for array in (chunk.X, chunk.y, chunk.offset, chunk.share):
+            codes = chunk.factor_rows
+            rows: tuple[NDArray[Any], ...] = (chunk.X,) if codes is None else (codes.numbers, *codes.codes)
+            for array in (*rows, chunk.y, chunk.offset, chunk.share):
                 if array is not None:
                     found.update(array.tobytes())
         return cls(chunks, found.digest())
@@ -239,7 +250,7 @@ def unchanged(piece: Piece | Failed, mark: bytes) -> Sequence[RowChunk] | Failed
     return piece.chunks if piece.mark == mark else Failed("a partition came out otherwise when made again")
 
 
-def _even(chunks: Sequence[RowChunk]) -> Iterator[ArrayChunk]:
+def _even(chunks: Sequence[RowChunk]) -> Iterator[Coded]:
     """The same rows in chunks of 2,000, the last one fewer."""
     ends = np.cumsum([0, *(chunk.count for chunk in chunks)])
     for first in range(0, int(ends[-1]), _ROWS):
@@ -250,8 +261,12 @@ def _even(chunks: Sequence[RowChunk]) -> Iterator[ArrayChunk]:
             if start < last and stop > first
         ]
         offset, share = (_joined(name, parts) for name in ("offset", "share"))
-        X = np.concatenate([chunk.X[:, some] for chunk, some in parts], axis=1)
         y = np.concatenate([chunk.y[some] for chunk, some in parts])
+        coded = [chunk.factor_rows.rows_at(some) for chunk, some in parts if chunk.factor_rows is not None]
+        if coded:
+            yield FactorChunk(FactorRows.joined(coded), y, offset, share, share)
+            continue
+        X = np.concatenate([chunk.X[:, some] for chunk, some in parts], axis=1)
         yield ArrayChunk(np.ascontiguousarray(X), y, offset, share, share)
 
 

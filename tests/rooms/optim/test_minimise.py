@@ -257,6 +257,62 @@ def test_more_coefficients_than_a_matrix_should_hold(l1):
     assert residual(X, y, None, found=found, **identity) <= 1.1e-8
 
 
+@pytest.mark.parametrize(
+    "kind", ["random", "separable", "correlated", "weights and offsets", "next to no ridge"]
+)
+def test_many_coefficients_need_no_matrix_and_give_the_minimiser_that_one_finds(kind, monkeypatch):
+    rng = np.random.default_rng(11)
+    n, p, ridge = 900, 320, 0.5
+    X = rng.standard_normal((n, p))
+    if kind == "correlated":
+        X = 0.05 * X + rng.standard_normal((n, 1))
+    if kind == "next to no ridge":
+        ridge = 1e-4
+    X = (X / np.linalg.norm(X, axis=1).max() / 1.01).astype(np.float32)
+    y = (rng.random(n) < 1 / (1 + np.exp(-X @ rng.standard_normal(p) * 5))).astype(float)
+    if kind == "separable":
+        y = (X[:, 0] > 0).astype(float)
+    offset, weight = None, None
+    if kind == "weights and offsets":
+        offset, weight = rng.standard_normal(n), rng.random(n)
+    chunks = [
+        ArrayChunk(
+            np.ascontiguousarray(X[at].T),
+            y[at],
+            None if offset is None else offset[at],
+            None if weight is None else weight[at],
+        )
+        for at in (slice(0, 400), slice(400, 401), slice(401, n))
+    ]
+    loss = ChunkLoss(lambda: chunks, FAMILY, p)
+    penalty = ElasticNet(0.0 if kind == "next to no ridge" else 0.2, l1_ratio=0.0)
+    known = {"linear": 3.0 * rng.standard_normal(p), "ridge": ridge, "penalty": penalty}
+    with monkeypatch.context() as patched:
+        patched.setattr("dpglm.optim.minimise._SPARSE_SIZE", p)
+        expected = minimise(loss, **known)
+    matrices = []
+    of_loss = ChunkLoss.gradient_and_hessian
+    monkeypatch.setattr(
+        ChunkLoss, "gradient_and_hessian", lambda *args, **more: matrices.append(1) or of_loss(*args, **more)
+    )
+    found = minimise(loss, **known)
+    assert expected.certified
+    assert found.certified
+    assert bool(matrices) == (kind == "next to no ridge")
+    # Both are within residual / ridge of the same minimiser.
+    assert np.linalg.norm(found.theta - expected.theta) <= 2e-8 / ridge
+
+
+def test_products_are_those_of_the_second_derivative():
+    X, y = rows(3, 700, 30)
+    theta, direction = np.random.default_rng(8).standard_normal((2, 30))
+    loss = block_loss(X, y, size=300)
+    expected = loss.hessian(theta, precise=True) @ direction
+    found = loss.products(theta)(1e30 * direction) / 1e30  # far beyond what float32 holds squared
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+    assert not loss.products(theta)(np.zeros(30)).any()
+
+
 @pytest.mark.parametrize("mixed", [False, True])
 def test_working_set_finds_the_few_of_many(mixed):
     rng = np.random.default_rng(5)

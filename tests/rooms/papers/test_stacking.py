@@ -18,7 +18,8 @@ from scipy.special import expit
 
 import dpglm
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design, Response
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.response import Response
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import Design, Response
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.response import Response
 from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
@@ -25,8 +26,9 @@ class TinyEncoder:
 
     columns = ("x", "w")
     size = 2
+    row_bytes = 8
 
-    def encode(self, columns):
+    def encoded(self, columns):
         usable = ~np.isnan(columns["x"])
         x = np.where(usable, columns["x"], 77.0)
         return np.array([np.full(len(x), 0.5), x / 4], dtype=np.float32), columns["w"], usable
@@ -162,13 +164,13 @@ PEAK = """
 import resource, sys
 import numpy as np
 from dpglm.data.coding.design import Design
-from dpglm.data.coding.design import Response
+from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 
 class Wide:
-    columns, size = ("x",), 200
-    def encode(self, columns):
+    columns, size, row_bytes = ("x",), 200, 800
+    def encoded(self, columns):
         return np.repeat(columns["x"][None, :] / 40, 200, 0).astype(np.float32), None, columns["x"] > -9
 
 schema = Schema.of({"x": (-2, 2), "y": ["no", "yes"]})
@@ -199,8 +201,9 @@ def test_a_row_that_is_not_bounded_never_reaches_a_release() -> None:
     class Broken:
         columns = ("x",)
         size = 2
+        row_bytes = 8
 
-        def encode(self, columns: Any) -> tuple[Any, None, Any]:
+        def encoded(self, columns: Any) -> tuple[Any, None, Any]:
             x = columns["x"].astype(np.float32)
             return np.vstack([x, np.sqrt(np.maximum(1 - x**2, 0))]), None, np.ones(len(x), dtype=bool)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpglm.data.coding.design import Response
+from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.text import SIZE_LIMIT
 from dpglm.data.schema.variables import Categorical, Numeric
