@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -134,6 +135,58 @@ class _Pass:
             return chunk
         self._file = self._file or _ScratchFile(self._folder if self.spills else None)
         return _StoredChunk.of(chunk, self._file)
+
+
+class Remembered:
+    """A view of chunks that a worker of a cluster holds, made there once and read again while there is room.
+
+    Examples
+    --------
+    >>> rows, calls = ArrayChunk(np.ones((1, 1), dtype=np.float32), np.zeros(1), None), []
+    >>> view = Remembered(lambda chunk: calls.append("made") or chunk)
+    >>> held = LazyChunk(1, lambda: rows, Home(None, 0))
+    >>> view(held) is view(held), calls
+    (True, ['made'])
+    """
+
+    def __init__(self, view: Callable[[RowChunk], RowChunk]) -> None:
+        self._view, self._name = view, os.urandom(16)
+
+    def __call__(self, chunk: RowChunk) -> RowChunk:
+        home = home_of(chunk)
+        if home is None:
+            return self._view(chunk)
+        found = _MEMORY.get((self._name, home.piece))
+        if found is None:
+            found = self._view(chunk)
+            _MEMORY.put((self._name, home.piece), found)
+        return found
+
+
+class _Memory:
+    """The chunks that a worker was asked for last, up to so many bytes."""
+
+    def __init__(self, room: int) -> None:
+        self._room, self._lock = room, threading.Lock()
+        self._held: OrderedDict[tuple[bytes, int], tuple[RowChunk, int]] = OrderedDict()
+
+    def get(self, key: tuple[bytes, int]) -> RowChunk | None:
+        with self._lock:
+            if key not in self._held:
+                return None
+            self._held.move_to_end(key)
+            return self._held[key][0]
+
+    def put(self, key: tuple[bytes, int], chunk: RowChunk) -> None:
+        size = chunk.X.nbytes + 24 * chunk.count
+        with self._lock:
+            self._room -= size - self._held.pop(key, (chunk, 0))[1]
+            self._held[key] = chunk, size
+            while self._room < 0:
+                self._room += self._held.popitem(last=False)[1][1]
+
+
+_MEMORY: Final = _Memory(_WITHOUT_SCRATCH)
 
 
 def is_here(chunk: object) -> bool:

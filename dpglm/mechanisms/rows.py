@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dpglm.kept_rows import KeptRows
+from dpglm.kept_rows import KeptRows, Remembered, is_here
 from dpglm.mechanisms.base import Rows, release_error
 from dpglm.rows import ArrayChunk, LazyChunk, RowChunk, rows_at
 from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
@@ -142,8 +142,9 @@ class RowView:
         return self._kept.chunks() if self.keeps else self._viewed()
 
     def _viewed(self) -> Iterator[RowChunk]:
+        elsewhere = Remembered(self.view)
         for chunk in self._rows.chunks():
-            yield LazyChunk.of(chunk, self.view)
+            yield LazyChunk.of(chunk, elsewhere if self.keeps and not is_here(chunk) else self.view)
 
     def view(self, chunk: RowChunk) -> RowChunk:
         """A chunk, read otherwise: as many rows, each from itself alone."""

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpglm.data.tables.source import CHUNK_ROWS, Source
 from dpglm.errors import ClusterError
 from dpglm.factor_rows import FactorRows
-from dpglm.rows import ArrayChunk, FactorChunk, Home, RowChunk
+from dpglm.rows import ArrayChunk, FactorChunk, Home, LazyChunk, RowChunk
 from dpglm.typing import FloatVector, IntVector
 
 # Rows of a coded chunk, as everywhere.
@@ -300,9 +300,15 @@ def _unpacked(payload: bytes, pieces: Mapping[int, Sequence[RowChunk] | Failed])
         def persistent_load(self, pid: tuple[int, int]) -> RowChunk:
             piece = pieces[pid[0]]
             assert not isinstance(piece, Failed), "looked at before"
-            return piece[pid[1]]
+            chunk = piece[pid[1]]
+            # By this number a worker knows the chunk again in the next pass.
+            return LazyChunk(chunk.count, partial(_same, chunk), Home(None, pid[0] * CHUNK_ROWS + pid[1]))
 
     return Unpacker(io.BytesIO(payload)).load()
+
+
+def _same(chunk: RowChunk) -> RowChunk:
+    return chunk
 
 
 def summed(payload: bytes, pieces: Mapping[int, Sequence[RowChunk] | Failed]) -> Any:

@@ -21,7 +21,7 @@ from dpglm.data.tables import cluster as module
 from dpglm.data.tables.cluster import ClusterRows, Failed, coded_piece, cuts_of, packed, summed, usable
 from dpglm.errors import ClusterError, SchemaError
 from dpglm.factor_rows import FactorRows, SimplexColumns
-from dpglm.kept_rows import KeptRows
+from dpglm.kept_rows import KeptRows, Remembered
 from dpglm.rows import ArrayChunk, FactorChunk, LazyChunk, total
 
 ROWS = 70_000
@@ -83,6 +83,26 @@ def test_two_clusters_and_rows_here_are_summed_where_they_are() -> None:
     # What crosses is the function and which chunks: of rows nothing.
     assert np.float32(10.0).tobytes() * 3 not in second.sent
     assert len(second.sent) < 2000
+
+
+def test_a_view_is_made_once_for_all_passes() -> None:
+    cluster = Here([chunks_of(1.0, (2000, 10)), chunks_of(2.0, (3,))])
+    MADE.clear()
+    view = Remembered(_noted)
+    chunks = [LazyChunk.of(chunk, view) for chunk in cluster.chunks()]
+    assert [total(chunks, _sum_of) for _ in range(3)] == [3 * 2016.0] * 3
+    assert sorted(MADE) == [3, 10, 2000]
+    other = [LazyChunk.of(chunk, Remembered(_noted)) for chunk in cluster.chunks()]
+    assert total(other, _sum_of) == 3 * 2016.0
+    assert len(MADE) == 6
+
+
+MADE: list[int] = []
+
+
+def _noted(chunk: Any) -> ArrayChunk:
+    MADE.append(chunk.count)
+    return _tripled(chunk)
 
 
 def _tripled(chunk: Any) -> ArrayChunk:
