@@ -31,7 +31,7 @@ audit: $(VENV)/.tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit --thorough --durations=10 tests
 
 benchmark: $(VENV)/.tests $(PEERS)/.installed
-	$(BIN)/python -m studies speed --peer-python $(PEERS)/bin/python
+	$(BIN)/python -m studies run speed --jobs 1
 	$(BIN)/python -m studies run predictions --jobs 2
 
 golden: $(VENV)/.tests

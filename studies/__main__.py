@@ -8,7 +8,8 @@ python -m studies keep dpsc                             write what has been run 
 python -m studies run coverage_designs --only slopes_strong,level_99 --epsilon 1 --reps 40
                                                         run a part and print it, a line per cell
 python -m studies index                                 write reports/papers.html and reports/index.html
-python -m studies speed|selection|features     benchmarks, printed
+python -m studies run speed --only fit,plan --reps 1    rows of the benchmark of speed, printed
+python -m studies selection|features           benchmarks, printed
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from studies import index
 from studies.study import PAGES, RUNS, Part, Study
 
 BENCHMARKS = {
-    "speed": "studies.speed.peers",
     "selection": "studies.selection.support",
     "features": "studies.selection.features",
 }

@@ -22,6 +22,7 @@ STUDIES = {
     "fwell": "studies.fwell.study",
     "dlr": "studies.dlr.study",
     "predictions": "studies.predictions.study",
+    "speed": "studies.speed.study",
 }
 NAME = "index.html"
 # The page of the papers, which `studies.papers` makes of the pages of their studies.

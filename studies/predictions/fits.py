@@ -18,11 +18,10 @@ from dpglm.typing import FloatVector
 from studies.jobs import Job, Result
 from studies.paired import auc
 from studies.predictions.tables import Split, split
-from studies.speed.measure import ROOT, Contestant
-from studies.speed.pieces import Pieces, coded_rows
+from studies.speed.design import coded_rows, design_of
+from studies.speed.measure import PEER_PYTHON, Contestant
 
 PEER, NONPRIVATE = "diffprivlib", "without privacy"
-PEER_PYTHON: Final = ROOT / ".venv-peers" / "bin" / "python"
 # Strengths of the peer, the best of which is shown: chosen on the test rows, in its favour.
 STRENGTHS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 # As few steps as a small budget wants, the default, and many small samples.
@@ -115,11 +114,11 @@ def _by_peer(name: str, epsilon: float, seed: int, strength: float) -> Result:
 def _peer(name: str) -> Contestant:
     """A process that has the coded rows of a table in memory; it ends with this one."""
     rows = split(name)
-    peer = Contestant(str(PEER_PYTHON), "peer.py")
+    peer = Contestant(str(PEER_PYTHON), "studies.predictions.peer")
     with tempfile.TemporaryDirectory() as folder:
         paths = {}
         for part, frame in (("train", rows.train), ("test", rows.test)):
-            X, y = coded_rows(Pieces.of(rows.formula, frame, rows.schema))
+            X, y = coded_rows(design_of(rows.formula, frame, rows.schema))
             for what, array in (("rows", X), ("labels", y)):
                 paths[part, what] = str(Path(folder) / f"{part}-{what}.npy")
                 np.save(paths[part, what], array)

@@ -1,59 +1,98 @@
-"""Fair measuring: CPU seconds, one BLAS thread, best of interleaved repeats, ratios within one run.
+"""Fair measuring: CPU seconds, one BLAS thread, contestants in processes of their own that take turns.
 
-Every contestant lives in a process of its own that keeps its inputs in memory and times one call at a time
-with ``time.process_time``; the parent lets them take turns, so that a busy moment hits all of them.
+A contestant keeps its inputs in memory and times one call at a time. The parent lets all contestants of a row
+take turns, so that a busy moment hits all of them, and several rounds of turns show the best of each.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
+import select
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self
 
-ROOT = Path(__file__).resolve().parents[2]
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ROOT: Final = Path(__file__).resolve().parents[2]
+PEER_PYTHON: Final = ROOT / ".venv-peers" / "bin" / "python"
+BLAS_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# Seconds after which no answer is waited for.
+LIMIT: Final = 1800.0
+
+
+class TooLongError(RuntimeError):
+    """No answer within `LIMIT`."""
+
+
+def environment(blas: int = 1, threads: int | None = None) -> dict[str, str]:
+    """Of a process with so many threads for linear algebra, and for rows (None: as many as it has cores)."""
+    found = {**os.environ, **dict.fromkeys(BLAS_THREADS, str(blas)), "PYTHONPATH": str(ROOT)}
+    found.pop("PYTHONDONTWRITEBYTECODE", None)
+    found.pop("DPGLM_THREADS", None)
+    return found if threads is None else {**found, "DPGLM_THREADS": str(threads)}
 
 
 class Contestant:
-    """A process that answers one JSON line with one JSON line: an interpreter and a script of this folder.
+    """A process that answers one JSON line with one JSON line: an interpreter and a module.
 
     Parameters
     ----------
     python : str
         Interpreter; peers have their own environments.
-    script : str
-        File name in this folder; it calls `serve`.
+    module : str
+        Run as a program, it calls `timing.serve`.
+    env : mapping, optional
+        Of the process; by default it has one thread for linear algebra.
     """
 
-    def __init__(self, python: str, script: str) -> None:
+    def __init__(self, python: str, module: str, *, env: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
-            [python, str(Path(__file__).resolve().parent / script)],
+            [python, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT)},
+            env=environment() if env is None else dict(env),
         )
 
     def ask(self, do: str, **arguments: object) -> dict[str, Any]:
-        """Let the process do one thing and return what it measured."""
+        """Let the process do one thing and return what it measured.
+
+        Raises
+        ------
+        TooLongError
+            No answer in time; the process has been ended.
+        RuntimeError
+            It failed, or stopped.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
         self._process.stdin.flush()
+        # One line is asked for at a time, so nothing waits in a buffer.
+        if not select.select([self._process.stdout], [], [], LIMIT)[0]:
+            self._process.kill()
+            self._process.wait()
+            raise TooLongError(f"no answer within {LIMIT:g} s")
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"{self._process.args!r} stopped while asked to {do!r}; its message is above")
         answer: dict[str, Any] = json.loads(line)
+        if "failed" in answer:
+            raise RuntimeError(f"{do!r}: {answer['failed']}")
         return answer
+
+    @property
+    def running(self) -> bool:
+        """Whether it can be asked."""
+        return self._process.poll() is None
 
     def __enter__(self) -> Self:
         return self
@@ -61,68 +100,114 @@ class Contestant:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the process end."""
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait()
-
-
-Turn: TypeAlias = tuple[Contestant, str, Mapping[str, object]]
-
-
-def best_of(repeats: int, turns: Mapping[str, Turn]) -> dict[str, float]:
-    """Least CPU seconds of each turn over ``repeats`` rounds in which all take turns."""
-    best = dict.fromkeys(turns, float("inf"))
-    for _ in range(repeats):
-        for name, (contestant, do, arguments) in turns.items():
-            best[name] = min(best[name], contestant.ask(do, **arguments)["cpu"])
-    return best
-
-
-def fresh_cpu(repeats: int, *pieces: str) -> list[float]:
-    """Least CPU seconds (user + system) of fresh interpreters that run each piece of code, interleaved.
-
-    The modules are compiled beforehand, as they are once a package has been installed.
-    """
-    best = [float("inf")] * len(pieces)
-    with tempfile.TemporaryDirectory() as compiled:
-        environment = {**os.environ, **ONE_THREAD, "PYTHONPYCACHEPREFIX": compiled}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        for turn in range(repeats + 1):
-            for at, piece in enumerate(pieces):
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run([sys.executable, "-c", piece], check=True, cwd=ROOT, env=environment)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-                if turn > 0:  # the first turn compiles
-                    best[at] = min(best[at], spent)
-    return best
+        self._process.stdout.close()
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of the printed table; ``bar`` is the largest (or least) figure allowed, or None."""
+class Seat:
+    """Which process is asked.
 
-    what: str
-    figure: float
-    bar: float | None = None
-    at_least: bool = False
-    note: str = ""
+    Parameters
+    ----------
+    module : str
+    peer : bool
+        Whether it runs in the peers' environment.
+    blas : int
+        Threads for linear algebra; 0 for as many as there are cores, which is what no setting means.
+    threads : int or None
+        ``DPGLM_THREADS``; None where it is not set.
+    alone : str
+        Seats with another word here are other processes: their memory is measured.
+    """
 
-    @property
-    def met(self) -> bool:
-        """Whether the bar is met; True where there is none."""
-        if self.bar is None:
-            return True
-        return self.figure >= self.bar if self.at_least else self.figure <= self.bar
+    module: str = "studies.speed.own"
+    peer: bool = False
+    blas: int = 1
+    threads: int | None = None
+    alone: str = ""
 
 
-def table_text(title: str, lines: Sequence[Line]) -> str:
-    """The lines as text: figure, bar, verdict."""
-    width = max(len(line.what) for line in lines)
-    rows = [title, f"{'':{width}}  {'figure':>9}  {'bar':>9}"]
-    for line in lines:
-        sign = ">=" if line.at_least else "<="
-        bar = "" if line.bar is None else f"{sign} {line.bar:.4g}"
-        verdict = "" if line.bar is None else ("met" if line.met else "MISSED")
-        rows.append(f"{line.what:{width}}  {line.figure:9.4g}  {bar:>9}  {verdict:6}  {line.note}".rstrip())
-    return "\n".join(rows)
+class Contestants:
+    """Processes by their seats, started when they are first asked; they end with this one."""
+
+    def __init__(self) -> None:
+        self._seated: dict[Seat, Contestant] = {}
+
+    def ask(self, seat: Seat, do: str, **arguments: object) -> dict[str, Any]:
+        """As `Contestant.ask`; what took too long is told as refused."""
+        if seat not in self._seated or not self._seated[seat].running:
+            python = str(PEER_PYTHON) if seat.peer else sys.executable
+            env = environment(seat.blas or core_count(), seat.threads)
+            self._seated[seat] = Contestant(python, seat.module, env=env)
+        try:
+            return self._seated[seat].ask(do, **arguments)
+        except TooLongError as late:
+            return {"refused": str(late)}
+
+    def leave(self, seats: Collection[Seat]) -> None:
+        """End processes of their own that have no turn now: they may have very many rows in memory."""
+        for seat in [one for one in self._seated if one.alone and one not in seats]:
+            self._seated.pop(seat).close()
+
+    def close(self) -> None:
+        """End all."""
+        while self._seated:
+            self._seated.popitem()[1].close()
+
+
+CONTESTANTS: Final = Contestants()
+
+
+def core_count() -> int:
+    """Cores of this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def folder() -> Path:
+    """A folder for large tables, which is gone when this process ends."""
+    made = tempfile.TemporaryDirectory(prefix="dpglm-speed-")
+    _FOLDERS.append(made)
+    return Path(made.name)
+
+
+_FOLDERS: Final[list[tempfile.TemporaryDirectory[str]]] = []
+
+
+def fresh(code: str, *words: str) -> dict[str, Any]:
+    """CPU and wall seconds of a fresh interpreter that runs this code, imports included.
+
+    What the code prints last, as JSON, comes before what is measured here. Modules are compiled beforehand,
+    as they are once a package has been installed.
+    """
+    _compiled(code, words)
+    return _run(code, words)
+
+
+@cache
+def _compiled(code: str, words: tuple[str, ...]) -> None:
+    _run(code, words)
+
+
+def _run(code: str, words: tuple[str, ...]) -> dict[str, Any]:
+    start = time.perf_counter()
+    program = [sys.executable, "-c", code, *words]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment())
+    assert process.stdout is not None
+    printed = process.stdout.read().splitlines()
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    process.stdout.close()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"a fresh interpreter stopped with {process.returncode}; its message is above")
+    told = json.loads(printed[-1]) if printed and printed[-1].startswith("{") else {}
+    return {"cpu": used.ru_utime + used.ru_stime, "wall": wall, **told}

@@ -1,210 +1,146 @@
-"""Speed against peers: every figure is a ratio measured in this run.
-
-Run as ``python -m studies speed [--peer-python .venv-peers/bin/python]`` from the project root.
-CPU seconds, one BLAS thread, best of interleaved repeats. Parts whose data or peer are not here are skipped
-and say so.
-"""
+"""Peers, timed in their own interpreter: run by `measure.Contestant`, imports nothing of the package."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import warnings
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Any
 
-from studies.real_tables import absence, available, table
-from studies.speed.measure import ONE_THREAD, ROOT, Contestant, Line, best_of, fresh_cpu, table_text
+import numpy as np
 
-ROWS, COLUMNS, EPSILON = 100_000, 100, 1.0
-SEEDS = [0, 1, 2]
-# Penalty, coefficients, condition number of the curvature, CPU seconds allowed.
-PATHS: tuple[tuple[str, int, float, float | None], ...] = (
-    ("l1", 100, 10.0, 0.1),
-    ("l1", 100, 1e4, 0.1),
-    ("l1", 500, 1e4, 1.6),
-    ("group", 100, 1e4, None),
-    ("l1/2", 100, 10.0, 0.4),
-    ("l1/2", 100, 1e4, 0.4),
-    ("lq", 100, 10.0, 0.4),
-    ("scad", 100, 10.0, 0.4),
-    ("mcp", 100, 10.0, 0.4),
-    ("l1/2", 500, 10.0, None),
-)
-SCIENTIFIC = "import numpy, scipy.linalg, scipy.special"
-FORBIDDEN = (
-    "pandas",
-    "patsy",
-    "statsmodels",
-    "dp_accounting",
-    "matplotlib",
-    "jinja2",
-    "distributed",
-    "numba",
-    "pyarrow",
-    "scipy.optimize",
-    "scipy.stats",
-)
+from studies.speed import simulated
+from studies.speed.timing import serve, timed
+
+# Deprecations, and models that stop early; only the measured numbers are wanted.
+warnings.simplefilter("ignore")
 
 
-def fit_lines(peer_python: str | None, repeats: int) -> list[Line]:
-    """A private fit of a frame, against diffprivlib on the same rows as an array."""
-    if not peer_python:
-        print("skipped: fit against diffprivlib (no --peer-python; see studies/requirements-peers.txt)")
-        return []
-    own = Contestant(sys.executable, "own.py")
-    with tempfile.TemporaryDirectory() as folder, own, Contestant(peer_python, "peer.py") as peer:
-        rows, labels = str(Path(folder) / "rows.npy"), str(Path(folder) / "labels.npy")
-        own.ask("simulate", rows=ROWS, columns=COLUMNS, seed=1, peer_rows=rows, peer_labels=labels)
-        peer.ask("load", rows=rows, labels=labels)
-        best = best_of(
-            repeats,
-            {
-                "peer": (peer, "fit", {"epsilon": EPSILON, "seeds": SEEDS}),
-                "fit": (own, "fit", {"epsilon": EPSILON, "penalty": "l2", "seeds": SEEDS}),
-                "fit l1": (own, "fit", {"epsilon": EPSILON, "penalty": "l1", "seeds": SEEDS}),
-                "solve": (own, "solve", {"epsilon": EPSILON, "penalty": "l2", "seeds": SEEDS}),
-                "solve l1": (own, "solve", {"epsilon": EPSILON, "penalty": "l1", "seeds": SEEDS}),
-                "read": (own, "read_once", {}),
-            },
-        )
-    peer_seconds = f"diffprivlib {best['peer']:.3f} s"
-    size = f"{ROWS:,} x {COLUMNS}"
-    return [
-        Line(f"fit {size} / diffprivlib", best["fit"] / best["peer"], 0.7, note=peer_seconds),
-        Line(f"fit {size}, l1 / diffprivlib", best["fit l1"] / best["peer"]),
-        Line(f"solve {size} / diffprivlib", best["solve"] / best["peer"]),
-        Line(f"solve {size}, l1 / diffprivlib", best["solve l1"] / best["peer"]),
-        Line(f"solve {size} / one read of the array", best["solve"] / best["read"]),
-    ]
+@lru_cache(maxsize=1)
+def unit_rows(rows: int, columns: int) -> tuple[Any, Any]:
+    """The simulated rows, scaled to norm at most 1."""
+    X, y = simulated.numbers(rows, columns)
+    return X / np.sqrt(columns), y
 
 
-def design_lines(repeats: int) -> list[Line]:
-    """From a formula and a frame in memory to coded rows, against patsy's evaluation of them."""
-    lines = []
-    for name in ("adult", "kddcup99"):
-        if not available(name):
-            print(f"skipped: {absence(name)}")
-            continue
-        with Contestant(sys.executable, "own.py") as own:
-            own.ask("load", name=name)
-            best = best_of(repeats, {"own": (own, "own_design", {}), "patsy": (own, "patsy_design", {})})
-            apart = own.ask("difference")["difference"]
-        ratio, seconds = best["own"] / best["patsy"], f"patsy {best['patsy']:.2f} s"
-        lines.append(Line(f"design of {name} / patsy", ratio, 0.1, note=seconds))
-        # A coded value is rounded to float32 once: 6e-8 of the row norm, a few times a column's range.
-        lines.append(Line(f"design of {name}, difference from patsy", apart, 1e-5))
-    return lines
+def _model(epsilon: float, seed: int) -> Any:
+    from diffprivlib.models import LogisticRegression
+
+    return LogisticRegression(epsilon=epsilon, data_norm=1.0, random_state=seed)
 
 
-def path_lines(repeats: int) -> list[Line]:
-    """Paths of 100 strengths on the released quadratic: CPU seconds, and how exact they are."""
-    lines, left = [], 0.0
-    with Contestant(sys.executable, "own.py") as own:
-        for penalty, columns, condition, bar in PATHS:
-            task = {"columns": columns, "condition": condition, "penalty": penalty}
-            found = [own.ask("path", **task) for _ in range(repeats if columns <= 100 else 1)]
-            least = min(float(one["cpu"]) for one in found)
-            left = max(left, found[0]["residual"])
-            lines.append(Line(f"path of {penalty}, p = {columns}, condition {condition:.0e}, s", least, bar))
-    return [*lines, Line("paths, largest residual / largest gradient", left, 1e-10)]
+def diffprivlib(table: dict[str, int], epsilon: float, seeds: list[int]) -> dict[str, Any]:
+    """Its logistic regression as it comes, of a ready array, mean over noise seeds."""
+    X, y = unit_rows(table["rows"], table["columns"])
+    fits = [_model(epsilon, seed) for seed in seeds]
+    return timed(*(lambda one=one: one.fit(X, y) for one in fits))  # type: ignore[misc]
 
 
-def import_lines(repeats: int) -> list[Line]:
-    """Fresh interpreters: importing the package, and what it is made of."""
-    base, own = fresh_cpu(max(repeats, 8), SCIENTIFIC, "import dpglm")
-    loaded = subprocess.run(
-        [sys.executable, "-c", "import json, sys, dpglm; print(json.dumps(list(sys.modules)))"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    found = sorted(set(json.loads(loaded.stdout)) & set(FORBIDDEN))
-    return [
-        Line("import dpglm - import numpy, scipy.linalg, .special, s", own - base, 0.1, note=f"{base:.2f} s"),
-        Line("heavy modules loaded by import dpglm", len(found), 0, note=", ".join(found)),
-    ]
+def design_and_fit(table: dict[str, int], by: str, epsilon: float, seeds: list[int]) -> dict[str, Any]:
+    """A design from a frame and a formula, and diffprivlib on it."""
+    import pandas as pd
+
+    X, y = simulated.numbers(table["rows"], table["columns"])
+    frame = pd.DataFrame(X, columns=simulated.names(table["columns"]))
+    right, scale = simulated.formula(table["columns"]).split("~", 1)[1], np.sqrt(table["columns"])
+    make = _designs(by)
+
+    def once(seed: int) -> None:
+        design = np.asarray(make(right, frame), dtype=np.float64)[:, 1:] / scale
+        _model(epsilon, seed).fit(design, y)
+
+    return timed(*(lambda seed=seed: once(seed) for seed in seeds))  # type: ignore[misc]
 
 
-KDD_READ = """
-import sys, time
-import pandas
-start = time.process_time()
-pandas.read_csv(sys.argv[1])
-print(time.process_time() - start)
-"""
-KDD_FIT = """
-import json, resource, sys
-import dpglm
-from pathlib import Path
-path, formula, schema = sys.argv[1:]
-dpglm.fit(formula, path, schema=schema, penalty="l2", privacy=1.0, progress=False)
-used = resource.getrusage(resource.RUSAGE_SELF)
-# The peak of this program alone: ru_maxrss would still hold the parent's size from before the start.
-status = Path("/proc/self/status")
-peak = used.ru_maxrss
-if status.exists():
-    peak = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "megabytes": peak / 1024}))
-"""
+def _designs(by: str) -> Callable[[str, Any], Any]:
+    if by == "patsy":
+        import patsy
+
+        return lambda formula, frame: patsy.dmatrix(formula, frame)
+    import formulaic
+
+    return lambda formula, frame: formulaic.model_matrix(formula, frame)
 
 
-def kdd_lines(repeats: int) -> list[Line]:
-    """KDD Cup 99 from the CSV path in a fresh process, imports included, against pandas reading the file."""
-    if not available("kddcup99"):
-        print(f"skipped: {absence('kddcup99')}")
-        return []
-    kdd = table("kddcup99")
-    environment = {**os.environ, **ONE_THREAD}
-    reading, fits = float("inf"), []
-    for _ in range(max(2, repeats // 2)):
-        done = subprocess.run(
-            [sys.executable, "-c", KDD_READ, str(kdd.path)],
-            check=True,
-            capture_output=True,
-            text=True,
-            env=environment,
-        )
-        reading = min(reading, float(done.stdout))
-        done = subprocess.run(
-            [sys.executable, "-c", KDD_FIT, str(kdd.path), kdd.formula(), str(kdd.schema_path)],
-            check=True,
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=ROOT,
-        )
-        fits.append(json.loads(done.stdout))
-    least = min(fit["cpu"] for fit in fits)
-    return [
-        Line("KDD 494,021 rows from CSV, peak MB", max(fit["megabytes"] for fit in fits), 1000),
-        Line("KDD from CSV / pandas.read_csv", least / reading, note=f"{least:.2f} s and {reading:.2f} s"),
-    ]
+@cache
+def _compiled() -> None:
+    _sparse(*unit_rows(200, 3))
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Print the table; 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(prog="python -m studies speed", description=__doc__)
-    parser.add_argument("--peer-python", help="interpreter of the environment with diffprivlib")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=("fit", "design", "path", "import", "kdd"), action="append")
-    arguments = parser.parse_args(words)
-    parts: dict[str, Callable[[], list[Line]]] = {
-        "fit": lambda: fit_lines(arguments.peer_python, arguments.repeats),
-        "design": lambda: design_lines(arguments.repeats),
-        "path": lambda: path_lines(arguments.repeats),
-        "import": lambda: import_lines(arguments.repeats),
-        "kdd": lambda: kdd_lines(arguments.repeats),
-    }
-    lines = [line for part in arguments.only or parts for line in parts[part]()]
-    if lines:
-        print(table_text("Speed: ratios of CPU seconds measured in this run, one BLAS thread", lines))
-    return 0 if all(line.met for line in lines) else 1
+def _sparse(X: Any, y: Any) -> None:
+    from skglm import SparseLogisticRegression  # type: ignore[import-not-found]
+
+    signs = 2.0 * y - 1.0
+    largest = np.abs(X.T @ signs).max() / (2.0 * len(y))
+    SparseLogisticRegression(alpha=0.05 * largest).fit(X, signs)
+
+
+def skglm(table: dict[str, int]) -> dict[str, Any]:
+    """Its lasso of a ready array, compiled before, at a twentieth of the strength that selects nothing."""
+    _compiled()
+    X, y = unit_rows(table["rows"], table["columns"])
+    return timed(lambda: _sparse(X, y))
+
+
+def sklearn(table: dict[str, int], solver: str) -> dict[str, Any]:
+    """Its logistic ridge of a ready array."""
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+    X, y = unit_rows(table["rows"], table["columns"])
+    return timed(lambda: LogisticRegression(solver=solver, max_iter=1000).fit(X, y))
+
+
+def glum(table: dict[str, int]) -> dict[str, Any]:
+    """The same ridge by glum."""
+    from glum import GeneralizedLinearRegressor  # type: ignore[import-not-found]
+
+    X, y = unit_rows(table["rows"], table["columns"])
+    made = GeneralizedLinearRegressor(family="binomial", alpha=1.0 / len(y), l1_ratio=0)
+    return timed(lambda: made.fit(X, y))
+
+
+def statsmodels(table: dict[str, int]) -> dict[str, Any]:
+    """Maximum likelihood without a ridge: statsmodels' GLM, by iteratively reweighted least squares."""
+    import statsmodels.api as sm
+
+    X, y = simulated.numbers(table["rows"], table["columns"])
+    return timed(lambda: sm.GLM(y, sm.add_constant(X), family=sm.families.Binomial()).fit())
+
+
+def one_hot_ridge(table: dict[str, int]) -> dict[str, Any]:
+    """scikit-learn's logistic ridge on the sparse one-hot matrix of a factor, and making that matrix."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import OneHotEncoder  # type: ignore[import-untyped]
+
+    place, y = simulated.levels(table["rows"], table["levels_of"])
+    texts = np.array([f"level {number}" for number in range(table["levels_of"])], dtype=object)
+    column = texts[place][:, None]
+    return timed(lambda: LogisticRegression(max_iter=1000).fit(OneHotEncoder().fit_transform(column), y))
+
+
+@lru_cache(maxsize=1)
+def _real(path: str, rows: int, fillings: tuple[tuple[str, Any], ...]) -> Any:
+    import pandas as pd
+
+    return pd.read_csv(path, nrows=rows or None, low_memory=False).fillna(dict(fillings))
+
+
+def formulaic_design(path: str, rows: int, formula: str, fillings: dict[str, Any]) -> dict[str, Any]:
+    """A design of a real table as one array, as patsy makes it; the search for levels is included."""
+    import formulaic
+
+    frame = _real(path, rows, tuple(fillings.items()))
+    right = formula.split("~", 1)[1]
+    return timed(lambda: np.asarray(formulaic.model_matrix(right, frame), dtype=np.float64))
+
+
+def polars_read(path: str, rows: int) -> dict[str, Any]:
+    """The file into a frame."""
+    import polars as pl
+
+    return timed(lambda: pl.read_csv(path, n_rows=rows or None, infer_schema_length=10_000))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    works = (diffprivlib, design_and_fit, skglm, sklearn, glum, statsmodels)
+    serve({one.__name__: one for one in (*works, one_hot_ridge, formulaic_design, polars_read)})

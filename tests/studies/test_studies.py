@@ -24,6 +24,8 @@ from studies.paired import auc
 from studies.study import PAGES, Findings, Study
 
 OF_PAPERS = ("dpsc", "radmm", "stacking", "hospitals", "fwell", "dlr", "predictions")
+# Their pages are written on an idle machine.
+LATER = ("speed",)
 JOBS: list[Job] = [{"number": number} for number in range(5)]
 
 
@@ -184,7 +186,7 @@ def test_the_index_lists_every_page_of_the_folder(tmp_path: Path) -> None:
     text = (PAGES / index.NAME).read_text(encoding="utf-8")
     linked = re.findall(r'<a href="([^"]+)">', text)
     assert sorted(linked) == sorted(path.name for path in PAGES.glob("*.html") if path.name != index.NAME)
-    assert {f"{name}.html" for name in index.STUDIES} <= set(linked)
+    assert {f"{name}.html" for name in index.STUDIES if name not in LATER} <= set(linked)
     for name in linked:
         (tmp_path / name).write_bytes((PAGES / name).read_bytes())
     assert index.write(tmp_path).read_text(encoding="utf-8") == text, "run make reports"
@@ -195,6 +197,8 @@ def test_the_index_lists_every_page_of_the_folder(tmp_path: Path) -> None:
     [pytest.param(name, marks=pytest.mark.papers) if name in OF_PAPERS else name for name in index.STUDIES],
 )
 def test_pages_have_the_title_of_their_study_and_need_no_network(name: str) -> None:
+    if name in LATER and not (PAGES / f"{name}.html").exists():
+        pytest.skip(f"no page yet: python -m studies run {name}")
     text = (PAGES / f"{name}.html").read_text(encoding="utf-8")
     assert f"<h1>{index.study(name).title}</h1>" in text
     assert f"python -m studies run {name}" in text
@@ -221,7 +225,7 @@ def test_examples_run(of_papers: bool) -> None:
             folder = str(Path(studies.__path__[0]) / room.name)
             names += [module.name for module in pkgutil.walk_packages([folder], f"studies.{room.name}.")]
     assert names
-    skipped = ("__main__", ".speed.peer", "real_tables")
+    skipped = ("__main__", ".predictions.peer", "real_tables")
     for name in names:
         if not name.endswith(skipped):
             assert doctest.testmod(importlib.import_module(name)).failed == 0, name

@@ -1,17 +1,15 @@
-"""diffprivlib, timed in its own interpreter: run by `measure.Contestant`, imports nothing of ours."""
+"""diffprivlib's predictions, in an interpreter of its own: imports nothing of the package."""
 
 from __future__ import annotations
 
-import json
-import sys
-import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from diffprivlib.models import LogisticRegression  # type: ignore[import-not-found]
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
+
+from studies.speed.timing import serve
 
 # Its accountant and scikit-learn's deprecations print; only the measured numbers are wanted.
 warnings.simplefilter("ignore")
@@ -35,15 +33,6 @@ def model(epsilon: float, seed: int, strength: float = 1.0) -> Any:
     return LogisticRegression(epsilon=epsilon, data_norm=1.0, C=strength, random_state=seed)
 
 
-def fit(epsilon: float, seeds: list[int]) -> dict[str, object]:
-    """CPU seconds of one fit, mean over noise seeds: how long it iterates depends on its noise."""
-    fresh = [model(epsilon, seed) for seed in seeds]
-    start = time.process_time()
-    for one in fresh:
-        one.fit(ARRAYS["X"], ARRAYS["y"])
-    return {"cpu": (time.process_time() - start) / len(seeds)}
-
-
 def predict(epsilon: float, seed: int, strength: float) -> dict[str, object]:
     """Area under the ROC curve and share of right classes on the test rows after one fit."""
     fitted = model(epsilon, seed, strength).fit(ARRAYS["X"], ARRAYS["y"])
@@ -54,18 +43,5 @@ def predict(epsilon: float, seed: int, strength: float) -> dict[str, object]:
     }
 
 
-def main() -> None:
-    """Answer one JSON line with one JSON line."""
-    tasks: dict[str, Callable[..., dict[str, object]]] = {
-        "load": load,
-        "load_test": load_test,
-        "fit": fit,
-        "predict": predict,
-    }
-    for line in sys.stdin:
-        request = json.loads(line)
-        print(json.dumps(tasks[request.pop("do")](**request)), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve({one.__name__: one for one in (load, load_test, predict)})
