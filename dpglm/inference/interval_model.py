@@ -106,6 +106,8 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     scales alone it errs upwards where most effects are small, and makes intervals wider, by 6 % on two
     tables; with learned scales alone one large effect in a rare level was covered .78 in 100 replications.
     """
+    if released.exact:  # nothing rests on a prior, and nothing moves
+        return LinearModel(released, np.zeros((released.size, released.size)))
     own = with_own_scales(LinearModel(released))
     at_centre = declared = LinearModel(own)
     step = np.zeros(released.size)
@@ -196,6 +198,20 @@ def secant_design(model: LinearModel, step: FloatVector, *, at_end: bool = False
     spread[at], spread[:, at] = 0.0, 0.0
     values, vectors = np.linalg.eigh(spread)
     spread = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    design = moved_information(released, total, mean, spread, step, at_end=at_end)
+    return np.asarray(0.5 * (design + design.T))
+
+
+def moved_information(
+    released: ScoreAndInformation,
+    total: float,
+    mean: FloatVector,
+    spread: FloatMatrix,
+    step: FloatVector,
+    *,
+    at_end: bool,
+) -> FloatMatrix:
+    """Information of normal rows of this mean, covariance and total weight at t, moved by a step, (p, p)."""
     # Predictors at t, and how far they move: two normal variables.
     directions = np.column_stack([released.centre, step])
     across = spread @ directions
@@ -213,8 +229,7 @@ def secant_design(model: LinearModel, step: FloatVector, *, at_end: bool = False
     first = slopes @ (moved @ ratio)
     second = slopes @ ((moved * ratio) @ moved.T) @ slopes.T
     rest = np.outer(mean, mean) + spread - slopes @ across.T
-    design = total * (ratio.sum() * rest + np.outer(mean, first) + np.outer(first, mean) + second)
-    return np.asarray(0.5 * (design + design.T))
+    return np.asarray(total * (ratio.sum() * rest + np.outer(mean, first) + np.outer(first, mean) + second))
 
 
 def weight_ratio(eta: FloatVector, change: FloatVector) -> FloatVector:

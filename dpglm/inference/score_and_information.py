@@ -64,6 +64,11 @@ class ScoreAndInformation:
         return len(self.centre)
 
     @property
+    def exact(self) -> bool:
+        """Whether there is no noise: of a fit without privacy, and of no other."""
+        return self.score_scale == 0.0 and self.information_scale == 0.0
+
+    @property
     def prior_variance(self) -> FloatVector:
         """Declared prior variances of the coded coefficients, shape (p,)."""
         return np.concatenate([term.prior**2 for term in self.term_columns])

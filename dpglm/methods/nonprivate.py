@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import MethodError
 from dpglm.inference.coefficients import Scaling
+from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.mechanisms.exact import ExactAnswer, ExactMinimiser
+from dpglm.mechanisms.exact_information import ExactInformation, ExactInformationAnswer
 from dpglm.methods.base import Ask, Estimate, Method, Problem, methods, require_positive
+from dpglm.postprocessing.exact_fit import ExactFit
 from dpglm.postprocessing.parts import ExactPath
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import Fact, MethodDescription
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.typing import FloatVector
+
+# Links whose loss is minus a log-likelihood, up to a known factor.
+LIKELIHOODS: Final = ("logit", "log", "identity")
+# With more coefficients a fit keeps no information matrix: it would be most of its file.
+MOST_WITH_INFORMATION: Final = 1000
 
 
 @methods.register("nonprivate", "lla")
 @dataclass(frozen=True)
 class NonPrivate(Method):
     """The exact minimiser, marked NOT PRIVATE wherever it is shown.
+
+    Without a penalty it has classical standard errors, tests and intervals, log-likelihood, AIC and BIC.
 
     With ``penalty="l1"`` it is the paper's LLA, with ``"l1/2"`` its LHA. For a penalty that is not convex the
     answer is a stationary point of the objective, certified as such: the better of those reached from the
@@ -84,7 +95,11 @@ class NonPrivate(Method):
             path=self.path and problem.penalty.name != "none",
             augmentation=self.augmentation,
         )
-        return PricedReleases((release,), Guarantee.none("no privacy was asked for"), None)
+        # Classical standard errors are those of the maximum likelihood estimate.
+        classical = problem.family.link in LIKELIHOODS and problem.penalty.name == "none"
+        known = len(problem.geometry.names) <= MOST_WITH_INFORMATION
+        more = (ExactInformation(problem.family),) if classical and known else ()
+        return PricedReleases((release, *more), Guarantee.none("no privacy was asked for"), None)
 
     def solve(self, problem: Problem, plan: PricedReleases, ask: Ask) -> Estimate:
         (release,) = plan.of_kind(ExactMinimiser)
@@ -108,6 +123,7 @@ class NonPrivate(Method):
             answer.strength,
             residual=answer.residual,
             exact_path=path,
+            **_likelihood(problem, plan, ask, answer.theta),
         )
 
     def describe(self, problem: Problem, plan: PricedReleases) -> MethodDescription:
@@ -133,6 +149,36 @@ class NonPrivate(Method):
                 expected="a family whose curvature is bounded, or augmentation= of your own",
                 remedy="Use a convex penalty, or NonPrivate(augmentation=1.0).",
             )
+
+
+def _likelihood(problem: Problem, plan: PricedReleases, ask: Ask, theta: FloatVector) -> dict[str, Any]:
+    """What standard errors and information criteria are made of, where the plan asks for it."""
+    if not (planned := plan.of_kind(ExactInformation)):
+        return {}
+    family, size = problem.family, len(theta)
+    answer = ExactInformationAnswer.of(ask(planned[0], theta), size)
+    if not answer.rows > size or not np.isfinite(answer.information).all():
+        return {}
+    dispersion = family.dispersion
+    if not family.fixed_dispersion:
+        dispersion = max(2.0 * answer.loss / (answer.rows - size), np.finfo(np.float64).tiny)
+    released = ScoreAndInformation(
+        term_columns=problem.geometry.term_columns,
+        centre=theta,
+        score=np.zeros(size),
+        information=answer.information,
+        score_scale=0.0,
+        information_scale=0.0,
+        dispersion=dispersion,
+        initial_variance=np.ones(size),
+        third_derivative_bound=family.third_derivative_bound,
+        logistic=family.link == "logit" and not problem.offset,
+        exponential=family.link == "log",
+    )
+    if answer.weighted:
+        return {"released": released}
+    llf = None if not family.fixed_dispersion else -answer.loss / family.dispersion - answer.constant
+    return {"released": released, "part": ExactFit(llf, answer.rows)}
 
 
 @methods.register("lha")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpglm.data.coding.design import CodedModel
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.errors import DpglmError, MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
 from dpglm.inference.expectation import EstimateNoise, ExpectedRows, classical_deviations
 from dpglm.planning.expected_rows import expected_moments, expected_rows
 from dpglm.planning.merging import Merger, proposals, without_shares
 from dpglm.planning.tables import Over, curve, plot_curve, summary
+from dpglm.postprocessing.functions import why
 from dpglm.postprocessing.intervals import quantile
-from dpglm.postprocessing.summary import reason
 from dpglm.tables.table import Table
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -238,7 +238,7 @@ class Expectation:
                 "information_noise_se": parts[:, 2],
                 "adjustment_se": parts[:, 3],
                 "reason": [
-                    reason(decision) if self.has_intervals else decision.reason for decision in self.decisions
+                    why(decision) if self.has_intervals else decision.reason for decision in self.decisions
                 ],
             }
         )

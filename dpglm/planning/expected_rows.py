@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.design import CodedModel
 from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.unit import weight_of

@@ -101,9 +101,12 @@ def _guarantee(record: FitRecord) -> None:
         raise store_error("a private guarantee of a fit that was made without privacy", "private: false")
 
 
-def check_released(released: ScoreAndInformation, record: FitRecord) -> None:
-    """Refuse released numbers of this record, or of one of its sites, that no fit could have given."""
-    size = len(record.names)
+def check_released(released: ScoreAndInformation, record: FitRecord, size: int | None = None) -> None:
+    """Refuse released numbers of this record, or of one of its sites, that no fit could have given.
+
+    Those of the whole model of a submodel have another ``size`` than its names.
+    """
+    size = len(record.names) if size is None else size
     for name in ("centre", "score", "initial_variance", "origin"):
         array = getattr(released, name)
         if not (name == "origin" and array is None) and array.shape != (size,):

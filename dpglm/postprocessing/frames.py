@@ -8,9 +8,10 @@ import numpy as np
 
 from dpglm.errors import MethodError
 from dpglm.glm.families.binomial import SHIFTED
+from dpglm.postprocessing.functions import why
 from dpglm.postprocessing.intervals import intervals, p_values, reliable, selected
 from dpglm.postprocessing.record import FitRecord, Record
-from dpglm.postprocessing.summary import reason, separated
+from dpglm.postprocessing.summary import separated
 from dpglm.postprocessing.uncertainty import no_intervals, shares
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -49,7 +50,7 @@ def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd
             "privacy_se": absent * np.hypot(parts[:, 1], parts[:, 2]),
             "adjustment_se": absent * parts[:, 3],
             "reason": [
-                UNTESTED if untested else no_intervals(record) if record.predictor else reason(decision)
+                UNTESTED if untested else no_intervals(record) if record.predictor else why(decision)
                 for decision in record.interval_decisions
             ],
         }

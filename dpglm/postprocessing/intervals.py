@@ -66,30 +66,32 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
             critical = quantile(false_coverage_level(int(chosen.sum()), int(given.sum()), 1.0 - level))
         centre = np.where(chosen, centre, np.nan)
     reach = critical * record.standard_errors
-    ends = _ends(record, centre, reach)
+    own = ends(record, record.contrasts, centre, reach)
     if adjust is not None or record.contrasts is None:
-        return ends
-    return np.where(record.reported[:, None], ends, wide_intervals(record, record.contrasts, critical))
+        return own
+    return np.where(record.reported[:, None], own, wide_intervals(record, record.contrasts, critical))
 
 
 def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> FloatMatrix:
-    """Intervals that rest mostly on prior scales, shape (p, 2), ``critical`` deviations to each side.
+    """Intervals that rest mostly on prior scales, shape (k, 2), ``critical`` deviations to each side.
 
     The shortest that hold the interval of the linear model and as many prior scales to each side of the
     posterior mean. The first alone is too short where noise passes for information, the second where a
     coefficient is far larger than its prior scale says. One that cannot be computed has no end.
     """
     with np.errstate(all="ignore"):
-        own = _ends(record, contrasts.estimates, critical * contrasts.deviations)
+        own = ends(record, contrasts, contrasts.estimates, critical * contrasts.deviations)
         reach = critical * np.sqrt(contrasts.prior)
         low = np.minimum(own[:, 0], contrasts.shrunk - reach)
         high = np.maximum(own[:, 1], contrasts.shrunk + reach)
     return np.column_stack([np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)])
 
 
-def _ends(record: FitRecord, centre: FloatVector, reach: FloatVector) -> FloatMatrix:
-    """Ends of the intervals ``centre +- reach``, further out near separation, shape (p, 2)."""
-    near = separation(record, record.contrasts)
+def ends(
+    record: FitRecord, contrasts: Contrasts | None, centre: FloatVector, reach: FloatVector
+) -> FloatMatrix:
+    """Ends of the intervals ``centre +- reach`` of k functions, further out near separation, shape (k, 2)."""
+    near = separation(record, contrasts)
     return np.column_stack([centre - reach, centre + reach]) if near is None else near.ends(centre, reach)
 
 
@@ -111,7 +113,7 @@ def quantile(level: float) -> float:
 
 def separation(record: FitRecord, contrasts: Contrasts | None) -> Separation | None:
     """How near separation functions of the coefficients are; None where no level can be separated."""
-    if contrasts is None or record.link != "logit":
+    if contrasts is None or record.link != "logit" or record.exact:
         return None
     with np.errstate(all="ignore"):
         return Separation.of(contrasts)
@@ -144,7 +146,7 @@ def reliable(record: FitRecord) -> BoolVector:
 
 
 def _surprising(record: FitRecord) -> BoolVector:
-    if record.released is None:
+    if record.released is None or record.exact:
         return np.zeros(len(record.names), dtype=np.bool_)
     scales = np.sqrt((record.user_from_coded**2) @ record.released.prior_variance)
     far = np.abs(record.debiased) > SURPRISE * scales

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from dpglm.errors import MethodError
+from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.interval_model import interval_model
 from dpglm.inference.linear_model import LinearModel
 from dpglm.postprocessing.codec import SelfCoded, decode, encode, store_error
@@ -177,6 +178,23 @@ parts: Registry[ResultPart] = Registry("part of a result", "dpglm.papers")
 
 class RowMap(Protocol):
     """The public map from rows to coded columns; lives in the data room, handed in from above."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The data columns that it reads."""
+
+    @property
+    def term_columns(self) -> tuple[TermColumns, ...]:
+        """The coded columns, with declared prior scales."""
+
+    def submodel(
+        self,
+        drop: Sequence[str],
+        merge: Mapping[str, Mapping[Any, Sequence[Any]]],
+        moments: Mapping[str, tuple[float, float]],
+        longer: float,
+    ) -> Any:
+        """The coding of a submodel, its schema and its place in the whole model."""
 
     def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
         """Coded rows, shape (k, p), NaN in rows that cannot be predicted, and offsets, shape (k,)."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import expit
 
 from dpglm.errors import MethodError
-from dpglm.glm.families.binomial import SHIFTED, shifted_mean
 from dpglm.inference.contrasts import Contrasts, interval_decisions
+from dpglm.postprocessing.functions import BATCH, require_information
+from dpglm.postprocessing.grid import frame_of, row_map_of
 from dpglm.postprocessing.intervals import quantile
+from dpglm.postprocessing.links import BINARY_LINKS, INVERSE_LINKS, MARGIN
+from dpglm.postprocessing.margins import predicted
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.typing import FloatMatrix, FloatVector
@@ -25,21 +27,16 @@ if TYPE_CHECKING:
 Prediction: TypeAlias = "pd.Series[Any] | pd.DataFrame | NDArray[Any]"
 What: TypeAlias = Literal["mean", "link", "class"]
 
-# The links of responses with two levels.
-MARGIN = "margin"  # of losses that are no likelihoods: what a linear predictor means is its sign
-BINARY_LINKS = ("logit", SHIFTED, MARGIN)
-INVERSE_LINKS: dict[str, Callable[[FloatVector], FloatVector]] = {
-    "logit": expit,
-    SHIFTED: shifted_mean,
-    "log": np.exp,
-    "identity": np.asarray,
-}
 WORDS = {"false": 0.0, "true": 1.0}
-ROWS = 2048  # contrasts at once: a few matrices of p by this many doubles
 
 
-def predict(record: FitRecord, new: object, *, what: str, interval: float | None) -> Prediction:
+def predict(
+    record: FitRecord, new: object, *, what: str, interval: float | None, se: bool = False
+) -> Prediction:
     """One prediction per row of ``new``; see :meth:`FitResult.predict`."""
+    new = frame_of(new)
+    if se:
+        return _with_errors(record, new, what, 0.95 if interval is None else interval)
     critical = None if interval is None else quantile(interval)
     if what not in ("mean", "link", "class"):
         raise MethodError(
@@ -71,19 +68,14 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
             expected="a link whose inverse is a probability or a mean: identity, log or logit",
             remedy="Use what='link', or what='class' for a margin loss; family='binomial' has probabilities.",
         )
-    if record.row_map is None:
-        raise MethodError(
-            "a result without the map from rows to columns",
-            expected="a result of dpglm.fit or dpglm.load",
-            remedy="Read the saved result with dpglm.load(path).",
-        )
+    row_map = row_map_of(record)
     # New rows may be private too: no warning may tell that one of them is extreme.
     with np.errstate(all="ignore"):
         if len(record.coded) > MOST_DENSE:
             rows = np.empty((0, 0))
-            eta, offset = record.row_map.predictors(new, record.coded)
+            eta, offset = row_map.predictors(new, record.coded)
         else:
-            rows, offset = record.row_map.coded(new)
+            rows, offset = row_map.coded(new)
             rows = np.asarray(rows, dtype=np.float64)
             eta = rows @ record.coded if record.predictor is None else record.predictor.link(rows)
         eta = eta + offset
@@ -104,13 +96,30 @@ def predict(record: FitRecord, new: object, *, what: str, interval: float | None
     return _labelled(values, ends, new, what)
 
 
+def _with_errors(record: FitRecord, new: object, what: str, level: float) -> pd.DataFrame:
+    """Predictions with standard errors and intervals, and whether these rest on released numbers."""
+    import pandas as pd
+
+    require_information(record, "standard errors of predictions")
+    found = predicted(record, *row_map_of(record).coded(new), what, level)
+    columns = {
+        "mean": found.estimates,
+        "se": found.errors,
+        "ci_lower": found.ends[:, 0],
+        "ci_upper": found.ends[:, 1],
+        "reliable": found.reliable,
+    }
+    index = getattr(new, "index", None)
+    return pd.DataFrame(columns, index=index if isinstance(index, pd.Index) else None)
+
+
 def _contrasts(record: FitRecord, rows: FloatMatrix) -> tuple[FloatVector, FloatVector]:
     """Debiased linear predictor of each row and its standard error, NaN where too little was released."""
     assert record.contrasts is not None
     centre, error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     usable = np.flatnonzero(np.isfinite(rows).all(axis=1) & rows.any(axis=1))
-    for start in range(0, len(usable), ROWS):
-        places = usable[start : start + ROWS]
+    for start in range(0, len(usable), BATCH):
+        places = usable[start : start + BATCH]
         contrasts = Contrasts(record.contrasts.model, rows[places])
         reported = np.array([decision.reported for decision in interval_decisions(contrasts)])
         centre[places] = np.where(reported, contrasts.estimates, np.nan)

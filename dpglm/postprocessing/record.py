@@ -6,8 +6,7 @@ The fields and their types are the format of a saved result, see :mod:`dpglm.pos
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar
@@ -20,7 +19,7 @@ from dpglm.inference.score_and_information import ScoreAndInformation
 from dpglm.postprocessing.codec import MAX_COEFFICIENTS, MAX_DEPTH, encode, store_error, unsaved_error
 from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, RowMap, linear_model
 from dpglm.privacy.budget import Privacy
-from dpglm.privacy.events import Event, GaussianEvent, MethodDescription, PointEvent, SampledGaussianEvent
+from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 from dpglm.wide_maps import MOST_DENSE
@@ -204,6 +203,12 @@ class FitRecord(Record):
             information = 0.5 * (self.released.information + self.released.information.T)
             object.__setattr__(self, "released", replace(self.released, information=information))
         super().__post_init__()
+        if self.exact and (self.private or math.isfinite(self.guarantee.epsilon)):
+            raise PrivacyError(
+                "an exact information matrix in a result with a privacy budget",
+                expected="exact numbers in fits with privacy=None only",
+                remedy="Leave released out.",
+            )
         # Seeded noise carries no promise either, but its numbers are those of a private method.
         if self.exact_path is not None and (self.private or math.isfinite(self.guarantee.epsilon)):
             raise PrivacyError(
@@ -224,7 +229,8 @@ class FitRecord(Record):
         try:
             with np.errstate(all="ignore"):
                 contrasts = Contrasts(linear_model(self), self.user_from_coded)
-                usable = np.isfinite(contrasts.deviations) & np.isfinite(contrasts.signal)
+                told = self.exact | np.isfinite(contrasts.signal)
+                usable = np.isfinite(contrasts.deviations) & told
         except (np.linalg.LinAlgError, ValueError, ArithmeticError):
             return None
         return contrasts if usable.any() else None
@@ -254,6 +260,11 @@ class FitRecord(Record):
         return np.where(
             self.reported, np.nan if self.contrasts is None else self.contrasts.deviations, np.nan
         )
+
+    @property
+    def exact(self) -> bool:
+        """Whether standard errors are the classical ones, of a fit without privacy."""
+        return self.released is not None and self.released.exact
 
     @property
     def predictor(self) -> ResultPart | None:
@@ -292,54 +303,3 @@ def plain_copy(value: object, name: str, depth: int = 0) -> Any:
     if depth < MAX_DEPTH and isinstance(value, list | tuple):
         return [plain_copy(item, name, depth + 1) for item in value]
     raise unsaved_error(value, name, depth)
-
-
-def parallel_lines(
-    parts: Sequence[Sequence[tuple[str, Event]]], guarantee: Guarantee
-) -> tuple[SpendLine, ...]:
-    """Prices of releases on each part of the rows, as a plan tells them; no row is in two parts."""
-    if len(parts) == 1:
-        return spend_lines(parts[0], guarantee)
-    return tuple(
-        replace(line, release=f"{line.release}, part {part} of the rows", part=part)
-        for part, costs in enumerate(parts, start=1)
-        for line in spend_lines(costs, guarantee)
-    )
-
-
-def spend_lines(costs: Sequence[tuple[str, Event]], guarantee: Guarantee) -> tuple[SpendLine, ...]:
-    """Prices in the order of the releases, and shares of the epsilons, or of mu squared where these add up.
-
-    Equal releases share a line: their epsilons and deltas add, mu adds in squares. On random samples they
-    have no price one by one.
-
-    Examples
-    --------
-    >>> from dpglm.privacy.events import GaussianEvent
-    >>> whole = Guarantee(2.254, 1e-6, "gdp", "replace-one", "one row", mu=0.5)
-    >>> (line,) = spend_lines([("gradient", GaussianEvent(0.25))] * 4, whole)
-    >>> line.release, line.mu, line.share
-    ('gradient, 4 times', 0.5, 1.0)
-    """
-    counts = Counter(costs)
-    total = math.fsum(times * _mu(event) ** 2 for (_, event), times in counts.items())
-    lines = []
-    for (name, event), times in counts.items():
-        label = name if times == 1 else f"{name}, {times} times"
-        if isinstance(event, PointEvent):
-            delta = times * event.delta
-            epsilon = times * event.epsilon
-            lines.append(SpendLine(label, epsilon, delta, None, epsilon / guarantee.epsilon))
-            continue
-        price: float | None = math.sqrt(times) * _mu(event)
-        if isinstance(event, SampledGaussianEvent):
-            label, price = f"{label} on {event.rate:.2g} of the rows", None
-        lines.append(SpendLine(label, None, None, price, times * _mu(event) ** 2 / total))
-    return tuple(lines)
-
-
-def _mu(event: Event) -> float:
-    """What adds in squares; 0 for a single point of a privacy profile."""
-    if isinstance(event, PointEvent):
-        return 0.0
-    return event.mu if isinstance(event, GaussianEvent) else event.total_mu

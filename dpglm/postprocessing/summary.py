@@ -43,6 +43,7 @@ from dpglm.typing import BoolVector
 HEADINGS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
 INFORMATION = "information matrix"  # name of its release in the spend
 METHOD = "noise-aware GLS on the released information matrix"
+EXACT = "maximum likelihood, from the exact information matrix"
 DEBIASED_TITLE = "Debiased estimates, which no penalty shrinks, with tests and intervals"
 PENALISED = (
     "Coefficients answer which terms to keep; debiased estimates, with tests and intervals, how large an "
@@ -146,6 +147,8 @@ def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
     # Parts of the rows have a budget each.
     paid = sum(line.share for line in lines) / max(len({line.part for line in lines}), 1)
     price = f", {share(paid)} of the budget" if paid else ""
+    if record.exact:
+        return (("Intervals", f"95 %, {EXACT}"),)
     return (("Told", _told(record)), ("Intervals", f"95 %, {METHOD}{price}"))
 
 
@@ -178,7 +181,7 @@ def count_notes(record: FitRecord) -> tuple[str, ...]:
     clipped = f"Counts above the declared bound of {high} are read as {high}"
     if record.contrasts is None:
         return (f"{clipped}.",)
-    multiple = record.released is not None and record.released.exponential
+    multiple = record.released is not None and record.released.exponential and not record.exact
     variance = "a released multiple of its mean" if multiple else "its mean"
     return (f"{clipped}; standard errors take the variance of a count to be {variance}.",)
 
@@ -209,6 +212,8 @@ def interval_notes(record: FitRecord) -> tuple[str, ...]:
     """What intervals belong to, which coefficients have none, and why."""
     if record.contrasts is None:
         return (f"No standard errors, tests and intervals (-): {no_intervals(record)}.",)
+    if record.exact:
+        return ()
     unshrunk = DRAWN if surprises(record) else DEBIASED
     return (PENALISED if penalised(record) else unshrunk, *caveats(record), *gaps(record))
 
@@ -311,17 +316,6 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
     if (mergeable(record) & ~record.reported).any():
         repair += " Or merge the level with another by declaration."
     return (*lines, repair)
-
-
-def reason(decision: IntervalDecision) -> str:
-    """Why a coefficient has no standard error and what repairs it; empty for one that has.
-
-    Examples
-    --------
-    >>> reason(IntervalDecision(False, "noise hides its variation", 1.51))
-    'noise hides its variation; n or epsilon x 1.6'
-    """
-    return f"{decision.reason}; n or epsilon {_times(decision.factor)}" if decision.reason else ""
 
 
 def mergeable(record: FitRecord) -> BoolVector:

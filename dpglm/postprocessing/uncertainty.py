@@ -66,7 +66,10 @@ def no_intervals(record: FitRecord) -> str:
             'of how estimates spread; a private fit of family "binomial" can have them'
         )
     if not math.isfinite(record.guarantee.epsilon):
-        return "they are not computed for fits without privacy"
+        return (
+            "without privacy they belong to the maximum likelihood estimate, which a penalty shrinks; "
+            'penalty "none" has them, with up to 1,000 coefficients and more rows than these'
+        )
     if asked.goal != "explain":
         return f'with goal "{asked.goal}" the budget goes to the coefficients; goal "explain" pays for them'
     if asked.method.name not in ("objective", "moments"):

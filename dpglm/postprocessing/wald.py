@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.special import ndtr
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, interval_decisions, wald
+from dpglm.postprocessing.contrast import terms_tested
+from dpglm.postprocessing.frames import marked
+from dpglm.postprocessing.functions import require_information, signed_sum, term_positions
 from dpglm.postprocessing.intervals import separation
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import Column, Table, p_value, statistic
 from dpglm.typing import FloatMatrix, FloatVector
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Restriction: TypeAlias = (
     "str | Sequence[str] | Mapping[str, float] | FloatVector | FloatMatrix | tuple[Any, Any]"
@@ -33,11 +41,12 @@ class WaldResult:
     df : int
         Number of restrictions: degrees of freedom of the chi-squared distribution.
     p_value : float
-        NaN, with ``statistic``, where a restriction fails the rule by which intervals are given.
+        NaN, with ``statistic``, where a restriction fails the rule by which intervals are given; of a term,
+        where all its directions do.
     restrictions : tuple of str
         What was tested.
     reason : str
-        Why there is no p-value; empty where there is one.
+        Why there is no p-value, or in how many directions a term was tested; empty where all was tested.
     privacy : str
         What was promised.
     """
@@ -52,11 +61,13 @@ class WaldResult:
     def summary(self) -> Table:
         """The test as a table."""
         words = ", ".join(self.restrictions)
+        untested = "No test (-): " if math.isnan(self.p_value) else ""
+        told = (f"{untested}{self.reason}.",) if self.reason else ()
         return Table(
             title="Wald test",
             columns=(Column("restrictions", "left"), Column("chi2"), Column("df"), Column("P>chi2")),
             rows=((words, statistic(self.statistic), str(self.df), p_value(self.p_value)),),
-            notes=(*((f"No test (-): {self.reason}.",) if self.reason else ()), self.privacy),
+            notes=(*told, self.privacy),
             alarm=self.privacy if self.privacy.startswith("NOT PRIVATE") else "",
         )
 
@@ -69,6 +80,8 @@ class WaldResult:
 
 def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:
     """Test of linear restrictions; see :meth:`FitResult.wald_test`."""
+    if isinstance(hypothesis, str) and (places := term_positions(record, hypothesis.strip())):
+        return term_test(record, np.eye(len(record.names))[list(places)])
     rows, values, words = restrictions(hypothesis, record.names)
     statistic_value = p = float("nan")
     if record.contrasts is None:
@@ -89,6 +102,52 @@ def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:
             if len(rows) == 1:
                 statistic_value, p = _as_interval(record, contrasts, values, statistic_value, p)
     return WaldResult(statistic_value, len(rows), p, words, reason, record.promise)
+
+
+def term_test(record: FitRecord, rows: FloatMatrix) -> WaldResult:
+    """Test that all functions ``rows``, shape (k, p), of the coefficients are 0, as far as they were told.
+
+    Whether a term is told must not depend on how its levels are coded: a rare first level would hide all
+    others. Where a restriction fails the rule for intervals, the directions of the k functions are tested
+    that pass it: principal ones, of variance against prior variance. If all functions are 0, so are these.
+    """
+    whole = wald_test(record, rows)
+    if record.contrasts is None or not whole.reason or len(rows) == 1:
+        return whole
+    model, coded = record.contrasts.model, rows @ record.user_from_coded
+    with np.errstate(all="ignore"):
+        prior = (coded * model.released.prior_variance) @ coded.T
+        scale = np.sqrt(np.diag(prior))
+        covariance = Contrasts(model, coded).covariance / np.outer(scale, scale)
+        if not np.isfinite(covariance).all():
+            return whole
+        _, vectors = eigh(covariance, prior / np.outer(scale, scale))
+        directions = vectors.T / scale
+        decisions = interval_decisions(Contrasts(model, directions @ coded))
+        told = directions[[decision.reported for decision in decisions]]
+        if not len(told):
+            return whole
+        statistic_value, p = wald(model, told @ coded, np.zeros(len(told)))
+    reason = f"tested in {len(told)} of {len(rows)} directions; too little was released of the others"
+    return WaldResult(statistic_value, len(told), p, whole.restrictions, reason, record.promise)
+
+
+def anova(record: FitRecord, kind: int) -> pd.DataFrame:
+    """A test of each term; see :meth:`FitResult.anova`."""
+    import pandas as pd
+
+    require_information(record, "anova")
+    tests = [(name, term_test(record, rows)) for name, rows in terms_tested(record, kind)]
+    frame = pd.DataFrame(
+        {
+            "term": [name for name, _ in tests],
+            "statistic": np.array([test.statistic for _, test in tests], dtype=np.float64),
+            "df": np.array([test.df for _, test in tests], dtype=np.int64),
+            "p_value": np.array([test.p_value for _, test in tests], dtype=np.float64),
+            "reason": [test.reason for _, test in tests],
+        }
+    )
+    return marked(frame, record)
 
 
 def _as_interval(
@@ -187,12 +246,7 @@ def _arrays(hypothesis: object, size: int) -> tuple[FloatMatrix, FloatVector]:
 
 def _words(row: FloatVector, value: float, names: tuple[str, ...]) -> str:
     """A restriction as a reader would write it: ``age - 2*educ = 0.5``."""
-    parts: list[str] = []
-    for j in np.flatnonzero(row):
-        size = "" if abs(row[j]) == 1.0 else f"{abs(row[j]):g}*"
-        sign = ("-" if row[j] < 0 else "") if not parts else (" - " if row[j] < 0 else " + ")
-        parts.append(f"{sign}{size}{names[j]}")
-    return f"{''.join(parts)} = {value:g}"
+    return f"{signed_sum(row, names)} = {value:g}"
 
 
 def _restriction_error(found: str) -> MethodError:

@@ -112,7 +112,8 @@ def model_and_results(record: FitRecord) -> Section:
     decisions = zip(mergeable(record), record.interval_decisions, strict=True)
     content = {
         "interval_facts": [
-            (label, words if private else f"95 %, {METHOD}") for label, words in interval_facts(record)
+            (label, words if private or record.exact else f"95 %, {METHOD}")
+            for label, words in interval_facts(record)
         ],
         "coefficients": _coefficients(record),
         "odds": _has_odds(record),
@@ -228,7 +229,7 @@ def _priors(record: FitRecord) -> Rows | None:
 def usefulness(record: FitRecord) -> Section | None:
     """Widths, smallest detectable effects, what would halve the widths, bias and small groups."""
     private = record.guarantee.private
-    if record.contrasts is None and not private:
+    if (record.contrasts is None and not private) or record.exact:
         return None
     given = np.flatnonzero(record.reported)
     content: dict[str, Any] = {

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpglm.glm.penalties import Penalty
-from dpglm.postprocessing import between_sites, frames, intervals, refits, summary, uncertainty, wald
-from dpglm.postprocessing.prediction import Prediction, auc, predict
-from dpglm.postprocessing.record import FitRecord, SpecificationDocument
+from dpglm.postprocessing import between_sites, frames, intervals, refits, restriction, summary, uncertainty
+from dpglm.postprocessing.record import SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.postprocessing.wald import Restriction, WaldResult
 from dpglm.report.plots import Kind, plot
 from dpglm.report.result_sections import fit_subject
 from dpglm.report.section import Subject
-from dpglm.results.result import Result
+from dpglm.results.effects import Effects
 from dpglm.tables.table import Table, budget, one_line
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FitResult(Result[FitRecord]):
+class FitResult(Effects):
     """A fitted model: coefficients on the original scale of the variables, and what was promised.
 
     It follows from released numbers and public facts, so all use of it is free. It holds no data.
@@ -106,20 +105,6 @@ class FitResult(Result[FitRecord]):
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the debiased estimates, shape (p, p)."""
         return frames.by_term(self._record, uncertainty.covariance(self._record), list(self.names))
-
-    def wald_test(self, restriction: Restriction) -> WaldResult:
-        """Test of linear restrictions on the coefficients.
-
-        Parameters
-        ----------
-        restriction : str, sequence of str, mapping, array or pair of arrays
-            ``"age = educ, religious = 0"``; a name alone is restricted to 0. A mapping of expressions to
-            values. A matrix R, shape (k, p) or (p,), of restrictions to 0, or a pair (R, q).
-
-        The p-value is NaN, with a ``reason``, where a restriction fails the rule for intervals. That of one
-        restriction agrees with its interval.
-        """
-        return wald.wald_test(self._record, restriction)
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -206,17 +191,37 @@ class FitResult(Result[FitRecord]):
         """
         return between_sites.leave_one_out(self._record)
 
-    def refit(self, penalty: str | Penalty | None = None, *, strength: float | None = None) -> FitResult:
-        """The same fit with another penalty or strength, and the same guarantee, spend and intervals.
+    def refit(
+        self,
+        penalty: str | Penalty | None = None,
+        *,
+        strength: float | None = None,
+        drop: str | Sequence[str] | None = None,
+        merge: Mapping[str, Mapping[Any, Sequence[Any]]] | None = None,
+    ) -> FitResult:
+        """The same fit with another penalty or strength, or a submodel: same guarantee and spend, no price.
 
         Parameters
         ----------
         penalty : str or Penalty, optional
-            Any penalty, convex or not; None keeps the present one.
+            Any penalty, convex or not; None keeps the present one, and is no penalty for a submodel.
         strength : float, optional
             Per row where the number of rows is public, of the whole sum otherwise; None chooses by BIC.
+        drop : str or sequence of str, optional
+            Terms to leave out, each with the terms that contain it; the name of a data column leaves out all
+            terms that read it.
+        merge : mapping, optional
+            Levels that become one: ``{"job": {"other": ["x", "y"]}}``. The result predicts for either.
+
+        A submodel of a linear regression is exact. That of another model is refused, by a MethodError, where
+        it is too far from the fit: `docs/guide.md` says how far. Its `specification` is that of the submodel.
         """
-        return FitResult(refits.refit(self._record, penalty, strength))
+        if drop is None and merge is None:
+            return FitResult(refits.refit(self._record, penalty, strength))
+        record = restriction.submodel(self._record, drop, merge)
+        if penalty is not None or strength is not None:
+            record = refits.refit(record, penalty, strength)
+        return FitResult(record)
 
     def path(self, penalty: str | Penalty | None = None) -> CoefficientPath:
         """Coefficients over 100 strengths of a penalty.
@@ -248,33 +253,6 @@ class FitResult(Result[FitRecord]):
             For ``"bic"``; None is the fit's own, or "l1" if that does not select.
         """
         return FitResult(refits.select(self._record, rule, q, penalty))
-
-    def predict(
-        self, new: object, what: Literal["mean", "link", "class"] = "mean", *, interval: float | None = None
-    ) -> Prediction:
-        """One prediction per row of new data: a Series with the frame's index where it has one.
-
-        Parameters
-        ----------
-        new : DataFrame, Arrow table or path
-            Rows with the formula's variables. One that cannot be predicted gives NaN, never an error.
-        what : {"mean", "link", "class"}
-            Expected response (a probability for a binomial fit), linear predictor, or more probable level. A
-            support vector machine has levels, by the sign of its linear predictor, and no expected response.
-        interval : float, optional
-            Coverage, such as 0.95, of intervals around the debiased mean or link: noise of all releases
-            included, the spread of single responses not. Then a frame: prediction, conf_low, conf_high.
-        """
-        return predict(self._record, new, what=what, interval=interval)
-
-    def auc(self, new: object) -> float:
-        """Area under the ROC curve on rows of the user's own, which no guarantee of this result covers.
-
-        Give a frame or Arrow table with the response, of people who agreed to this use or public. Of the rows
-        of the fit the exact number would tell what the budget did not pay for, and be too large besides. Rows
-        without a prediction or with neither level are left out; NaN without a row of each level.
-        """
-        return auc(self._record, new)
 
     def plot(
         self,

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from dpglm.data.coding.design import CodedModel
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.errors import AnswerNotKept, LedgerError, MethodError, PrivacyError, SchemaError, StoreError
 from dpglm.ledger.ledger import Charge, Ledger
 from dpglm.methods.base import Estimate

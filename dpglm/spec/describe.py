@@ -19,7 +19,8 @@ from dpglm.mechanisms.noise import NoiseSource
 from dpglm.postprocessing.pooled import edges_of_next_round, pooled
 from dpglm.postprocessing.profile import OVERALL, ProfileRecord
 from dpglm.postprocessing.quartiles import ClassCounts
-from dpglm.postprocessing.record import LedgerState, parallel_lines
+from dpglm.postprocessing.record import LedgerState
+from dpglm.postprocessing.spending import parallel_lines
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.guarantee import Guarantee, disjoint, overlapping
 from dpglm.results.profile import Profile, SiteProfiles

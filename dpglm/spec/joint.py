@@ -17,7 +17,8 @@ from dpglm.mechanisms.pairwise_masks import require_cryptography
 from dpglm.methods.base import Ask, Estimate, Problem
 from dpglm.methods.joint import JointMethod, Party
 from dpglm.postprocessing.joint_sites import JointSite, JointSites, site_lines, together
-from dpglm.postprocessing.record import FitRecord, LedgerState, parallel_lines
+from dpglm.postprocessing.record import FitRecord, LedgerState
+from dpglm.postprocessing.spending import parallel_lines
 from dpglm.results.compare import SiteFits
 from dpglm.results.fit_result import FitResult
 from dpglm.rows import JoinedRows

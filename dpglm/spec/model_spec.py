@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import Any, Final, Literal, Self
 
-from dpglm.data.coding.design import CodedModel
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.unit import weight_of
 from dpglm.errors import FormulaError, MethodError, SchemaError
@@ -19,6 +19,7 @@ from dpglm.mechanisms.base import Rows
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
+from dpglm.postprocessing.restriction import SubmodelOf
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
@@ -298,7 +299,9 @@ def plan_of(fit: object) -> Plan:
             expected="the fit of one site",
             remedy="Audit the result of each site.",
         )
-    plan = ModelSpec.of_document(fit.specification).plan(n=fit.n_rows or None)
+    part = fit._record.part
+    paid = part.fitted if isinstance(part, SubmodelOf) else fit.specification
+    plan = ModelSpec.of_document(paid).plan(n=fit.n_rows or None)
     if plan.fingerprint != fit.plan_fingerprint:
         raise MethodError(
             f"a fit by dpglm {fit.version} whose plan does not follow from its specification",

@@ -24,7 +24,8 @@ from dpglm.planning.advice import advice
 from dpglm.planning.expectation import Expectation
 from dpglm.planning.expected_rows import expected_rate
 from dpglm.planning.tables import price_table
-from dpglm.postprocessing.record import FitRecord, LedgerState, ResponseFacts, parallel_lines
+from dpglm.postprocessing.record import FitRecord, LedgerState, ResponseFacts
+from dpglm.postprocessing.spending import parallel_lines
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.compare import SiteFits

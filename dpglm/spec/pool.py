@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpglm import __version__
-from dpglm.data.coding.design import CodedModel
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, SitesDiffer
 from dpglm.glm.penalties import penalties

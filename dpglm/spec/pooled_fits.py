@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dpglm.data.coding.design import CodedModel
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import MethodError, StoreError
 from dpglm.glm.families import families
 from dpglm.methods.base import methods
+from dpglm.postprocessing.exact_fit import ExactFit
 from dpglm.postprocessing.record import FitRecord, SpecificationDocument
+from dpglm.postprocessing.restriction import SubmodelOf
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.store import read
 from dpglm.registry import with_options
@@ -86,7 +88,9 @@ def poolable(site: str, record: FitRecord) -> CodedModel:
     lacking = ""
     if isinstance(record.part, PooledSites):
         lacking = "is pooled itself"
-    elif record.part is not None and (record.predictor is not None or record.part.deals_rows):
+    elif isinstance(record.part, SubmodelOf | ExactFit) or (
+        record.part is not None and (record.predictor is not None or record.part.deals_rows)
+    ):
         lacking = f"is {record.part.title}"
     elif record.released is None:
         lacking = "released no information matrix"

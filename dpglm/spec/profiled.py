@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpglm.data.coding.design import CodedModel
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.formula.model import NumericFactor
 from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from dpglm.data.coding.design import CodedModel
+from dpglm.data.coding.coded_model import CodedModel
 from dpglm.glm.families import families
 from dpglm.optim.loss import ChunkLoss
 from dpglm.rows import ArrayChunk

@@ -35,7 +35,15 @@ TOGETHER = 3000  # draws of all releases of a plan, at least, unless fewer are a
 LESS, MUCH_LESS = 0.8, 0.7  # the twin's share of the honest noise: 20 % less, and 30 % where that is not seen
 RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
 # Without a claim there is nothing to audit: they have no price, and are refused where one is asked.
-UNCLAIMED = {"DLA", "ExactMinimiser", "HeldOutLoss", "LHA", "LocalMinimiser", "NeighbourWeights"}
+UNCLAIMED = {
+    "DLA",
+    "ExactInformation",
+    "ExactMinimiser",
+    "HeldOutLoss",
+    "LHA",
+    "LocalMinimiser",
+    "NeighbourWeights",
+}
 UNCLAIMED |= {"NonPrivate", "PrintedDPSC", "PrintedMPADMM"}
 BUDGETS = {
     "pure": dpglm.Privacy(2.0),

@@ -7,25 +7,21 @@ privacy argument. They are coded once and kept, as `KeptRows` says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.coding.coding import Coding, Kind
+from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.response import Response
-from dpglm.data.formula.parse import parse
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
-from dpglm.data.tables.sources import open_source
 from dpglm.factor_rows import FactorRows
-from dpglm.glm.families import Family
 from dpglm.kept_rows import KeptRows, is_here
 from dpglm.rows import ArrayChunk, FactorChunk, Home, Later, LazyChunk, RowChunk
-from dpglm.typing import BoolVector, FloatBlock, FloatMatrix, FloatVector, IntVector
+from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
 _ENCODED_ROWS: Final = 4 * _CHUNK_ROWS  # coded at once: few calls
@@ -43,6 +39,8 @@ class Design:
     Examples
     --------
     >>> import pandas as pd
+    >>> from dpglm.data.formula.parse import parse
+    >>> from dpglm.data.tables.sources import open_source
     >>> schema = Schema.of({"age": (20, 80), "ill": ["no", "yes"]})
     >>> frame = pd.DataFrame({"age": [20, 50, None], "ill": ["no", "yes", "yes"]})
     >>> coding = Coding.of(parse("ill ~ age", schema))
@@ -176,67 +174,3 @@ def _blanked(values: NDArray[Any], unusable: BoolVector) -> NDArray[Any]:
     values = values.copy()
     values[..., np.flatnonzero(unusable)] = 0.0
     return values
-
-
-@dataclass(frozen=True, eq=False)
-class CodedModel:
-    """What follows from a formula, a schema and a family: public, no data.
-
-    The coding holds the formula, the family the bound that the schema declares for counts.
-
-    Examples
-    --------
-    >>> from dpglm.glm.families import families
-    >>> schema = Schema.of({"y": ["no", "yes"], "x": (0, 9)})
-    >>> CodedModel.of("y ~ x", schema, families["binomial"]()).coding.names
-    ('Intercept', 'x')
-    """
-
-    schema: Schema
-    coding: Coding
-    response: Response
-    family: Family
-
-    @classmethod
-    def of(cls, formula: str, schema: Schema, family: Family, *, coding: Kind = "centred") -> Self:
-        """The model of tables with this schema, or a FormulaError or SchemaError from public facts alone."""
-        columns = Coding.of(parse(formula, schema), kind=coding)
-        # Without an intercept nothing gives back the shift of a centred response.
-        centred = not columns.penalised.all()
-        response = Response.of(schema, columns.model.response, family.response_kind, centred=centred)
-        return cls(schema, columns, response, family.with_bound(response.high))
-
-    def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> CodedModel:
-        """The same model in measured means and standard deviations; see `Coding.standardised`."""
-        return replace(self, coding=self.coding.standardised(moments, longer))
-
-    def design(self, data: object) -> Design:
-        """The rows of a table as chunks; none is read yet, only the names of the columns."""
-        return Design(open_source(data), self.schema, self.coding, self.response)
-
-    def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
-        """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
-        rows, offsets = [np.empty((0, self.coding.size))], [np.empty(0)]
-        for columns in self._columns(frame):
-            coded, offset = self.coding.coded(columns)
-            rows.append(coded)
-            offsets.append(np.zeros(len(coded)) if offset is None else offset)
-        return np.concatenate(rows), np.concatenate(offsets)
-
-    def predictors(self, frame: object, coded: FloatVector) -> tuple[FloatVector, FloatVector]:
-        """Coded rows of a very wide design times coefficients, and offsets: see `coded`; shapes (k,)."""
-        etas, offsets = [np.empty(0)], [np.empty(0)]
-        for columns in self._columns(frame):
-            rows, offset, _ = self.coding.as_codes(columns, np.dtype(np.float64), np.nan)
-            etas.append(coded @ rows)
-            offsets.append(np.zeros(rows.shape[1]) if offset is None else offset)
-        return np.concatenate(etas), np.concatenate(offsets)
-
-    def _columns(self, frame: object) -> Iterator[Mapping[str, NDArray[Any]]]:
-        """Cleaned columns of a table, some rows at a time."""
-        source = open_source(frame)
-        needed = self.coding.columns
-        require_columns(needed, source.column_names)
-        for chunk in source.chunks(needed or source.column_names[:1]):
-            # An intercept alone: a row needs no value, only to be there.
-            yield self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}

@@ -206,8 +206,8 @@ def test_compare_shows_errors_below_coefficients_only_where_somebody_has_some():
 
 def test_numbers_that_break_arithmetic_give_no_intervals_and_no_exception():
     for scale in (1e300, 0.0):
-        odd = dataclasses.replace(released(), information=scale * released().information, score_scale=0.0)
-        odd = dataclasses.replace(odd, information_scale=0.0)
+        odd = dataclasses.replace(released(), information=scale * released().information, score_scale=1e-300)
+        odd = dataclasses.replace(odd, information_scale=1e-300)
         result = interval_fit(released=odd)
         assert str(result.summary())
         assert result.bse.isna().any()
@@ -325,7 +325,7 @@ def test_rows_that_fail_the_rule_or_cannot_be_predicted_have_no_interval():
 def test_many_rows_are_predicted_in_chunks_like_few(monkeypatch):
     rows = np.vstack([FIT._record.user_from_coded] * 3)
     whole = predicting().predict(rows, interval=0.95)
-    monkeypatch.setattr("dpglm.postprocessing.prediction.ROWS", 5)
+    monkeypatch.setattr("dpglm.postprocessing.prediction.BATCH", 5)
     pd.testing.assert_frame_equal(predicting().predict(rows, interval=0.95), whole)
     assert predicting().predict(rows[:0], interval=0.95).empty
 

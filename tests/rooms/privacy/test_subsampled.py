@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpglm import Privacy
 from dpglm.curator.curator import PricedReleases
 from dpglm.errors import PrivacyError
-from dpglm.postprocessing.record import spend_lines
+from dpglm.postprocessing.spending import spend_lines
 from dpglm.privacy.accountant import basic_composition, compose, composed_profile
 from dpglm.privacy.events import ApproximateEvent, Event, GaussianEvent, PerturbedEvent, PureEvent
 from dpglm.privacy.events import SampledGaussianEvent as Sampled

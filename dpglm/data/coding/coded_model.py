@@ -1,0 +1,116 @@
+"""Coded model: what follows from a formula, a schema and a family, without data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpglm.data.coding.coding import Coding, Kind
+from dpglm.data.coding.design import Design
+from dpglm.data.coding.response import Response
+from dpglm.data.coding.submodel import Merge, Submodel, between, merged, rows_of, without
+from dpglm.data.formula.parse import parse
+from dpglm.data.schema.schema import Schema, require_columns
+from dpglm.data.tables.sources import open_source
+from dpglm.glm.families import Family
+from dpglm.glm.penalties.base import TermColumns
+from dpglm.typing import FloatMatrix, FloatVector
+
+
+@dataclass(frozen=True, eq=False)
+class CodedModel:
+    """What follows from a formula, a schema and a family: public, no data.
+
+    The coding holds the formula, the family the bound that the schema declares for counts.
+
+    Examples
+    --------
+    >>> from dpglm.glm.families import families
+    >>> schema = Schema.of({"y": ["no", "yes"], "x": (0, 9)})
+    >>> CodedModel.of("y ~ x", schema, families["binomial"]()).coding.names
+    ('Intercept', 'x')
+    """
+
+    schema: Schema
+    coding: Coding
+    response: Response
+    family: Family
+
+    @classmethod
+    def of(cls, formula: str, schema: Schema, family: Family, *, coding: Kind = "centred") -> Self:
+        """The model of tables with this schema, or a FormulaError or SchemaError from public facts alone."""
+        columns = Coding.of(parse(formula, schema), kind=coding)
+        # Without an intercept nothing gives back the shift of a centred response.
+        centred = not columns.penalised.all()
+        response = Response.of(schema, columns.model.response, family.response_kind, centred=centred)
+        return cls(schema, columns, response, family.with_bound(response.high))
+
+    def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> CodedModel:
+        """The same model in measured means and standard deviations; see `Coding.standardised`."""
+        return replace(self, coding=self.coding.standardised(moments, longer))
+
+    def design(self, data: object) -> Design:
+        """The rows of a table as chunks; none is read yet, only the names of the columns."""
+        return Design(open_source(data), self.schema, self.coding, self.response)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The data columns of a row, but the response."""
+        return self.coding.columns
+
+    @property
+    def term_columns(self) -> tuple[TermColumns, ...]:
+        """The coded columns, with the prior scales that the schema declares."""
+        return self.coding.term_columns
+
+    def submodel(
+        self,
+        drop: Sequence[str],
+        merge: Merge,
+        moments: Mapping[str, tuple[float, float]],
+        longer: float,
+    ) -> Submodel:
+        """The model without terms and with levels merged, in the same means and deviations of numbers.
+
+        A MethodError names a term or level that is not there.
+        """
+        schema = self.schema
+        for column, groups in merge.items():
+            schema = merged(schema, column, groups)
+        part = CodedModel.of(without(self.coding.model, drop), schema, self.family)
+        known = {name: pair for name, pair in moments.items() if name in part.coding.standardisable}
+        part = part.standardised(known, longer) if known else part
+        rows = rows_of(self.schema, self.columns, self.coding.size)
+        matrix = between(self.coded(rows)[0], part.coded(rows)[0])
+        return Submodel(part.coding, part.schema.to_dict(), matrix, tuple(known), part)
+
+    def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
+        """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""
+        rows, offsets = [np.empty((0, self.coding.size))], [np.empty(0)]
+        for columns in self._columns(frame):
+            coded, offset = self.coding.coded(columns)
+            rows.append(coded)
+            offsets.append(np.zeros(len(coded)) if offset is None else offset)
+        return np.concatenate(rows), np.concatenate(offsets)
+
+    def predictors(self, frame: object, coded: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """Coded rows of a very wide design times coefficients, and offsets: see `coded`; shapes (k,)."""
+        etas, offsets = [np.empty(0)], [np.empty(0)]
+        for columns in self._columns(frame):
+            rows, offset, _ = self.coding.as_codes(columns, np.dtype(np.float64), np.nan)
+            etas.append(coded @ rows)
+            offsets.append(np.zeros(rows.shape[1]) if offset is None else offset)
+        return np.concatenate(etas), np.concatenate(offsets)
+
+    def _columns(self, frame: object) -> Iterator[Mapping[str, NDArray[Any]]]:
+        """Cleaned columns of a table, some rows at a time."""
+        source = open_source(frame)
+        needed = self.coding.columns
+        require_columns(needed, source.column_names)
+        for chunk in source.chunks(needed or source.column_names[:1]):
+            # An intercept alone: a row needs no value, only to be there.
+            yield self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}

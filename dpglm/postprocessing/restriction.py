@@ -1,0 +1,187 @@
+"""Submodels of a fit from what it released: fewer terms, merged levels, no further price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.glm.penalties.elastic_net import NoPenalty
+from dpglm.inference.coefficients import coefficients, scaling_of
+from dpglm.inference.contrasts import Contrasts
+from dpglm.inference.restricted_model import Restricted, restricted
+from dpglm.inference.score_and_information import ScoreAndInformation
+from dpglm.postprocessing.codec import store_error
+from dpglm.postprocessing.consistency import check_released
+from dpglm.postprocessing.exact_fit import ExactFit
+from dpglm.postprocessing.functions import require_information
+from dpglm.postprocessing.grid import row_map_of
+from dpglm.postprocessing.parts import ResultPart, parts
+from dpglm.postprocessing.record import FitRecord, SpecificationDocument
+from dpglm.postprocessing.refits import FREE
+from dpglm.typing import FloatMatrix
+
+if TYPE_CHECKING:
+    from dpglm.glm.penalties.base import TermColumns
+    from dpglm.inference.linear_model import LinearModel
+    from dpglm.tables.table import Fact
+
+Merge = Mapping[str, Mapping[Any, Sequence[Any]]]
+
+
+@parts.register("submodel")
+@dataclass(frozen=True, eq=False)
+class SubmodelOf(ResultPart):
+    """The released numbers that a submodel was made of, and how.
+
+    Parameters
+    ----------
+    fitted : SpecificationDocument
+        Of the fit that was planned and paid for.
+    whole : ScoreAndInformation
+        What that fit released.
+    matrix : ndarray, shape (p, q)
+        Its coded coefficients from those of the submodel.
+    words : str
+        What was left out and merged.
+    rows : float or None
+        Usable rows of a fit without privacy.
+    """
+
+    fitted: SpecificationDocument
+    whole: ScoreAndInformation
+    matrix: FloatMatrix
+    words: str
+    rows: float | None
+
+    name: ClassVar[str] = "submodel"
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "a submodel of another fit"
+
+    def interval_model(self, record: FitRecord) -> LinearModel:
+        assert record.released is not None
+        return self.restricted(record.released.term_columns).model
+
+    def restricted(self, term_columns: tuple[TermColumns, ...]) -> Restricted:
+        """The linear model of the submodel."""
+        return restricted(self.whole, self.matrix, term_columns, self.rows)
+
+    def facts(self, record: FitRecord) -> tuple[Fact, ...]:
+        return (("Submodel", f"of {self.fitted.formula}: {self.words}; {FREE}"),)
+
+    def check(self, record: FitRecord) -> None:
+        """Refuse a matrix and released numbers that do not belong together."""
+        size = self.whole.size
+        check_released(self.whole, record, size)
+        fits = self.matrix.shape == (size, len(record.names))
+        if not fits or record.released is None or self.whole.exact != record.released.exact:
+            raise store_error("a submodel of other released numbers", "those of one fit")
+
+
+def submodel(record: FitRecord, drop: object, merge: object) -> FitRecord:
+    """The fit without terms and with levels merged; see :meth:`FitResult.refit`."""
+    require_information(record, "a submodel")
+    names, groups = _asked(drop, merge)
+    if record.part is not None and not isinstance(record.part, ExactFit | SubmodelOf):
+        raise MethodError(
+            f"a submodel of {record.part.title}",
+            expected="one fit at one site",
+            remedy="Make the submodel of each site's fit, or fit it anew.",
+        )
+    assert record.released is not None
+    scales = record.scales
+    moments = {} if scales is None else scales.moments
+    found = row_map_of(record).submodel(names, groups, moments, 1.0 if scales is None else scales.longer)
+    coding = found.coding
+    words = _words(names, groups)
+    whole, matrix, fitted, rows = record.released, found.matrix, record.specification, None
+    if isinstance(record.part, SubmodelOf):
+        whole, matrix = record.part.whole, record.part.matrix @ matrix
+        fitted, rows, words = record.part.fitted, record.part.rows, f"{record.part.words}, {words}"
+    elif isinstance(record.part, ExactFit):
+        rows = record.part.rows
+    part = SubmodelOf(fitted, whole, matrix, words, rows)
+    terms = _in_units(coding.term_columns, row_map_of(record).term_columns, record.released.term_columns)
+    known = part.restricted(terms)
+    _require_near(known, coding.user_from_coded)
+    own = replace(known.model.released, term_columns=terms)
+    contrasts = Contrasts(known.model, coding.user_from_coded)
+    fit = coefficients(contrasts, scaling_of(coding.user_from_coded, coding.names), NoPenalty(), None)
+    if scales is not None:
+        kept = [scales.names.index(name) for name in found.standardised]
+        scales = replace(
+            scales, names=found.standardised, means=scales.means[kept], deviations=scales.deviations[kept]
+        )
+    return replace(
+        record,
+        names=coding.names,
+        specification=replace(record.specification, formula=coding.model.formula, schema=found.schema),
+        penalty="none",
+        strength=None,
+        strength_sum=None,
+        estimates=fit.estimates,
+        coded=fit.coded,
+        selected_mask=fit.selected,
+        user_from_coded=coding.user_from_coded,
+        row_norm=coding.row_norm,
+        terms=coding.terms,
+        released=own,
+        exact_path=None,
+        residual=None,
+        scales=scales if scales is not None and scales.names else None,
+        part=part,
+        row_map=found.row_map,
+        description=replace(record.description, penalty_applied=FREE),
+    )
+
+
+def _asked(drop: object, merge: object) -> tuple[list[str], Merge]:
+    names = [drop] if isinstance(drop, str) else list(drop) if isinstance(drop, list | tuple) else []
+    groups = {} if merge is None else merge
+    mappings = isinstance(groups, Mapping) and all(isinstance(group, Mapping) for group in groups.values())
+    if (drop is not None and not names) or not all(isinstance(name, str) for name in names) or not mappings:
+        raise MethodError(
+            f"drop of type {type(drop).__name__}, merge of type {type(merge).__name__}",
+            expected="names of terms or columns, and groups of levels by column",
+            remedy="Write drop='age', or merge={'job': {'other': ['x', 'y']}}.",
+        )
+    return names, groups  # type: ignore[return-value]
+
+
+def _words(names: list[str], groups: Merge) -> str:
+    merged = [
+        f"{column} {', '.join([old] if isinstance(old, str) else map(str, old))} as {new}"
+        for column, group in groups.items()
+        for new, old in group.items()
+    ]
+    parts = [f"without {', '.join(names)}"] if names else []
+    return ", ".join([*parts, *merged])
+
+
+def _in_units(
+    terms: tuple[TermColumns, ...], declared: tuple[TermColumns, ...], released: tuple[TermColumns, ...]
+) -> tuple[TermColumns, ...]:
+    """Term columns with prior scales in the units of what was released, kind by kind."""
+    ratios: dict[str, list[float]] = {}
+    for before, after in zip(declared, released, strict=True):
+        ratios.setdefault(before.kind, []).extend((after.prior / before.prior).tolist())
+    every = float(np.median([ratio for each in ratios.values() for ratio in each]))
+    factors = {kind: float(np.median(each)) for kind, each in ratios.items()}
+    return tuple(replace(term, prior=term.prior * factors.get(term.kind, every)) for term in terms)
+
+
+def _require_near(found: Restricted, user_from_coded: FloatMatrix) -> None:
+    away = found.distance(user_from_coded)
+    if not away <= found.limit:
+        raise MethodError(
+            "a submodel too far from the fit for its released numbers: what was left out matters so much "
+            f"that coefficients could be off by a tenth of a standard error (distance {away:.2g})",
+            expected=f"a distance of at most {found.limit:g}",
+            remedy="Keep the term, or the levels apart; or fit the submodel anew, at its price.",
+        )
