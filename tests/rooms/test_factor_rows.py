@@ -11,8 +11,8 @@ import pytest
 
 import dpglm
 from dpglm.data.coding import coding as coding_room
-from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.coded_model import CodedModel
+from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
 from dpglm.factor_rows import FactorRows
 from dpglm.glm.families.binomial import Binomial
