@@ -16,8 +16,9 @@ from dpglm.api import fit as fit_model
 from dpglm.api import plan as plan_fit
 from dpglm.cli.ledger import ledger as ledger_commands
 from dpglm.cli.options import PATH, RELATION, UNIT, budget_of
+from dpglm.cli.schema import schema as schema_commands
+from dpglm.cli.tables import file_of, table_options
 from dpglm.curator.padded_time import padded_time
-from dpglm.data.tables.csv_rows import CsvFile
 from dpglm.errors import DpglmError, SchemaError, StoreError
 from dpglm.ledger.ledger import Ledger
 from dpglm.postprocessing.record import Goal
@@ -29,8 +30,6 @@ from dpglm.spec.describe import describe as describe_table
 from dpglm.spec.pool import pool as pool_fits
 
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
-SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
-DECIMALS = {"point": ".", "comma": ","}
 SCHEMA = click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
 LEDGER = click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
 KEY = click.option("--key", help="Name of the run: under one key the same plan is charged and drawn once.")
@@ -62,29 +61,6 @@ class _Guarded(click.Group):
 @click.version_option(package_name="dpglm")
 def main() -> None:
     """R-style statistics under differential privacy."""
-
-
-def table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of a CSV file."""
-    for option in (
-        click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file: latin-1, say."),
-        click.option(
-            "--separator",
-            type=click.Choice([*SEPARATORS]),
-            default="comma",
-            show_default=True,
-            help="What stands between the fields of a CSV file.",
-        ),
-        click.option(
-            "--decimal",
-            type=click.Choice([*DECIMALS]),
-            default="point",
-            show_default=True,
-            help="The decimal mark in the numbers of a CSV file.",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 def _padded(seconds: float | None) -> AbstractContextManager[None]:
@@ -286,6 +262,7 @@ def pool(
 
 
 main.add_command(ledger_commands)
+main.add_command(schema_commands)
 
 
 def give(result: Result[Any], report: Path | None, save: Path | None) -> None:
@@ -325,9 +302,3 @@ def check_targets(read: Sequence[Path], report: Path | None, save: Path | None) 
                 remedy="Choose another path.",
             )
         taken.add(target.resolve())
-
-
-def file_of(path: Path, separator: str, encoding: str, decimal: str) -> CsvFile | Path:
-    """A table's file, with how it is written where that is not as usual."""
-    plain = (separator, encoding, decimal) == ("comma", "utf-8", "point")
-    return path if plain else CsvFile(path, SEPARATORS[separator], encoding, DECIMALS[decimal])

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from dpglm.cli.commands import REPORT, SAVE, check_targets, file_of, give, table_options
+from dpglm.cli.commands import REPORT, SAVE, check_targets, give
 from dpglm.cli.commands import main as main
 from dpglm.cli.options import PATH
+from dpglm.cli.tables import file_of, table_options
 from dpglm.exchange.coordinator import coordinate as coordinate_fit
 from dpglm.exchange.holder import answer as answer_fit
 from dpglm.ledger.ledger import Ledger

@@ -19,6 +19,7 @@ from dpglm.postprocessing.intervals import (
     selected,
     surprises,
 )
+from dpglm.postprocessing.labels import LABELLED, shown_names
 from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.postprocessing.uncertainty import no_intervals
@@ -76,11 +77,11 @@ def summary(record: FitRecord) -> Table:
     """
     chosen = selected(record)
     first = HEADINGS[0] if record.predictor is None else f"approx. {HEADINGS[0]}"
-    apart = separated(record)
+    names, apart = shown_names(record), separated(record)
     tested = [()] * len(record.names) if apart else _tested(record)
     rows = tuple(
         (name, coefficient(record.estimates[j]), *tested[j], "yes" if chosen[j] else "no")
-        for j, name in enumerate(record.names)
+        for j, name in enumerate(names)
     )
     headings = (first, *(() if apart else HEADINGS[1:]), "selected")
     part = () if record.part is None else record.part.facts(record)
@@ -94,6 +95,7 @@ def summary(record: FitRecord) -> Table:
         notes=(
             *guarantee_notes(record),
             *((note,) if (note := approximation(record)) else ()),
+            *((LABELLED,) if names != record.names else ()),
             *declared_notes(record),
             *link_notes(record),
             *count_notes(record),
@@ -133,7 +135,7 @@ def _debiased_table(record: FitRecord) -> Table:
         title=DEBIASED_TITLE,
         columns=(Column("term", "left"), *map(Column, ("debiased", *HEADINGS[1:]))),
         rows=tuple(
-            (name, coefficient(record.debiased[j]), *tested[j]) for j, name in enumerate(record.names)
+            (name, coefficient(record.debiased[j]), *tested[j]) for j, name in enumerate(shown_names(record))
         ),
     )
 
@@ -143,8 +145,7 @@ def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
     if record.contrasts is None:
         return ()
     lines = [line for line in record.spend_lines if line.release.startswith(INFORMATION)]
-    # Parts of the rows have a budget each.
-    paid = sum(line.share for line in lines) / max(len({line.part for line in lines}), 1)
+    paid = sum(line.share for line in lines) / max(len({line.part for line in lines}), 1)  # a budget a part
     price = f", {share(paid)} of the budget" if paid else ""
     return (("Told", _told(record)), ("Intervals", f"95 %, {METHOD}{price}"))
 
@@ -301,7 +302,7 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
     if record.contrasts is None:
         return ()
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
-    for name, decision in zip(record.names, record.interval_decisions, strict=True):
+    for name, decision in zip(shown_names(record), record.interval_decisions, strict=True):
         if not decision.reported:
             groups.setdefault(decision.reason, []).append((name, decision))
     if not groups:

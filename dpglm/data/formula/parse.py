@@ -55,8 +55,8 @@ def parse(formula: str, schema: Schema) -> Model:
     """
     reader = Reader(one_line(formula), schema.variables)
     try:
-        left, right = _sides(reader)
-        response = reader.response(_span_of(left))
+        left, right = sides(reader)
+        response = reader.response(span_of(left))
         terms, offsets, readings = _read_terms(reader, right)
         _check_response(reader, response, readings)
         factors = {code: item for code, item in readings.items() if isinstance(item, Factor)}
@@ -77,7 +77,7 @@ def parse(formula: str, schema: Schema) -> Model:
         ) from None
 
 
-def _span_of(item: Any) -> Span:
+def span_of(item: Any) -> Span:
     """Where a node, a factor or an error of patsy points."""
     return item.origin.start, item.origin.end
 
@@ -102,7 +102,7 @@ def _patsy_errors(reader: Reader) -> Iterator[None]:
     try:
         yield
     except PatsyError as error:
-        where = None if error.origin is None else _span_of(error)
+        where = None if error.origin is None else span_of(error)
         problem = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
         remedy = "Correct the formula at the caret."
         raise reader.error(where, problem, expected=_SYNTAX, remedy=remedy) from None
@@ -118,7 +118,7 @@ def _patsy_errors(reader: Reader) -> Iterator[None]:
         ) from None
 
 
-def _sides(reader: Reader) -> tuple[Any, Any]:
+def sides(reader: Reader) -> tuple[Any, Any]:
     """Parse trees left and right of ``~``."""
     _import_patsy()
     from patsy.parse_formula import parse_formula
@@ -145,8 +145,8 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
         root = ParseNode("~", None, [_balanced(tree)], tree.origin)
         terms = ModelDesc.from_formula(root).rhs_termlist
     # Also what a minus takes out must be allowed.
-    leaves = sorted((node for node in _nodes(tree) if node.type == "PYTHON_EXPR"), key=_span_of)
-    read = {leaf.token.extra: reader.read(_span_of(leaf), leaf.token.extra) for leaf in leaves}
+    leaves = sorted((node for node in nodes_of(tree) if node.type == "PYTHON_EXPR"), key=span_of)
+    read = {leaf.token.extra: reader.read(span_of(leaf), leaf.token.extra) for leaf in leaves}
     readings: dict[str, Factor | Expression] = {}
     with_coefficients: list[Any] = []
     offsets: list[Any] = []
@@ -155,7 +155,7 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
         own = [factor for factor in term.factors if isinstance(read[factor.code], Expression)]
         if own and len(term.factors) > 1:
             raise reader.error(
-                _span_of(own[0]),
+                span_of(own[0]),
                 "An offset has no coefficient, so it cannot interact.",
                 expected="offset(...) as a term of its own",
                 remedy="Join it by +.",
@@ -167,7 +167,7 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
     return with_coefficients, tuple(offsets), readings
 
 
-def _nodes(tree: Any) -> list[Any]:
+def nodes_of(tree: Any) -> list[Any]:
     """All nodes of a tree of patsy's, each before those below it."""
     nodes = [tree]
     for node in nodes:
@@ -178,7 +178,7 @@ def _nodes(tree: Any) -> list[Any]:
 def _check_growth(text: FormulaText, tree: Any) -> None:
     """Bound the number of terms and of factors in one before patsy multiplies anything out."""
     sizes: dict[int, tuple[int, int]] = {}  # node -> (terms, factors in the largest)
-    for node in reversed(_nodes(tree)):
+    for node in reversed(nodes_of(tree)):
         below = [sizes[id(child)] for child in node.args]
         count, order = 1, 1
         if node.type == "**":
@@ -194,7 +194,7 @@ def _check_growth(text: FormulaText, tree: Any) -> None:
             count, order = sum(terms for terms, _ in below), max(factors for _, factors in below)
         if count > _MOST_COLUMNS or order > _MOST_NESTED_FACTORS:
             raise text.error(
-                _span_of(node),
+                span_of(node),
                 "This multiplies out to too many terms.",
                 expected=f"at most {_MOST_COLUMNS:,} columns",
                 remedy="Name the interactions wanted.",
@@ -264,7 +264,7 @@ def _check_terms(reader: Reader, terms: list[Any], factors: Mapping[str, Factor]
     columns = 0
     for term in terms:
         together = [factors[factor.code] for factor in term.factors]
-        where = _span_of(term.factors[-1]) if term.factors else None
+        where = span_of(term.factors[-1]) if term.factors else None
         if len({factor.key for factor in together}) < len(together):
             raise reader.error(
                 where,

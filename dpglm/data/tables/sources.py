@@ -223,13 +223,13 @@ def is_data_file(path: object) -> bool:
     return isinstance(path, str | os.PathLike) and str(path).endswith((*_CSV_ENDS, *_PARQUET_ENDS))
 
 
-def find_schema(data: object, schema: Declarations | None = None) -> Schema:
+def find_schema(data: object, schema: Declarations | None = None, formula: str | None = None) -> Schema:
     """The schema of a table: the argument, what the frame carries, or ``name.schema.yaml`` beside the file.
 
     Raises
     ------
     SchemaError
-        If there is none; the text is a template with the column names of the table.
+        If there is none; the text is a template with the column names of the table, or of the formula.
     """
     if schema is not None:
         return Schema.of(schema)
@@ -250,7 +250,7 @@ def find_schema(data: object, schema: Declarations | None = None) -> Schema:
         "no schema for this table",
         expected="public bounds or levels of the columns, declared by you; none is ever read off the data",
         remedy=f"Fill in this template for the columns you use, and {action}:\n"
-        + Schema.template(open_source(data).column_names),
+        + Schema.template(open_source(data).column_names, formula=formula),
     )
 
 
