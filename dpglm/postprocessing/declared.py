@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpglm.postprocessing.codec import store_error
+from dpglm.postprocessing.labels import LABELLED, shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import ROWS_OF
@@ -16,7 +17,8 @@ _SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "alias
 
 def declared_notes(record: FitRecord) -> tuple[str, ...]:
     """What a reader of the numbers should know of the declarations."""
-    return (*inspected_notes(record), *person_notes(record), *reading_notes(record))
+    labels = (LABELLED,) if shown_names(record) != record.names else ()
+    return (*labels, *inspected_notes(record), *person_notes(record), *reading_notes(record))
 
 
 def inspected_notes(record: FitRecord) -> tuple[str, ...]:

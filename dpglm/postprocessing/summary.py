@@ -19,7 +19,7 @@ from dpglm.postprocessing.intervals import (
     selected,
     surprises,
 )
-from dpglm.postprocessing.labels import LABELLED, shown_names
+from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.postprocessing.uncertainty import no_intervals
@@ -95,7 +95,6 @@ def summary(record: FitRecord) -> Table:
         notes=(
             *guarantee_notes(record),
             *((note,) if (note := approximation(record)) else ()),
-            *((LABELLED,) if names != record.names else ()),
             *declared_notes(record),
             *link_notes(record),
             *count_notes(record),
