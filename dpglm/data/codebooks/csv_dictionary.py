@@ -118,7 +118,7 @@ class _Field:
         for column, text in given.items():
             if text and not self.first.get(column):
                 self.first[column] = text
-        code, meaning = given.get("value", ""), given.get("meaning", "")
+        code, meaning = " ".join(given.get("value", "").split()), given.get("meaning", "")
         if not code:
             return
         if not meaning and "meaning" not in given:
@@ -204,7 +204,8 @@ def values_of(text: str) -> tuple[list[tuple[Level, str]], str | None, str | Non
     >>> values_of("A, B, C")
     ([('A', ''), ('B', ''), ('C', '')], None, None)
     """
-    text = text.strip()
+    # Single blanks, since patterns with blanks in two places take a time that grows with their square.
+    text = re.sub(r"[^\S\n]+", " ", text).strip()
     if says_missing(text) and not re.search(r"[0-9]", text):
         return [], None, None
     if span := _BRACKETS.fullmatch(text):

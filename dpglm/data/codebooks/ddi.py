@@ -98,6 +98,9 @@ def _variable(var: Element, source: str) -> Iterator[Told]:
     notes = []
     if observed and listed:
         notes.append("the range is that of the data, not one of the questionnaire")
+    bare = kind == "levels" and not any(label for _, label in values)
+    if bare:
+        notes.append("levels without labels are those of the data, not those of the questionnaire")
     text = form is not None and form.get("type") == "character" and not values
     yield Told(
         name,
@@ -109,7 +112,7 @@ def _variable(var: Element, source: str) -> Iterator[Told]:
         values=values,
         missing=missing,
         text=" ".join(_text(element) for tag in ("txt", "notes") for element in var.findall(tag)),
-        observed=observed and listed,
+        observed=(observed and listed) or bare,
         reason="text without categories: declare levels, or leave it out" if text else "",
         notes=notes,
     )

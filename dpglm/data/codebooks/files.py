@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,19 +108,21 @@ def records(text: str, what: str) -> tuple[list[str], Iterator[dict[str, str]]]:
 
     A row has all headings, with empty texts where its fields end. Empty rows are left out.
     """
-    first = text.lstrip("\r\n").split("\n", 1)[0]
+    text = re.sub(r"\Asep=.\r?\n", "", text.lstrip("\r\n"))  # a spreadsheet's own line
+    first = text.split("\n", 1)[0]
     separator = max(",;\t|", key=first.count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
-        rows = [
-            [field.strip() for field in row] for _, row in zip(range(_MOST_ROWS), lines, strict=False) if row
-        ]
+        rows = [[field.strip() for field in row] for row in itertools.islice(lines, _MOST_ROWS) if row]
+        longer = next(lines, None) is not None
     except csv.Error:
+        longer, rows = True, []
+    if longer:
         raise SchemaError(
-            "a code book that is not CSV, or with a field longer than 131072 characters",
+            f"a code book that is not CSV, or with more than {_MOST_ROWS} lines or 131072 letters in a field",
             expected=what,
-            remedy="Save it again as CSV with a line of headings.",
-        ) from None
+            remedy="Save it again as CSV with a line of headings; the data are no code book.",
+        )
     if not rows:
         raise SchemaError("an empty code book", expected=what, remedy="Check the path.")
     header = rows[0]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.codebooks.doors import CodeBooks
+from dpglm.data.codebooks.draft import SchemaDraft
 from dpglm.data.formula.columns import formula_columns
 from dpglm.data.schema import text as schema_text
 from dpglm.data.schema.unit import Unit
@@ -165,7 +166,9 @@ class Schema(CodeBooks):
         raise SchemaError(
             f"schema of type {type(value).__name__}",
             expected="a dpglm.Schema, a dict, or a path to YAML",
-            remedy='Write schema={"age": (18, 95), "sex": ["F", "M"]}.',
+            remedy="Write schema=draft.schema for a draft."
+            if isinstance(value, SchemaDraft)
+            else 'Write schema={"age": (18, 95), "sex": ["F", "M"]}.',
         )
 
     @classmethod

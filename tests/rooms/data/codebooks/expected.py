@@ -126,6 +126,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "PAY2": still("begins in -9"),
         "KIDS": still("ends in 99"),
         "SEX": levels("M", "F", codes=("X",)),
+        "BARE": levels(3, 5, **SEEN),
         "NOTHING": still("neither bounds nor levels"),
     },
     "package.json": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dpglm
 from dpglm.cli.schema import draft_of
@@ -368,3 +371,107 @@ def test_labels_that_are_values(label: str) -> None:
 )
 def test_codes_that_notes_spell(note: str, codes: tuple[object, ...]) -> None:
     assert spelt_codes(note) == codes
+
+
+law = settings(derandomize=True, deadline=None, max_examples=80)
+pieces = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        [
+            "0",
+            "1",
+            "-9",
+            "99",
+            "999",
+            "1, a | 2, b",
+            "0-120",
+            "=",
+            ";",
+            "|",
+            ",",
+            "Unknown",
+            "999 = unknown",
+            "[0, 5]",
+        ]
+    ),
+)
+fields = st.lists(pieces, max_size=4).map(" ".join)
+kinds = st.sampled_from(
+    "text notes calc dropdown radio checkbox yesno truefalse slider file descriptive sql signature x".split()
+)
+checks = st.sampled_from(
+    ["", "integer", "number_1dp_comma_decimal", "date_dmy", "datetime_ymd", "time", "email"]
+)
+HEADINGS = [
+    "field_name",
+    "form_name",
+    "field_type",
+    "field_label",
+    "select_choices_or_calculations",
+    "field_note",
+]
+HEADINGS += ["text_validation_type_or_show_slider_number", "text_validation_min", "text_validation_max"]
+dictionaries = st.lists(
+    st.tuples(fields, fields, kinds, fields, fields, fields, checks, fields, fields), min_size=1, max_size=4
+)
+
+
+def written(headings: list[str], rows: list[tuple[str, ...]]) -> io.StringIO:
+    text = io.StringIO()
+    csv.writer(text).writerows([headings, *rows])
+    return io.StringIO(text.getvalue())
+
+
+def keeps_its_word(draft: SchemaDraft) -> None:
+    """Every column is complete, open or left out, and no code is a bound or a level."""
+    for column in draft.columns:
+        assert column.complete + bool(column.reason and not column.left_out) + bool(column.left_out) == 1
+        if column.complete:
+            variable = draft.schema.variables[column.name]
+            codes = set(map(str, variable.missing_codes))
+            values = variable.labels if isinstance(variable, Categorical) else (variable.low, variable.high)
+            assert not codes & {f"{value:.10g}" if isinstance(value, float) else value for value in values}
+    assert Schema.from_dict(draft.schema.to_dict()) == draft.schema
+
+
+@law
+@given(rows=dictionaries)
+def test_any_redcap_dictionary_is_a_draft_or_refused(rows: list[tuple[str, ...]]) -> None:
+    try:
+        draft = Schema.from_redcap(written(HEADINGS, rows))
+    except SchemaError:
+        return
+    keeps_its_word(draft)
+
+
+@law
+@given(rows=st.lists(st.tuples(*[fields] * 8), max_size=4))
+def test_any_csv_dictionary_is_a_draft_or_refused(rows: list[tuple[str, ...]]) -> None:
+    names = ["variable", "label", "type", "values", "min", "max", "missing", "observed range"]
+    try:
+        draft = Schema.from_csv_dictionary(written(names, rows))
+    except SchemaError:
+        return
+    keeps_its_word(draft)
+
+
+@law
+@given(text=st.text(max_size=300))
+def test_any_text_is_a_draft_or_refused(text: str) -> None:
+    for reader in (Schema.from_redcap, Schema.from_csv_dictionary, Schema.from_ddi, Schema.from_table_schema):
+        try:
+            keeps_its_word(reader(io.StringIO(text)))
+        except SchemaError:
+            continue
+
+
+def test_long_blanks_take_no_long_time() -> None:
+    blanks = " " * 60_000
+    rows = [("a", blanks, "", f"1-2{blanks}x x", "", "", f"1{blanks}-{blanks}!", f"0{blanks}to{blanks}?")]
+    names = ["variable", "label", "type", "values", "min", "max", "missing", "observed range"]
+    keeps_its_word(Schema.from_csv_dictionary(written(names, rows)))
+
+
+def test_a_draft_in_the_place_of_a_schema_is_refused_with_the_way() -> None:
+    with pytest.raises(SchemaError, match=r"schema=draft\.schema"):
+        Schema.of(Schema.from_redcap(BOOKS / "clinic_redcap.csv"))  # type: ignore[arg-type]
