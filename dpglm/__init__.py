@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpglm.api import plan as plan
     from dpglm.auditing.result import Audit as Audit
     from dpglm.curator.padded_time import padded_time as padded_time
+    from dpglm.data.codebooks.draft import SchemaDraft as SchemaDraft
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.unit import Unit as Unit
     from dpglm.data.schema.variables import Categorical as Categorical
@@ -66,6 +67,7 @@ _HOMES = {
     "Privacy": "dpglm.privacy.budget",
     "Profile": "dpglm.results.profile",
     "Schema": "dpglm.data.schema.schema",
+    "SchemaDraft": "dpglm.data.codebooks.draft",
     "SiteFits": "dpglm.results.compare",
     "SiteProfiles": "dpglm.results.profile",
     "Unit": "dpglm.data.schema.unit",

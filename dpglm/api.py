@@ -167,12 +167,12 @@ def fit(
     noise_of(seed)
     opened = ledgers_of(ledger, key)
     if not is_sites(data):
-        spec = specified(find_schema(data, schema))
+        spec = specified(find_schema(data, schema, formula))
         counted = spec.method.planned_by_row_count and spec.rows_are_public
         n = spec.coded_model.design(data).row_count() if counted else None
         return advised(spec.plan(n=n)).fit(data, ledger=opened, key=key, seed=seed, progress=progress)
     tables = site_tables(data)
-    schemas = site_schemas(tables) if schema is None else dict.fromkeys(tables, Schema.of(schema))
+    schemas = site_schemas(tables, formula) if schema is None else dict.fromkeys(tables, Schema.of(schema))
     schemas = {site: informed(declared, profile) for site, declared in schemas.items()}
     spec = specified(next(iter(schemas.values()))).among(tuple(schemas.values()))
     return run_at_sites(
@@ -248,7 +248,7 @@ def plan(
         )
     if not isinstance(formula, str):
         raise no_formula(formula)
-    declared = informed(schema_of(schema), profile)
+    declared = informed(schema_of(schema, formula), profile)
     spec = ModelSpec.of(
         formula,
         declared,

@@ -59,7 +59,8 @@ DOORS: dict[str, set[str]] = {
     "sqlite3": {"ledger/log.py"},
     # Two uses that share nothing: signatures under a ledger, and masks between sites.
     "cryptography": {"ledger/signing.py", "mechanisms/pairwise_masks.py"},
-    "click": {"cli/commands.py", "cli/exchange.py", "cli/ledger.py", "cli/options.py"},
+    "click": {f"cli/{name}.py" for name in ("commands", "exchange", "ledger", "options", "schema", "tables")},
+    "pyreadstat": {"data/codebooks/stat_files.py"},
     "distributed": {"exchange/dask_queues.py", "data/tables/dask_frame.py"},
     "pyspark": {"data/tables/spark_frame.py"},
     "cloudpickle": {"data/tables/cluster.py"},

@@ -15,6 +15,8 @@ import click
 import dpglm
 from dpglm.cli.ledger import ledger as ledger_commands
 from dpglm.cli.options import PATH, RELATION, UNIT, budget_of
+from dpglm.cli.schema import schema as schema_commands
+from dpglm.cli.tables import file_of, table_options
 from dpglm.data.tables.file_lists import table_files
 from dpglm.errors import DpglmError, StoreError
 from dpglm.postprocessing.record import Goal
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from dpglm.results.result import Result
 
 PRIVACY = click.option("--privacy", required=True, help="epsilon, or epsilon,delta: 1 or 1,1e-6.")
-SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
-DECIMALS = {"point": ".", "comma": ","}
 SCHEMA = click.option("--schema", type=PATH, help="YAML file of public bounds and levels.")
 LEDGER = click.option("--ledger", type=PATH, help="Existing ledger file to charge.")
 KEY = click.option("--key", help="Name of the run: under one key the same plan is charged and drawn once.")
@@ -59,29 +59,6 @@ class _Guarded(click.Group):
 @click.version_option(package_name="dpglm")
 def main() -> None:
     """R-style statistics under differential privacy."""
-
-
-def table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of a CSV file."""
-    for option in (
-        click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file: latin-1, say."),
-        click.option(
-            "--separator",
-            type=click.Choice([*SEPARATORS]),
-            default="comma",
-            show_default=True,
-            help="What stands between the fields of a CSV file.",
-        ),
-        click.option(
-            "--decimal",
-            type=click.Choice([*DECIMALS]),
-            default="point",
-            show_default=True,
-            help="The decimal mark in the numbers of a CSV file.",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 def _padded(seconds: float | None) -> AbstractContextManager[None]:
@@ -289,6 +266,7 @@ def pool(
 
 
 main.add_command(ledger_commands)
+main.add_command(schema_commands)
 
 
 def give(result: Result[Any], report: Path | None, save: Path | None) -> None:
@@ -325,9 +303,3 @@ def check_targets(read: Sequence[Path], report: Path | None, save: Path | None) 
                 remedy="Choose another path.",
             )
         taken.add(target.resolve())
-
-
-def file_of(path: Path, separator: str, encoding: str, decimal: str) -> dpglm.CsvFile | Path:
-    """A table's file, with how it is written where that is not as usual."""
-    plain = (separator, encoding, decimal) == ("comma", "utf-8", "point")
-    return path if plain else dpglm.CsvFile(path, SEPARATORS[separator], encoding, DECIMALS[decimal])

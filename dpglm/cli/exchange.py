@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 import dpglm
-from dpglm.cli.commands import REPORT, SAVE, check_targets, file_of, give, table_options
+from dpglm.cli.commands import REPORT, SAVE, check_targets, give
 from dpglm.cli.commands import main as main
 from dpglm.cli.options import PATH
+from dpglm.cli.tables import file_of, table_options
 
 RUN = click.option("--run", required=True, help="Name of the run, the same on all sides: charged once.")
 FOLDER = click.option("--folder", type=PATH, required=True, help="Shared folder that carries messages.")

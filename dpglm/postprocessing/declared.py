@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpglm.postprocessing.codec import store_error
+from dpglm.postprocessing.labels import LABELLED, shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import ROWS_OF
@@ -15,7 +17,24 @@ _SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "alias
 
 def declared_notes(record: FitRecord) -> tuple[str, ...]:
     """What a reader of the numbers should know of the declarations."""
-    return (*person_notes(record), *reading_notes(record))
+    labels = (LABELLED,) if shown_names(record) != record.names else ()
+    return (*labels, *inspected_notes(record), *person_notes(record), *reading_notes(record))
+
+
+def inspected_notes(record: FitRecord) -> tuple[str, ...]:
+    """Which columns of the formula have bounds or levels that were read off the data."""
+    columns: Any = record.specification.schema.get("variables", {})
+    inspected = [
+        name
+        for name, facts in columns.items()
+        if facts.get("looked_at_data")
+        and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", record.specification.formula)
+    ]
+    if not inspected or not record.private:
+        return ()
+    return _listed(
+        "Warning: the guarantee does not cover bounds or levels that were read off the data", inspected
+    )
 
 
 def check_unit(schema: Mapping[str, object], guarantee: Guarantee) -> None:

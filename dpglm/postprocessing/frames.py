@@ -10,6 +10,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.families.binomial import SHIFTED
 from dpglm.postprocessing.functions import why
 from dpglm.postprocessing.intervals import intervals, p_values, reliable, selected
+from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord, Record
 from dpglm.postprocessing.summary import separated
 from dpglm.postprocessing.uncertainty import no_intervals, shares
@@ -31,6 +32,7 @@ def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd
     # A row has one estimate: a test is never beside another one than its own.
     untested = separated(record) and not debiased
     absent = np.nan if untested else 1.0
+    labels = shown_names(record)
     errors, ends, parts = record.standard_errors, intervals(record, 0.95), shares(record)
     shown = np.exp if exponentiate else np.array
     with np.errstate(over="ignore"):
@@ -38,6 +40,7 @@ def tidy(record: FitRecord, *, exponentiate: bool, debiased: bool = False) -> pd
     frame = pd.DataFrame(
         {
             "term": list(record.names),
+            **({"label": list(labels)} if labels != record.names else {}),
             "estimate": estimates,
             "std_error": absent * errors,
             "statistic": absent * record.debiased / errors,

@@ -24,6 +24,7 @@ from dpglm.errors import MethodError
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import Contrasts, false_coverage_level, two_sided_pvalues
 from dpglm.inference.linear_model import LinearModel
+from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import coefficient
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
@@ -177,7 +178,7 @@ def _separated(record: FitRecord) -> list[str]:
 
 
 def _names(record: FitRecord, which: BoolVector) -> tuple[str, ...]:
-    return tuple(name for name, taken in zip(record.names, which, strict=True) if taken)
+    return tuple(name for name, taken in zip(shown_names(record), which, strict=True) if taken)
 
 
 # Ends are mapped where the rarer response makes less than the first share of a level at t and the interval

@@ -19,6 +19,7 @@ from dpglm.postprocessing.intervals import (
     selected,
     surprises,
 )
+from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState
 from dpglm.postprocessing.uncertainty import no_intervals
@@ -77,11 +78,11 @@ def summary(record: FitRecord) -> Table:
     """
     chosen = selected(record)
     first = HEADINGS[0] if record.predictor is None else f"approx. {HEADINGS[0]}"
-    apart = separated(record)
+    names, apart = shown_names(record), separated(record)
     tested = [()] * len(record.names) if apart else _tested(record)
     rows = tuple(
         (name, coefficient(record.estimates[j]), *tested[j], "yes" if chosen[j] else "no")
-        for j, name in enumerate(record.names)
+        for j, name in enumerate(names)
     )
     headings = (first, *(() if apart else HEADINGS[1:]), "selected")
     part = () if record.part is None else record.part.facts(record)
@@ -134,7 +135,7 @@ def _debiased_table(record: FitRecord) -> Table:
         title=DEBIASED_TITLE,
         columns=(Column("term", "left"), *map(Column, ("debiased", *HEADINGS[1:]))),
         rows=tuple(
-            (name, coefficient(record.debiased[j]), *tested[j]) for j, name in enumerate(record.names)
+            (name, coefficient(record.debiased[j]), *tested[j]) for j, name in enumerate(shown_names(record))
         ),
     )
 
@@ -144,8 +145,7 @@ def interval_facts(record: FitRecord) -> tuple[Fact, ...]:
     if record.contrasts is None:
         return ()
     lines = [line for line in record.spend_lines if line.release.startswith(INFORMATION)]
-    # Parts of the rows have a budget each.
-    paid = sum(line.share for line in lines) / max(len({line.part for line in lines}), 1)
+    paid = sum(line.share for line in lines) / max(len({line.part for line in lines}), 1)  # a budget a part
     price = f", {share(paid)} of the budget" if paid else ""
     if record.exact:
         return (("Intervals", f"95 %, {EXACT}"),)
@@ -306,7 +306,7 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
     if record.contrasts is None:
         return ()
     groups: dict[str, list[tuple[str, IntervalDecision]]] = {}
-    for name, decision in zip(record.names, record.interval_decisions, strict=True):
+    for name, decision in zip(shown_names(record), record.interval_decisions, strict=True):
         if not decision.reported:
             groups.setdefault(decision.reason, []).append((name, decision))
     if not groups:

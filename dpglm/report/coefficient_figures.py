@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from dpglm.postprocessing.intervals import interval_end, intervals, selected
+from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.uncertainty import FACTORS, Means, shares
@@ -45,7 +46,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
     An intercept alone is drawn. Hollow dots have no standard error, or were not selected.
     """
     drawn = _drawn(record)
-    names = tuple(record.names[j] for j in drawn)
+    names = tuple(shown_names(record)[j] for j in drawn)
     given, chosen = record.reported[drawn], selected(record)[drawn]
     dots = np.where(given, record.debiased[drawn], record.estimates[drawn])
     ends = intervals(record, 0.95)[drawn]
@@ -131,10 +132,10 @@ def variance_figure(record: FitRecord) -> Figure | None:
     parts = parts / parts.sum(axis=1, keepdims=True)
     stops = np.minimum(np.cumsum(parts, axis=1), 1.0)
     starts = np.column_stack([np.zeros(len(drawn)), stops[:, :-1]])
-    errors = record.standard_errors
+    errors, names = record.standard_errors, shown_names(record)
     headings = ("coefficient", "std err", *PARTS)
     rows = tuple(
-        (shown(record.names[j]), coefficient(float(errors[j])), *(percent(float(part)) for part in line))
+        (shown(names[j]), coefficient(float(errors[j])), *(percent(float(part)) for part in line))
         for j, line in zip(drawn, parts, strict=True)
     )
     return Figure(
@@ -143,7 +144,7 @@ def variance_figure(record: FitRecord) -> Figure | None:
         "One bar per coefficient, from 0 to 100 % of its variance, in four parts from left to right: "
         f"{', '.join(PARTS)}.",
         x=Axis("share of the variance", 0.0, 1.0, marks=((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))),
-        y=Names(tuple(record.names[j] for j in drawn)),
+        y=Names(tuple(names[j] for j in drawn)),
         marks=tuple(
             Bars(range(len(drawn)), starts[:, k].tolist(), stops[:, k].tolist(), role, label)
             for k, (label, role) in enumerate(PARTS.items())

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpglm.postprocessing.intervals import caveats, interval_end, intervals, selected, surprises
 from dpglm.postprocessing.joint_sites import JointSites
+from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.summary import (
@@ -160,7 +161,7 @@ def _coefficients(record: FitRecord) -> tuple[Rows, ...]:
 
 def _table(record: FitRecord, caption: str, columns: dict[str, Iterable[str]], last: str = "") -> Rows:
     """Numbers by coefficient; the column ``last`` holds words."""
-    names = {"coefficient": [shown(name, 120) for name in record.names[:MOST_ROWS]]}
+    names = {"coefficient": [shown(name, 120) for name in shown_names(record)[:MOST_ROWS]]}
     return Rows.of_columns(caption, names | columns, tuple(range(1, len(columns) + (not last))))
 
 
@@ -208,7 +209,7 @@ def _gaps(record: FitRecord) -> Rows | None:
     """Coefficients without a standard error, the test that fails, and what repairs it."""
     rows = [
         (shown(name, 120), decision.reason, factor(decision.factor))
-        for name, decision in zip(record.names, record.interval_decisions, strict=True)
+        for name, decision in zip(shown_names(record), record.interval_decisions, strict=True)
         if not decision.reported
     ]
     if record.contrasts is None or not rows:
@@ -257,9 +258,9 @@ def usefulness(record: FitRecord) -> Section | None:
 
 def _precision(record: FitRecord, by_rows: FloatMatrix, by_epsilon: FloatMatrix | None) -> Rows:
     """Intervals that are given: their width, and what would halve it; from standard errors by factor."""
-    drawn = np.flatnonzero(record.reported)[:MOST_ROWS]
+    drawn, names = np.flatnonzero(record.reported)[:MOST_ROWS], shown_names(record)
     columns: dict[str, Iterable[str]] = {
-        "coefficient": [shown(record.names[j], 120) for j in drawn],
+        "coefficient": [shown(names[j], 120) for j in drawn],
         "interval width": map(interval_end, np.ptp(intervals(record, 0.95)[drawn], axis=1)),
         "over sampling alone": [
             f"{ratio:.3g}" if math.isfinite(ratio) else ABSENT for ratio in against_sampling(record)[drawn]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpglm.errors import MethodError
+from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import Effects
 from dpglm.postprocessing.summary import approximation, family_text, guarantee_notes, strength_text
@@ -59,12 +60,17 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
     """
     named = _named((fits, *more) if more else fits)
     terms = list(dict.fromkeys(name for record in named.values() for name in record.names))
+    labels = dict(
+        pair
+        for record in reversed(named.values())
+        for pair in zip(record.names, shown_names(record), strict=True)
+    )
     estimates = [dict(zip(record.names, record.estimates, strict=True)) for record in named.values()]
     errors = [dict(zip(record.names, record.standard_errors, strict=True)) for record in named.values()]
     given = any(record.contrasts is not None for record in named.values())
     rows: list[tuple[str, ...]] = []
     for term in terms:
-        rows.append((term, *(coefficient(column.get(term)) for column in estimates)))
+        rows.append((labels[term], *(coefficient(column.get(term)) for column in estimates)))
         if given:
             rows.append((BELOW, *(_bracketed(column.get(term)) for column in errors)))
     open_fits = [f"{label}: {record.alarm}" for label, record in named.items() if record.alarm]

@@ -22,9 +22,8 @@ from dpglm.results.fit_result import FitResult
 from dpglm.spec.site_names import MOST_SITES, require_site_names
 
 # What sites may declare each in their own way; they agree on all else of a column that the formula uses.
-_OWN: Final = frozenset(
-    ("bounds", "source", "looked_at_data", "effect", "mean", "sd", "shares", "missing", "missing_codes")
-)
+_WORDS: Final = ("source", "looked_at_data", "label", "level_labels", "measured_in")
+_OWN: Final = frozenset(("bounds", "effect", "mean", "sd", "shares", "missing", "missing_codes", *_WORDS))
 
 
 def coded_of(document: SpecificationDocument) -> CodedModel:

@@ -133,9 +133,10 @@ def site_tables(data: Mapping[Any, object]) -> dict[str, object]:
     return tables
 
 
-def site_schemas(tables: Mapping[str, object]) -> dict[str, Schema]:
+def site_schemas(tables: Mapping[str, object], formula: str | None = None) -> dict[str, Schema]:
     """What the table of each site declares; sites must agree on the columns, the unit and ``sites``."""
-    schemas = {site: at_site(site, partial(find_schema, table)) for site, table in tables.items()}
+    find = partial(find_schema, formula=formula)
+    schemas = {site: at_site(site, partial(find, table)) for site, table in tables.items()}
     first, declared = next(iter(schemas.items()))
     for site, other in schemas.items():
         differing = [

@@ -127,7 +127,7 @@ def tune(
     kind: Any = methods["tune"]
     spec = ModelSpec.of(
         formula,
-        informed(find_schema(data, schema), profile),
+        informed(find_schema(data, schema, formula), profile),
         family=chosen_family,
         goal=goal,
         method=kind(candidates=tuple(options), holdout=holdout),

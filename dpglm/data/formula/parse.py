@@ -74,7 +74,7 @@ def parse(formula: str, schema: Schema) -> Model:
     """
     reader = Reader(one_line(formula), schema.variables)
     try:
-        left, right = _sides(reader)
+        left, right = sides(reader)
         response = reader.response(span_of(left))
         terms, offsets, readings = _read_terms(reader, right)
         check_response(reader, response, readings)
@@ -132,7 +132,7 @@ def _patsy_errors(reader: Reader) -> Iterator[None]:
         ) from None
 
 
-def _sides(reader: Reader) -> tuple[Any, Any]:
+def sides(reader: Reader) -> tuple[Any, Any]:
     """Parse trees left and right of ``~``."""
     _import_patsy()
     from patsy.parse_formula import parse_formula
@@ -159,7 +159,7 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
         root = ParseNode("~", None, [_balanced(tree)], tree.origin)
         terms = ModelDesc.from_formula(root).rhs_termlist
     # Also what a minus takes out must be allowed.
-    leaves = sorted((node for node in _nodes(tree) if node.type == "PYTHON_EXPR"), key=span_of)
+    leaves = sorted((node for node in nodes_of(tree) if node.type == "PYTHON_EXPR"), key=span_of)
     read = {leaf.token.extra: reader.read(span_of(leaf), leaf.token.extra) for leaf in leaves}
     readings: dict[str, Factor | Expression] = {}
     with_coefficients: list[Any] = []
@@ -181,7 +181,7 @@ def _read_terms(reader: Reader, tree: Any) -> tuple[list[Any], tuple[Expression,
     return with_coefficients, tuple(offsets), readings
 
 
-def _nodes(tree: Any) -> list[Any]:
+def nodes_of(tree: Any) -> list[Any]:
     """All nodes of a tree of patsy's, each before those below it."""
     nodes = [tree]
     for node in nodes:
@@ -192,7 +192,7 @@ def _nodes(tree: Any) -> list[Any]:
 def _check_growth(text: FormulaText, tree: Any) -> None:
     """Bound the number of terms and of factors in one before patsy multiplies anything out."""
     sizes: dict[int, tuple[int, int]] = {}  # node -> (terms, factors in the largest)
-    for node in reversed(_nodes(tree)):
+    for node in reversed(nodes_of(tree)):
         below = [sizes[id(child)] for child in node.args]
         count, order = 1, 1
         if node.type == "**":

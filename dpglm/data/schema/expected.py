@@ -1,4 +1,4 @@
-"""What may be declared of a column beyond bounds and levels: expected values, and the size of effects."""
+"""What may be declared of a column beyond bounds and levels: words, expected values, the size of effects."""
 
 from __future__ import annotations
 
@@ -84,3 +84,33 @@ def checked_shares(shares: object, labels: Sequence[str]) -> tuple[float, ...]:
             remedy="Divide each by their sum, or correct the one that is wrong.",
         )
     return expected
+
+
+def require_words(looked_at_data: object, **words: object) -> None:
+    """Check that what is told in words of a column is text, and that it is known who looked at the data."""
+    wrong = {name: text for name, text in words.items() if not isinstance(text, str)}
+    if not isinstance(looked_at_data, bool):
+        wrong["looked_at_data"] = looked_at_data
+    if wrong:
+        raise SchemaError(
+            ", ".join(f"{name}: {shown(value)}" for name, value in wrong.items()),
+            expected="text, and true or false",
+            remedy='Write source: "code book of the survey" and looked_at_data: false.',
+        )
+
+
+def checked_level_labels(given: object, labels: Sequence[str]) -> dict[str, str]:
+    """Words for levels, by the text of the level and in the order of the levels."""
+    found = {label_of(level): text for level, text in given.items()} if isinstance(given, Mapping) else {}
+    known = {label: found[label] for label in labels if label in found}
+    if not isinstance(given, Mapping) or len(known) < len(given) or not all(map(_is_words, known.values())):
+        raise SchemaError(
+            f"level_labels: {shown(given)}",
+            expected="words for levels, each a text beside one of the levels",
+            remedy="Write level_labels: {1: student, 2: farmer}, where 1 and 2 are levels.",
+        )
+    return known
+
+
+def _is_words(text: object) -> bool:
+    return isinstance(text, str) and text != ""

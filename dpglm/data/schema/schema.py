@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from dpglm.data.codebooks.doors import CodeBooks
+from dpglm.data.codebooks.draft import SchemaDraft
+from dpglm.data.formula.columns import formula_columns
 from dpglm.data.schema import text as schema_text
 from dpglm.data.schema.unit import Unit
 from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable_from_dict
@@ -29,7 +32,7 @@ _MOST_ROWS: Final = 10**15  # exact as a double, and so is what is computed from
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(CodeBooks):
     """Public declaration of a table: bounds or levels of each column, and what a row is.
 
     Parameters
@@ -163,7 +166,9 @@ class Schema:
         raise SchemaError(
             f"schema of type {type(value).__name__}",
             expected="a dpglm.Schema, a dict, or a path to YAML",
-            remedy='Write schema={"age": (18, 95), "sex": ["F", "M"]}.',
+            remedy="Write schema=draft.schema for a draft."
+            if isinstance(value, SchemaDraft)
+            else 'Write schema={"age": (18, 95), "sex": ["F", "M"]}.',
         )
 
     @classmethod
@@ -205,8 +210,11 @@ class Schema:
         return cls.from_dict(schema_text.from_smartnoise(plain))
 
     @staticmethod
-    def template(columns: Iterable[str]) -> str:
-        """YAML to fill in, made of column names only.
+    def template(columns: Iterable[str] | None = None, *, formula: str | None = None) -> str:
+        """YAML to fill in, made of names only: of all ``columns``, or of those that a ``formula`` uses.
+
+        With a formula each line says what the column would be used for, and which of its columns are not
+        among ``columns``.
 
         Examples
         --------
@@ -217,18 +225,8 @@ class Schema:
           age: {bounds: [LOW, HIGH]}  # or {levels: [A, B]}
         <BLANKLINE>
         """
-        names: list[Any] = list(columns) if isinstance(columns, Iterable) else [None]
-        if isinstance(columns, str) or not all(isinstance(name, str) for name in names):
-            raise SchemaError(
-                "columns that are not a list of text",
-                expected="the names of the columns",
-                remedy='Write dpglm.Schema.template(["age", "sex"]).',
-            )
-        return (
-            "# A number has bounds, a category levels: take them from the code book, never from the data.\n"
-            "unit: null  # what one row is: one woman\n"
-            "variables:\n" + schema_text.template_lines(names)
-        )
+        uses = None if formula is None else {use.name: use for use in formula_columns(formula)}
+        return schema_text.template(columns, uses)
 
     def to_dict(self) -> dict[str, Any]:
         """Full form made of plain JSON values; :meth:`from_dict` gives the same schema back."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dpglm.errors import SchemaError, shown
+
+if TYPE_CHECKING:
+    from dpglm.data.formula.columns import ColumnUse
 
 SIZE_LIMIT: Final = 2**20
 # Which plain scalars are not text: those that mean the same in YAML 1.1 and 1.2, and to a reader.
@@ -103,24 +108,62 @@ def parse_yaml(text: bytes | str) -> object:
 
 def to_yaml(declarations: Mapping[str, object]) -> str:
     """YAML of the full form of a schema, one column per line."""
-    head = [f"{key}: {_flow(value)}" for key, value in declarations.items() if key != "variables"]
+    head = [f"{key}: {flow(value)}" for key, value in declarations.items() if key != "variables"]
     variables = declarations["variables"]
     assert isinstance(variables, Mapping)
-    lines = [f"  {_key(name)}: {_flow(entry)}" for name, entry in variables.items()]
+    lines = [f"  {key_of(name)}: {flow(entry)}" for name, entry in variables.items()]
     return "\n".join([*head, "variables:" if lines else "variables: {}", *lines]) + "\n"
+
+
+def template(columns: object, uses: Mapping[str, ColumnUse] | None) -> str:
+    """A schema to fill in, of ``columns`` or of those in ``uses``."""
+    names: list[Any] = [] if columns is None and uses else [None]
+    if isinstance(columns, Iterable) and not isinstance(columns, str):
+        names = list(columns)
+    if not all(isinstance(name, str) for name in names):
+        raise SchemaError(
+            "columns that are not a list of text",
+            expected="the names of the columns",
+            remedy='Write dpglm.Schema.template(["age", "sex"]), or formula="ill ~ age + sex".',
+        )
+    return (
+        "# A number has bounds, a category levels: take them from the code book, never from the data.\n"
+        "unit: null  # what one row is: one woman\n"
+        "variables:\n"
+    ) + (template_lines(names) if uses is None else "".join(_used_lines(uses, names)))
 
 
 def template_lines(columns: Iterable[str]) -> str:
     """The entries of a template, one a line."""
-    return "".join(f"  {_key(name)}: {{bounds: [LOW, HIGH]}}  # or {{levels: [A, B]}}\n" for name in columns)
+    return "".join(f"  {key_of(name)}: {PLACEHOLDERS['either']}\n" for name in columns)
 
 
-def _key(name: str) -> str:
+# What stands for bounds and levels that are to be declared: no schema loads with them.
+PLACEHOLDERS: Final = {
+    "number": "{bounds: [LOW, HIGH]}",
+    "levels": "{levels: LEVELS}  # write [A, B]",
+    "either": "{bounds: [LOW, HIGH]}  # or {levels: [A, B]}",
+}
+
+
+def _used_lines(uses: Mapping[str, ColumnUse], names: Sequence[str]) -> Iterator[str]:
+    """An entry for each column of a formula, with what it would be used for."""
+    for name, use in uses.items():
+        line = PLACEHOLDERS[use.kind]
+        yield f"  {key_of(name)}: {line}{';' if '#' in line else '  #'} {use.words}\n"
+        if names and name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"; is it {close[0]}?" if close else ""
+            yield f"  # the table has no column {json.dumps(name, ensure_ascii=False)}{hint}\n"
+
+
+def key_of(name: str) -> str:
+    """The name of a column as the key of its entry."""
     bare = _BARE_NAME.fullmatch(name) and name.lower() not in _YAML_WORDS
-    return name if bare else _flow(name, style='"')
+    return name if bare else flow(name, style='"')
 
 
-def _flow(value: object, *, style: str | None = None) -> str:
+def flow(value: object, *, style: str | None = None) -> str:
     """A value on one line of YAML."""
     import yaml
 

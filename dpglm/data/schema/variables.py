@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.schema.dates import DateReading
-from dpglm.data.schema.expected import checked_effect, checked_moments, checked_shares
+from dpglm.data.schema.expected import (
+    checked_effect,
+    checked_level_labels,
+    checked_moments,
+    checked_shares,
+    require_words,
+)
 from dpglm.data.schema.readings import (
     LevelReading,
     NumberReading,
@@ -51,6 +57,8 @@ class Numeric:
     date : dict, optional
         The column holds dates or times, and the number is how many units after an origin:
         ``{"origin": "2015-01-01", "unit": "days"}``, see :class:`dpglm.data.schema.dates.DateReading`.
+    label, measured_in : str
+        What the column is and its unit of measurement, in words that summaries and plots use.
     source : str
         Where the bounds come from: a code book, a questionnaire.
     looked_at_data : bool
@@ -89,6 +97,8 @@ class Numeric:
     decimal: str = field(default=".", kw_only=True)
     thousands: str = field(default="", kw_only=True)
     date: DateReading | Mapping[str, str] | None = field(default=None, kw_only=True)
+    label: str = field(default="", kw_only=True)
+    measured_in: str = field(default="", kw_only=True)
     source: str = field(default="", kw_only=True)
     looked_at_data: bool = field(default=False, kw_only=True)
     effect: float | None = field(default=None, kw_only=True)
@@ -113,7 +123,7 @@ class Numeric:
                 expected="two finite numbers, the lower one first, and a finite distance between them",
                 remedy=remedy,
             )
-        _check_provenance(self.source, self.looked_at_data)
+        require_words(self.looked_at_data, source=self.source, label=self.label, measured_in=self.measured_in)
         mean, sd, effect = self.mean, self.sd, self.effect
         if mean is not None or sd is not None:
             mean, sd = checked_moments(mean, sd, low, high)
@@ -184,6 +194,10 @@ class Categorical:
         Other spellings of levels.
     strip, ignore_case : bool
         Whether blanks at both ends of a text, and upper and lower case, make no difference.
+    label : str
+        What the column is, in words that summaries and plots use.
+    level_labels : mapping of level to str
+        What levels mean, in words, of all or some of them.
     source : str
         Where the levels come from.
     looked_at_data : bool
@@ -217,6 +231,8 @@ class Categorical:
     aliases: Mapping[str, Level] = field(default_factory=dict, kw_only=True, hash=False)
     strip: bool = field(default=False, kw_only=True)
     ignore_case: bool = field(default=False, kw_only=True)
+    label: str = field(default="", kw_only=True)
+    level_labels: Mapping[Level, str] = field(default_factory=dict, kw_only=True, hash=False)
     source: str = field(default="", kw_only=True)
     looked_at_data: bool = field(default=False, kw_only=True)
     effect: float | None = field(default=None, kw_only=True)
@@ -234,7 +250,9 @@ class Categorical:
         aliases = {text: self.levels[code] for text, code in reading.aliases}
         object.__setattr__(self, "aliases", MappingProxyType(aliases))
         object.__setattr__(self, "missing_codes", reading.missing_codes)
-        _check_provenance(self.source, self.looked_at_data)
+        require_words(self.looked_at_data, source=self.source, label=self.label)
+        labels = checked_level_labels(self.level_labels, self.labels)
+        object.__setattr__(self, "level_labels", MappingProxyType(labels))
         if self.effect is not None:
             object.__setattr__(self, "effect", checked_effect(self.effect))
         if self.shares is not None:
@@ -326,12 +344,3 @@ def _plainly(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     return list(value) if isinstance(value, tuple) else value
-
-
-def _check_provenance(source: object, looked_at_data: object) -> None:
-    if not isinstance(source, str) or not isinstance(looked_at_data, bool):
-        raise SchemaError(
-            f"source: {shown(source)}, looked_at_data: {shown(looked_at_data)}",
-            expected="text, and true or false",
-            remedy='Write source: "code book of the survey" and looked_at_data: false.',
-        )

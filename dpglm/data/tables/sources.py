@@ -156,13 +156,13 @@ def marks_of(data: object) -> list[object]:
     return file_marks(data) if is_paths(data) else [id(data)]
 
 
-def find_schema(data: object, schema: Declarations | None = None) -> Schema:
+def find_schema(data: object, schema: Declarations | None = None, formula: str | None = None) -> Schema:
     """The schema of a table: the argument, what the frame carries, or ``name.schema.yaml`` beside the files.
 
     Raises
     ------
     SchemaError
-        If there is none; the text is a template with the column names of the table.
+        If there is none; the text is a template with the column names of the table, or of the formula.
     """
     if schema is not None:
         return Schema.of(schema)
@@ -179,14 +179,14 @@ def find_schema(data: object, schema: Declarations | None = None) -> Schema:
         "no schema for this table",
         expected="public bounds or levels of the columns, declared by you; none is ever read off the data",
         remedy=f"Fill in this template for the columns you use, and {action}:\n"
-        + Schema.template(open_source(data).column_names),
+        + Schema.template(open_source(data).column_names, formula=formula),
     )
 
 
-def schema_of(declared: Any) -> Schema:
+def schema_of(declared: Any, formula: str | None = None) -> Schema:
     """A schema in any of its forms, or that of a table; a path is one of a table by its name."""
     plain = isinstance(declared, Schema | Mapping | str | os.PathLike) and not is_data_file(declared)
-    return Schema.of(declared) if plain else find_schema(declared)
+    return Schema.of(declared) if plain else find_schema(declared, None, formula)
 
 
 def _foreign_frame(data: Any) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dpglm
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.text import SIZE_LIMIT
@@ -453,3 +454,27 @@ def test_a_wrong_expectation_is_told_with_its_column(entry: dict[str, object]) -
     assert str(told.value).startswith("Found: weight: ") or "weight" in str(told.value)
     assert told.value.expected
     assert told.value.remedy
+
+
+def test_a_missing_schema_is_answered_with_the_columns_of_the_formula(tmp_path):
+    path = tmp_path / "ward.csv"
+    pd.DataFrame({"age": [4711], "town": ["Secretville"], "ill": ["no"]}).to_csv(path, index=False)
+    calls = [
+        lambda data: dpglm.fit("ill ~ np.log(age) + C(twn)", data, privacy=1.0),
+        lambda data: dpglm.fit("ill ~ np.log(age) + C(twn)", {"a": data, "b": data}, privacy=1.0),
+        lambda data: dpglm.tune(
+            "ill ~ np.log(age) + C(twn)", data, grid={"strength": [0.1, 1.0]}, privacy=1.0
+        ),
+    ]
+    for data in (path, pd.read_csv(path)):
+        for call in calls:
+            with pytest.raises(SchemaError) as caught:
+                call(data)
+            text = str(caught.value)
+            assert "ill: {bounds: [LOW, HIGH]}  # or {levels: [A, B]}; the response" in text
+            assert "age: {bounds: [LOW, HIGH]}  # a number; used in np.log(age)" in text
+            assert "twn: {levels: LEVELS}" in text
+            assert 'the table has no column "twn"; is it town?' in text
+            assert "  town:" not in text
+            assert "4711" not in text
+            assert "Secretville" not in text
