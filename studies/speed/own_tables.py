@@ -148,7 +148,7 @@ def parquet_fit(folder: str, rows: int, columns: int, files: int, options: dict[
         **spent,
         "passes": count.rows / rows,
         "megabytes": peak_megabytes(),
-        **({"note": "read as one file, since no folder is taken"} if len(parts(path)) < files else {}),
+        **({"note": "read as one file, since no folder is taken"} if files > 1 and path.is_file() else {}),
     }
 
 
