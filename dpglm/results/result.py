@@ -77,7 +77,7 @@ class Result(ABC, Generic[AnyRecord]):
     def _subject(self) -> Subject:
         """What its report is about."""
 
-    def to_html(self, *, choices: Mapping[str, str] | None = None) -> str:
+    def to_html(self, *, choices: Mapping[str, str] | None = None, facts: object = None) -> str:
         """The privacy report: an HTML page below 300 kB without scripts, network or date.
 
         Parameters
@@ -86,12 +86,19 @@ class Result(ABC, Generic[AnyRecord]):
             The analyst's answers for "Choices outside the software", by ``bounds``, ``exploration``,
             ``repeats``, ``unit`` or a question of one's own; of a fit also by ``formula``, ``tuning`` and
             ``search``, of a profile by ``columns``. What is not answered is shown as open.
+        facts : mapping, path or Ledger, optional
+            What the organisation states: ``organisation``, ``purpose``, ``legal_basis``, ``contact``,
+            ``recipients``, ``retention``, and a ``signatory`` with ``name``, ``role`` and ``date``. A path is
+            that of a YAML file; a ledger stands for the file ``report.yaml``, or ``NAME.report.yaml``, beside
+            it. What is absent is shown as "not stated".
         """
-        return render(self._record, self._subject(), choices=choices)
+        return render(self._record, self._subject(), choices=choices, facts=facts)
 
-    def report(self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None) -> Path:
+    def report(
+        self, path: str | PathLike[str], *, choices: Mapping[str, str] | None = None, facts: object = None
+    ) -> Path:
         """Write :meth:`to_html` to a file, whole or not at all, and return its path."""
-        return store.write_atomically(path, self.to_html(choices=choices))
+        return store.write_atomically(path, self.to_html(choices=choices, facts=facts))
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write it as versioned JSON, whole or not at all, and return the path.
