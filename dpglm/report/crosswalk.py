@@ -71,7 +71,9 @@ def _guarantee(record: Record, subject: Subject, answers: Mapping[str, str]) -> 
             f"ledger {ledger.dataset}: ε = {budget(computed(ledger.spent_epsilon))} of "
             f"{budget(ledger.budget_epsilon)} spent after this charge; charges add up"
         )
-    neighbours = "a row exchanged for another" if guarantee.relation == "replace-one" else "a row more or less"
+    neighbours = (
+        "a row exchanged for another" if guarantee.relation == "replace-one" else "a row more or less"
+    )
     if guarantee.persons:
         neighbours = neighbours.replace("a row", "all rows of a person")
     return [
@@ -109,7 +111,11 @@ def _algorithms(record: Record) -> list[Line]:
             f"releases: {sum(release.times for release in releases)}; {'; '.join(theorems)}",
         ),
         ("Accuracy", ("usefulness", *RESULTS), accuracy),
-        ("Bias, and small groups", ("usefulness", *RESULTS), "noise hides small groups most, whatever they say"),
+        (
+            "Bias, and small groups",
+            ("usefulness", *RESULTS),
+            "noise hides small groups most, whatever they say",
+        ),
         (
             "Choices that looked at data",
             ("declared", "choices"),
@@ -132,7 +138,11 @@ def _looked(record: Record) -> str:
 def _deployment(record: Record, subject: Subject, facts: ReportFacts) -> list[Line]:
     """Chapter 4: who is trusted with what, how it is built, and what surrounds it."""
     return [
-        ("Trust model", ("limits",), f"{subject.curators} saw raw rows; nobody can ask further questions of them"),
+        (
+            "Trust model",
+            ("limits",),
+            f"{subject.curators} saw raw rows; nobody can ask further questions of them",
+        ),
         (
             "Implementation and randomness",
             ("mechanism",),
