@@ -69,6 +69,9 @@ class SimplexColumns:
             self.start, (self.before * scale).astype(dtype), (self.own * scale).astype(dtype)
         )
 
+    def __abs__(self) -> SimplexColumns:
+        return SimplexColumns(self.start, np.abs(self.before), np.abs(self.own))
+
     @property
     def levels(self) -> int:
         """Number of levels, which is also the code of a row of zeros."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpglm.errors import MethodError
 from dpglm.factor_rows import SimplexColumns
@@ -20,8 +23,7 @@ def too_wide(what: str, size: int) -> MethodError:
     return MethodError(
         f"{what} with {size:,} columns",
         expected=f"at most {MOST_DENSE:,} columns: beyond, there is no matrix of them",
-        remedy="Merge levels in the schema, or use family='binomial', method='objective' and penalty='l2' or "
-        "'none', without a strength.",
+        remedy="Merge levels in the schema, or use family='binomial', method='objective' and a budget.",
     )
 
 
@@ -86,14 +88,28 @@ class TreatedLevels:
         """Norm of a coded column of P't, for one level."""
         return self.scale * math.sqrt(1.0 - 1.0 / self.columns.levels)
 
-    def coded(self, beta: FloatVector) -> FloatVector:
-        """Coded coefficients of the user's, but for the constant's."""
+    def coded(self, beta: NDArray[Any]) -> NDArray[Any]:
+        """Coded coefficients of the user's, but for the constant's, at their precision."""
         return self.scale * self.columns.sums(np.insert(beta, self.reference, 0.0))
 
     def user_from(self, theta: FloatVector) -> FloatVector:
         """The user's coefficients of coded ones."""
         levels = self.columns.values(theta)[:-1]
         return np.asarray(np.delete(levels - levels[self.reference], self.reference) / self.scale)
+
+    def turned(self, slope: NDArray[Any]) -> NDArray[Any]:
+        """A gradient in the user's coefficients from one in the coded ones, but for the constant's part."""
+        return np.asarray(self.scale * np.delete(self.columns.values(slope)[:-1], self.reference))
+
+    def unturned(self, gradient: NDArray[Any]) -> NDArray[Any]:
+        """A gradient in the coded coefficients whose `turned` is this."""
+        return np.asarray(
+            self.columns.sums(np.insert(gradient, self.reference, -gradient.sum())) / self.scale
+        )
+
+    def __abs__(self) -> TreatedLevels:
+        """With the absolute values of the numbers that are multiplied."""
+        return replace(self, columns=abs(self.columns), scale=abs(self.scale), share=abs(self.share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,13 +144,41 @@ class WideMap:
         """Coded and user's coefficients, as many of each."""
         return len(self), len(self)
 
-    def __matmul__(self, beta: FloatVector) -> FloatVector:
-        theta = np.empty(len(self))
+    def __matmul__(self, beta: NDArray[Any]) -> NDArray[Any]:
+        theta = np.empty(len(self), dtype=beta.dtype)
         theta[self.coded] = self.matrix @ beta[self.user]
         for factor in self.factors:
             theta[factor.codes] = factor.coded(beta[factor.users])
             theta[self.constant] += factor.share * beta[factor.users].sum()
         return theta
+
+    @property
+    def T(self) -> Turned:  # noqa: N802
+        """Its transpose, for products with gradients."""
+        return Turned(self)
+
+    def __abs__(self) -> WideMap:
+        """With the absolute values of the numbers that are multiplied."""
+        return replace(self, matrix=np.abs(self.matrix), factors=tuple(map(abs, self.factors)))
+
+    def unturned(self, gradient: NDArray[Any]) -> NDArray[Any]:
+        """``z`` with ``map.T @ z`` equal to a gradient, for a map without shares, at its precision."""
+        slope = np.empty(len(self), dtype=gradient.dtype)
+        slope[self.coded] = self.inverse.T @ gradient[self.user]
+        for factor in self.factors:
+            slope[factor.codes] = factor.unturned(gradient[factor.users])
+        return slope
+
+    @cached_property
+    def inverse_norm(self) -> float:
+        """A bound on the norm of the inverse of a map without shares, infinite if none is known."""
+        near = np.abs(self.inverse @ self.matrix - np.eye(len(self.user)))
+        near += (len(self.user) + 3) * 2.0**-53 * (np.abs(self.inverse) @ np.abs(self.matrix))
+        left = float(np.linalg.norm(near))
+        small = float(np.linalg.norm(self.inverse)) / (1.0 - left) if left < 0.5 else math.inf
+        # The least singular value of P't is 1 / sqrt L, and doubles are off by less than 3 L 2^-53 of that.
+        wide = (math.sqrt(factor.columns.levels) / factor.scale for factor in self.factors)
+        return 1.001 * max(small, *wide)
 
     def solve(self, theta: FloatVector) -> FloatVector:
         """The user's coefficients whose coded ones are these."""
@@ -155,6 +199,28 @@ class WideMap:
 
     def __array__(self, *args: object, **kwargs: object) -> FloatMatrix:
         raise too_wide("a matrix", len(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """The transpose of a map."""
+
+    of: WideMap
+
+    __array_ufunc__ = None
+
+    def __matmul__(self, slope: NDArray[Any]) -> NDArray[Any]:
+        of = self.of
+        gradient = np.empty(len(of), dtype=slope.dtype)
+        gradient[of.user] = of.matrix.T @ slope[of.coded]
+        for factor in of.factors:
+            gradient[factor.users] = factor.turned(slope[factor.codes]) + factor.share * slope[of.constant]
+        return gradient
+
+
+def has_table(table: object) -> bool:
+    """Whether it is a table, and not what stands for one that is too large."""
+    return not isinstance(table, NoTable)
 
 
 def wide_map(map_: object) -> WideMap | None:

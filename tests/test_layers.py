@@ -66,7 +66,7 @@ DOORS: dict[str, set[str]] = {
     "cloudpickle": {"data/tables/cluster.py"},
     "threadpoolctl": {"threads.py"},
     "tqdm": {"spec/arguments.py"},
-    "flint": {"mechanisms/k_norm.py", "mechanisms/finishing.py"},
+    "flint": {"mechanisms/k_norm.py", "mechanisms/finishing.py", "mechanisms/ball_maps.py"},
     # By frames in memory, their columns, files, queries and frames of Spark.
     "pyarrow": {
         f"data/tables/{name}.py" for name in ("sources", "columns", "files", "queries", "spark_frame")

@@ -102,6 +102,13 @@ class Scaling(NamedTuple):
 
     def noise_deviations(self) -> FloatVector:
         """Standard deviation of each scaled coefficient per unit of isotropic noise on the coded ones."""
+        wide = wide_map(self.mixing)
+        if wide is not None:
+            deviations = np.empty(len(wide))
+            deviations[wide.user] = np.sqrt((wide.inverse**2).sum(axis=1))
+            for factor in wide.factors:  # the norm of the difference of two corners
+                deviations[factor.users] = math.sqrt(2.0) / factor.scale
+            return deviations
         return np.asarray(np.sqrt((np.linalg.inv(self.mixing) ** 2).sum(axis=1)), dtype=np.float64)
 
 

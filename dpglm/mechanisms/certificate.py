@@ -15,6 +15,7 @@ from dpglm.glm.penalties import Penalty
 from dpglm.optim.loss import Compensated
 from dpglm.rows import ArrayChunk, RowChunk, Together, rows_at, total
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
+from dpglm.wide_maps import wide_map
 
 # The numbers that are added: `numpy.float64`, or `numpy.longdouble` where that has more digits.
 Precision: TypeAlias = type[np.floating]
@@ -102,7 +103,7 @@ class Certified:
         """mixing @ gamma at the precision of gamma, and how far it is from the exact product."""
         if self.mixing is None:
             return gamma, 0.0
-        error = (len(gamma) + 2) * unit(gamma.dtype.type) * _norm(np.abs(self.mixing) @ np.abs(gamma))
+        error = (len(gamma) + 2) * unit(gamma.dtype.type) * _norm(abs(self.mixing) @ np.abs(gamma))
         return self.mixing @ gamma, error
 
     def residual(self, gamma: NDArray[Any]) -> float:
@@ -183,14 +184,17 @@ class Certified:
     def _pull(self, gamma: FloatVector, slope: FloatVector, mixing: FloatMatrix) -> tuple[FloatVector, float]:
         """A subgradient of the penalty, in theta, that offsets the slope, and a bound on its error."""
         size, one = len(gamma), unit(gamma.dtype.type)
-        inverse = np.linalg.inv(mixing)
+        wide = wide_map(mixing)
+        inverse = np.zeros((0, 0)) if wide is not None else np.linalg.inv(mixing)
         quadratic = self.squares * gamma
         wanted = np.clip(-(mixing.T @ slope + quadratic), -self.weights, self.weights)
         pull = quadratic + np.where(gamma == 0.0, wanted, self.weights * np.sign(gamma))
-        found = inverse.T @ pull
+        found = inverse.T @ pull if wide is None else wide.unturned(pull)
         off = _norm(mixing.T @ found - pull)
-        off += (size + 3) * one * _norm(np.abs(mixing.T) @ np.abs(found))
+        off += (size + 3) * one * _norm(abs(mixing).T @ np.abs(found))
         off += 3.0 * one * _norm(np.abs(quadratic) + self.weights)
+        if wide is not None:
+            return found, wide.inverse_norm * off
         near = _norm(inverse @ mixing - np.eye(size))
         near += (size + 3) * unit(np.float64) * _norm(np.abs(inverse) @ np.abs(mixing))
         if not near < 0.5:

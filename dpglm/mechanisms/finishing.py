@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from dpglm.mechanisms.ball_maps import BallMap, ball_map
 from dpglm.mechanisms.certificate import Certified
 from dpglm.mechanisms.k_norm import PRECISION
 from dpglm.mechanisms.whole_sums import WholeNumbers
@@ -20,7 +21,7 @@ from dpglm.typing import FloatMatrix, FloatVector
 from dpglm.wide_maps import MOST_DENSE
 
 if TYPE_CHECKING:
-    from flint import arb, arb_mat
+    from flint import arb
 
 # Steps in numbers with more digits than doubles.
 _EXTENDED_STEPS = 8
@@ -202,24 +203,13 @@ class _Walk:
     @classmethod
     def of(cls, objective: Certified) -> Self | None:
         """None where so few bits do not invert the mixing."""
-        from flint import arb, arb_mat
+        mixing = ball_map(objective.mixing)
+        return None if mixing is None else cls(objective, mixing)
 
-        size, mixing = len(objective.linear), objective.mixing
-        if mixing is None:
-            return cls(objective, 1.0, None, None)
-        balls = arb_mat(size, size, [arb(value) for value in mixing.ravel().tolist()])
-        try:
-            longest = float(np.linalg.norm(mixing)) ** 2
-            return cls(objective, longest, balls, balls.transpose().inv())
-        except ZeroDivisionError:
-            return None
-
-    def __init__(
-        self, objective: Certified, longest: float, balls: arb_mat | None, inverse: arb_mat | None
-    ) -> None:
+    def __init__(self, objective: Certified, mixing: BallMap) -> None:
         from flint import arb
 
-        self._of, self._mixing, self._inverse = objective, balls, inverse
+        self._of, self._mixing = objective, mixing
         self._public = [arb(value) for value in objective.linear.tolist()]
         self._ridge, self._squares, self._weights = (
             [arb(value) for value in numbers.tolist()]
@@ -228,7 +218,7 @@ class _Walk:
         # The gradient in gamma changes by at most this times the way.
         rows = sum(chunk.count for chunk in objective.chunks())
         top = objective.curvature * rows + float(objective.ridge.max())
-        self._steepest = Fraction(top * longest * 1.001)
+        self._steepest = Fraction(top * mixing.square * 1.001)
         self._steepest += Fraction(float(objective.squares.max()))
 
     def point(self, gamma: list[arb]) -> _Point:
@@ -236,7 +226,8 @@ class _Walk:
         from flint import arb, arb_mat
 
         size = len(gamma)
-        column = _times(self._mixing, arb_mat(size, 1, gamma))
+        theta = self._mixing(gamma)
+        column = arb_mat(size, 1, theta)
         score = arb_mat(size, 1, [arb(0)] * size)
         for piece in self._of.pieces(self._of.chunks()):
             count = len(piece.y)
@@ -250,20 +241,15 @@ class _Walk:
                 for at, o, y, w in zip(eta, offset, piece.y.tolist(), weight, strict=True)
             ]
             score += rows.transpose() * arb_mat(count, 1, slopes)
-        theta = column.entries()
         slope = [
             s + b + r * t
             for s, b, r, t in zip(score.entries(), self._public, self._ridge, theta, strict=True)
         ]
-        turned = None if self._mixing is None else self._mixing.transpose()
-        inside = _times(turned, arb_mat(size, 1, slope)).entries()
+        inside = self._mixing.turned(slope)
         gradient = [g + d * x for g, d, x in zip(inside, self._squares, gamma, strict=True)]
         left = [g + _offset(g, x, w) for g, x, w in zip(gradient, gamma, self._weights, strict=True)]
-        outside = _times(self._inverse, arb_mat(size, 1, left)).entries()
-        # Of balls that hold 0 the ends count: a root of what may be negative is none.
-        norm = sum((each.abs_upper() ** 2 for each in outside), arb(0)).sqrt()
         wide = sum((each.rad() for each in theta), arb(0)) * float(self._of.ridge.max())
-        residual = float((norm + wide).upper()) * (1.0 + 2.0**-50)
+        residual = float((self._mixing.outside(left) + wide).upper()) * (1.0 + 2.0**-50)
         return _Point(gamma, theta, gradient, residual if math.isfinite(residual) else math.inf)
 
     def fast(self, point: _Point, length: float) -> _Point:
@@ -294,11 +280,6 @@ class _Walk:
             moved, most = (x - step * g).mid(), (step * w).mid()
             gamma.append((moved - _clip(moved, most)).mid())
         return self.point(gamma)
-
-
-def _times(matrix: arb_mat | None, column: arb_mat) -> arb_mat:
-    """Their product; None is the identity."""
-    return column if matrix is None else matrix * column
 
 
 def _clip(value: arb, most: arb) -> arb:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.penalties import Penalty
-from dpglm.glm.penalties.elastic_net import L1, L2, NoPenalty
+from dpglm.glm.penalties.elastic_net import L1, NoPenalty
 from dpglm.inference.coefficients import Scaling, coefficients
 from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.expectation import (
@@ -133,8 +133,9 @@ class Objective(Method):
         return self.ridge is None and self.coding == "centred"
 
     def require_columns(self, problem: Problem) -> None:
-        ridge = isinstance(problem.penalty, NoPenalty | L2) and problem.strength is None
-        if not (ridge and problem.family.logistic and self.coding == "centred"):
+        inside = problem.penalty if problem.penalty.convex else L1()
+        known = inside.l1_weight is not None and inside.ridge_weight is not None
+        if not (known and problem.family.logistic and self.coding == "centred" and problem.strength != "cv"):
             super().require_columns(problem)
 
     def plan(self, problem: Problem, privacy: Privacy | None) -> PricedReleases:

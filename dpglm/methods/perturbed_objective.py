@@ -24,6 +24,7 @@ from dpglm.privacy.budget import STEPS, Privacy
 from dpglm.privacy.calibration import Calibration, Minimisers, Target, calibrate
 from dpglm.privacy.theorems import free_ridge
 from dpglm.typing import FloatVector
+from dpglm.wide_maps import has_table
 
 # Share of epsilon (or of mu squared) that hides what the solver left over (Theorem A4).
 RESIDUAL_SHARE = 0.01
@@ -140,8 +141,15 @@ def default_strength(
     if row_square is not None:
         each = weight * row_square / max(size, 1)
     else:
-        squares = np.diag(expected_information(term_columns, weight))
-        others = [squares[block.columns] for block in term_columns if block.kind != "intercept"]
+        # Of levels in a table that is too large: the squared norm of any of them.
+        wide = [block for block in term_columns if not has_table(block.table)]
+        small = [block for block in term_columns if has_table(block.table)]
+        squares = np.diag(expected_information(small, weight))
+        others = [squares[block.columns] for block in small if block.kind != "intercept"]
+        others += [
+            np.full(block.stop - block.start, weight * block.bound / (block.stop - block.start))
+            for block in wide
+        ]
         each = float(np.mean(np.concatenate(others))) if others else 0.0
     sampling = each * (problem.known_rows or 0)
     return noise_level(math.sqrt(deviation**2 + sampling), size)

@@ -14,7 +14,7 @@ from dpglm.optim.line_search import safe_step
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.objective import Objective, Point
 from dpglm.optim.quadratic_solvers import Model, Penalised, Shape, WeightedL1
-from dpglm.optim.wide import truncated_newton, working_set
+from dpglm.optim.wide import proximal_newton, truncated_newton, working_set
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 from dpglm.wide_maps import MOST_DENSE, wide_map
 
@@ -123,16 +123,16 @@ def minimise(
         return Minimum(empty, empty, 0.0, True)
     with np.errstate(all="ignore"):
         objective = _objective(loss, linear, ridges, mixing, mask, penalty)
-        smooth = objective.shape.smooth
+        of_theta = mixing is not None and objective.mixing is None
         first = None
         if start is not None:
-            first = start if mixing is None or not smooth else mixing @ start
+            first = mixing @ start if mixing is not None and of_theta else start
         if metric is not None:
             objective = replace(objective, metric=objective.curved(metric))
         point = _solve(objective, first, tolerance)
         metric = None if point.metric is None else objective.curved(point.metric, -1.0)
         gamma = point.x
-        if mixing is not None and smooth:
+        if mixing is not None and of_theta:
             wide = wide_map(mixing)
             gamma = np.asarray(
                 np.linalg.solve(mixing, point.theta) if wide is None else wide.solve(point.theta)
@@ -161,6 +161,9 @@ def _objective(
                 diagonal = np.where(mask, penalty.ridge_weight, 0.0)
     if mixing is None or (shape.smooth and diagonal is None):
         return Objective(loss, linear, ridge, None, diagonal, shape)
+    wide = wide_map(mixing)
+    if wide is not None:
+        return Objective(loss, linear, ridge, mixing, diagonal, shape, wide.unturned, wide.inverse_norm)
     inverse: FloatMatrix = np.asarray(np.linalg.inv(mixing), dtype=np.float64)
     if shape.smooth and diagonal is not None:
         return Objective(loss, linear, ridge, None, (inverse.T * diagonal) @ inverse, shape)
@@ -176,16 +179,16 @@ def _solve(objective: Objective, start: FloatVector | None, tolerance: float) ->
         matrices = objective.size <= MOST_DENSE
         products = max(_PRODUCTS, objective.size // 5) if matrices else _ALL_PRODUCTS
         point = truncated_newton(objective, first, tolerance, products=products)
-        if not matrices:
-            return point
-        if point.residual > tolerance:
+        if point.residual > tolerance and matrices:
             point = _quasi_newton(objective, *objective.expand(point.x), tolerance=tolerance)
+    elif isinstance(shape, WeightedL1) and objective.size > MOST_DENSE:
+        point = proximal_newton(objective, shape.weights, first, tolerance, products=_ALL_PRODUCTS)
     elif isinstance(shape, WeightedL1) and not shape.smooth and objective.size > _SPARSE_SIZE:
         point = working_set(objective, shape.weights, first, tolerance, minimise=_dense)
         point = point._replace(metric=None)  # of the working set alone
     else:
         point = _dense(objective, start, tolerance)
-    if point.residual > tolerance:
+    if point.residual > tolerance and objective.size <= MOST_DENSE:
         point = min(
             point, _damped_newton(objective, point.x, tolerance=tolerance), key=attrgetter("residual")
         )

@@ -37,7 +37,13 @@ from dpglm.data.formula.model import (
     Usage,
 )
 from dpglm.data.formula.reader import Reader
-from dpglm.data.formula.wide_factors import NoReferenceError, few_levels, treatment, wide_names
+from dpglm.data.formula.wide_factors import (
+    NoReferenceError,
+    few_levels,
+    is_wide,
+    treatment,
+    wide_names,
+)
 from dpglm.errors import FormulaError
 from dpglm.typing import FloatMatrix
 
@@ -258,6 +264,21 @@ def _designed(
     reader: Reader, terms: list[Any], factors: Mapping[str, Factor], position: Mapping[Any, int]
 ) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Column names, and terms with the contrasts that patsy chooses for the template rows."""
+    wide = wide_of(terms, factors)
+    found = _named(reader, terms, factors, position, wide)
+    if wide and not is_wide(len(found[0])):  # some were counted with a column more than they have
+        return _named(reader, terms, factors, position, set())
+    return found
+
+
+def _named(
+    reader: Reader,
+    terms: list[Any],
+    factors: Mapping[str, Factor],
+    position: Mapping[Any, int],
+    wide: set[str],
+) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+    """See `_designed`; the factors that are ``wide`` have no contrast matrix."""
     import patsy
 
     # Looked up by its text in the template rows, which no text is evaluated for.
@@ -265,7 +286,6 @@ def _designed(
         patsy.Term([patsy.LookupFactor(factor.code, origin=factor.origin) for factor in term.factors])
         for term in terms
     ]
-    wide = wide_of(terms, factors)
     rows = {code: _template(factor, short=code in wide) for code, factor in factors.items()}
     # Poly of many levels may overflow; the coding refuses it.
     with _patsy_errors(reader), np.errstate(over="ignore", invalid="ignore"):

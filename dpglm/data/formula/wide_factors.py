@@ -45,7 +45,12 @@ def wide_factors(terms: Sequence[Sequence[str]], factors: Mapping[str, Factor]) 
         else:
             elsewhere |= {factors[code].key for code in term}
     wide = {code for code in alone if factors[code].key not in elsewhere}
-    return wide if columns - len(wide) > MOST_DENSE else set()
+    return wide if is_wide(columns - len(wide)) else set()
+
+
+def is_wide(columns: int) -> bool:
+    """Whether a design of so many columns has no matrix of them."""
+    return columns > MOST_DENSE
 
 
 def _many_against_one(factor: Factor) -> bool:

@@ -303,6 +303,33 @@ def test_many_coefficients_need_no_matrix_and_give_the_minimiser_that_one_finds(
     assert np.linalg.norm(found.theta - expected.theta) <= 2e-8 / ridge
 
 
+@pytest.mark.parametrize("l1", [0.3, 3.0, 20.0])
+@pytest.mark.parametrize("kind", ["random", "separable", "correlated", "one class"])
+def test_a_list_needs_no_matrix_either(kind, l1, monkeypatch):
+    rng = np.random.default_rng(12)
+    X, y = rows(13, 400, 40)
+    if kind == "correlated":
+        X = (0.05 * X + 0.9 * X[:, :1]).astype(np.float32)
+    elif kind == "separable":
+        y = (X[:, 0] > 0).astype(float)
+    elif kind == "one class":
+        y = np.zeros(400)
+    mixing = np.eye(40) + 0.05 * rng.standard_normal((40, 40))
+    problem = {
+        "linear": 5.0 * rng.standard_normal(40),
+        "ridge": np.full(40, 0.3),
+        "mixing": mixing,
+        "penalised": np.arange(40) != 2,
+    }
+    expected = minimise(block_loss(X, y), **problem, penalty=L1(l1))
+    monkeypatch.setattr("dpglm.optim.minimise.MOST_DENSE", 0)
+    monkeypatch.setattr(ChunkLoss, "gradient_and_hessian", None)
+    found = minimise(block_loss(X, y), **problem, penalty=L1(l1))
+    assert found.certified
+    assert residual(X, y, None, found=found, l1=l1, **problem) <= 1.1e-8
+    np.testing.assert_array_equal(found.gamma == 0.0, expected.gamma == 0.0)
+
+
 def test_products_are_those_of_the_second_derivative():
     X, y = rows(3, 700, 30)
     theta, direction = np.random.default_rng(8).standard_normal((2, 30))
