@@ -19,7 +19,7 @@ from dpglm.auditing.neighbours import Neighbours, Table
 from dpglm.auditing.statistics import finest
 from dpglm.glm.families import families
 from dpglm.glm.penalties.base import TermColumns
-from dpglm.mechanisms import column_sums
+from dpglm.mechanisms import noisy_sum
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
 from dpglm.mechanisms.information import Information
@@ -129,10 +129,6 @@ def test_low_order_bits_stay_within_the_claim_and_give_a_twin_away(
         uniform = noise.uniform(2 * len(values)).reshape(2, -1)
         return np.asarray(values - scale * np.log(uniform[0]) * np.where(uniform[1] < 0.5, -1.0, 1.0))
 
-    def normal(values: np.ndarray, *, scale: float, sensitivity: float, noise: NoiseSource) -> np.ndarray:
-        return np.asarray(values + noise.normal(len(values), scale=scale))
-
     monkeypatch.setattr(NoiseLaw, "add", in_double_precision)
-    monkeypatch.setattr(column_sums, "add_laplace", laplace)
-    monkeypatch.setattr(column_sums, "add_normal", normal)
+    monkeypatch.setattr(noisy_sum, "add_laplace", laplace)
     assert bits(attacked, budget, 2).refuted, "noise in double precision is not caught"

@@ -135,6 +135,7 @@ def test_results_of_a_changed_design_are_not_mixed_in() -> None:
     assert replace(one, coefficients={"x1": 0.7}).fingerprint != one.fingerprint
 
 
+@pytest.mark.papers
 def test_a_part_is_run_printed_and_not_run_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
