@@ -1,6 +1,6 @@
 """Facts that only people can state: who answers for a report, why the data are used, and for how long.
 
-They come from one file ``report.yaml`` beside the ledger; none of them is known to software, or checked by it.
+They come from one file ``report.yaml`` beside the ledger; no software knows them, or checks them.
 """
 
 from __future__ import annotations
@@ -137,10 +137,11 @@ def _words(name: str, value: object) -> str:
     isoformat = getattr(value, "isoformat", None)
     if name == "date" and callable(isoformat):
         value = isoformat()
-    texts = value if isinstance(value, list | tuple) else [value]
-    if not all(isinstance(text, str) for text in texts):
+    given = value if isinstance(value, list | tuple) else [value]
+    texts = [" ".join(text.split()) for text in given if isinstance(text, str)]
+    if len(texts) < len(given):
         raise _error(f"{name} of type {type(value).__name__}")
-    return short("; ".join(" ".join(text.split()) for text in texts), LONGEST)
+    return short("; ".join(texts), LONGEST)
 
 
 def _error(found: str) -> MethodError:
