@@ -1,14 +1,14 @@
 """Crosswalk to NIST SP 800-226: where a report answers each point of that guideline, with its own facts.
 
-Near, Darais, Lefkovitz and Howarth (2025), "Guidelines for Evaluating Differential Privacy Guarantees", NIST
-Special Publication 800-226, https://doi.org/10.6028/NIST.SP.800-226. Points are named in our words, in the order
-of its chapters: the guarantee, algorithms, deployment.
+Near, Darais, Lefkovitz and Howarth (2025), "Guidelines for Evaluating Differential Privacy Guarantees",
+NIST Special Publication 800-226, https://doi.org/10.6028/NIST.SP.800-226. Points are named in our words,
+in the order of its chapters: the guarantee, algorithms, deployment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -80,7 +80,8 @@ def _guarantee(record: Record, subject: Subject, answers: Mapping[str, str]) -> 
         (
             "Privacy parameters",
             ("plain-words", "guarantee"),
-            f"{price(guarantee)}; from even odds a belief reaches at most {percent(guarantee.posterior(0.5))}",
+            f"{price(guarantee)}; from even odds a belief reaches at most "
+            f"{percent(guarantee.posterior(0.5))}",
         ),
         ("Variant of differential privacy", ("guarantee",), DEFINITIONS[guarantee.definition]),
         ("Unit of privacy", ("guarantee", "limits"), guarantee.unit),
@@ -125,7 +126,9 @@ def _algorithms(record: Record) -> list[Line]:
 
 
 def _looked(record: Record) -> str:
-    schema = record.specification.schema if isinstance(record, FitRecord) else getattr(record, "schema", {})
+    schema: Mapping[str, Any] = getattr(record, "schema", {})
+    if isinstance(record, FitRecord):
+        schema = record.specification.schema
     columns = schema.get("variables", {})
     looked = [
         name for name, facts in columns.items() if isinstance(facts, Mapping) and facts.get("looked_at_data")
@@ -146,7 +149,8 @@ def _deployment(record: Record, subject: Subject, facts: ReportFacts) -> list[Li
         (
             "Implementation and randomness",
             ("mechanism",),
-            f"source of noise: {record.random_source}; dpglm {record.version}; on rounding see its SECURITY.md",
+            f"source of noise: {record.random_source}; dpglm {record.version}; "
+            "on rounding see its SECURITY.md",
         ),
         ("Side channels", ("limits",), "time, memory and power of the computation are outside the guarantee"),
         (

@@ -1,6 +1,6 @@
 """Facts that only people can state: who answers for a report, why the data are used, and for how long.
 
-They come from one file ``report.yaml`` beside the ledger; none of them is known to software, or checked by it.
+They come from one file ``report.yaml`` beside the ledger; software knows none of them, and checks none.
 """
 
 from __future__ import annotations
@@ -138,9 +138,10 @@ def _words(name: str, value: object) -> str:
     if name == "date" and callable(isoformat):
         value = isoformat()
     texts = value if isinstance(value, list | tuple) else [value]
-    if not all(isinstance(text, str) for text in texts):
+    words = [" ".join(text.split()) for text in texts if isinstance(text, str)]
+    if len(words) < len(texts):
         raise _error(f"{name} of type {type(value).__name__}")
-    return short("; ".join(" ".join(text.split()) for text in texts), LONGEST)
+    return short("; ".join(words), LONGEST)
 
 
 def _error(found: str) -> MethodError:
