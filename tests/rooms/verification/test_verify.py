@@ -10,6 +10,7 @@ from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpglm
@@ -76,8 +77,9 @@ def coefficient(document: Document) -> None:
 
 
 def coefficient_and_its_coded_twin(document: Document) -> None:
-    document["estimates"][1] += 0.01
-    document["coded"][1] += 0.01 / document["user_from_coded"]["values"][4]
+    map_to_user = np.reshape(document["user_from_coded"]["values"], (3, 3))
+    document["coded"][1] += 0.1
+    document["estimates"] = (map_to_user @ document["coded"]).tolist()
 
 
 def formula(document: Document) -> None:
@@ -142,6 +144,16 @@ def test_a_changed_information_matrix_is_found(saved: Path) -> None:
 
     rewrite(saved, information, renew=False)
     assert not dpglm.verify(saved).passed
+
+
+def test_what_only_the_digest_holds_is_told(tmp_path: Path) -> None:
+    path = fitted(goal="select").save(tmp_path / "fit.json")
+    rewrite(path, coefficient_and_its_coded_twin, renew=True)
+    assert outcomes(dpglm.verify(path))["coefficients"] == "not checked"
+    rewrite(path, coefficient_and_its_coded_twin, renew=False)
+    assert outcomes(dpglm.verify(path))["SHA-256"] == "DIFFERS"
+    with_matrix = dpglm.verify(fitted().save(tmp_path / "matrix.json"))
+    assert "the SHA-256 alone holds the scale" in " ".join(check.detail for check in with_matrix.checks)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.9])
