@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from dpglm.spec.pool import pool as pool
     from dpglm.spec.rank import rank_features as rank_features
     from dpglm.spec.tune import tune as tune
+    from dpglm.verification.result import Verification as Verification
+    from dpglm.verification.verify import verify as verify
 
 __version__ = "0.1.0"
 
@@ -71,6 +73,7 @@ _HOMES = {
     "SiteFits": "dpglm.results.compare",
     "SiteProfiles": "dpglm.results.profile",
     "Unit": "dpglm.data.schema.unit",
+    "Verification": "dpglm.verification.result",
     "answer": "dpglm.exchange.holder",
     "audit": "dpglm.api",
     "compare": "dpglm.results.compare",
@@ -91,6 +94,7 @@ _HOMES = {
     "rank_features": "dpglm.spec.rank",
     "table_fingerprint": "dpglm.data.tables.fingerprint",
     "tune": "dpglm.spec.tune",
+    "verify": "dpglm.verification.verify",
 }
 
 _MODULES = {"errors", "exchange", "families", "methods", "penalties"}

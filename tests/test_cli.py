@@ -1,5 +1,6 @@
-"""The command line: bad paths cost nothing, and every failure is a message and exit status 1."""
+"""The command line: bad paths cost nothing, and every failure is a message and an exit status."""
 
+import json
 import os
 import subprocess
 import sys
@@ -206,6 +207,24 @@ def test_an_audit_reads_no_data_and_its_status_is_the_verdict(monkeypatch: pytes
     assert "Remedy:" in told(run(*words, "--trials", "many"))
     monkeypatch.setattr(Audit, "passed", False)
     assert run(*words, "--trials", "200").exit_code == 1
+
+
+def test_the_status_of_verify_is_its_verdict() -> None:
+    assert run(*FIT, "--report", "fit.html", "--save", "fit.json").exit_code == 0
+    for file in ("fit.html", "fit.json"):
+        found = run("verify", file, "--json")
+        assert found.exit_code == 0
+        assert json.loads(found.output)["passed"] is True
+    page = Path("fit.html").read_text(encoding="utf-8")
+    Path("fit.html").write_text(page.replace("ε = 1", "ε = 0.1"), encoding="utf-8")
+    found = run("verify", "fit.html")
+    assert found.exit_code == 3
+    assert "DOES NOT AGREE: page" in found.output
+    assert json.loads(run("verify", "fit.html", "--json").output)["passed"] is False
+    for file in ("fair.csv", "none.json", "."):
+        found = run("verify", file)
+        assert found.exit_code == 2
+        assert "Remedy:" in found.output
 
 
 def test_help_is_shown_without_the_package_behind_it() -> None:

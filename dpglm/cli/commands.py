@@ -1,4 +1,4 @@
-"""The verbs on the command line: fit, describe, plan, audit and pool."""
+"""The verbs on the command line: fit, describe, plan, audit and pool; others in files beside it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dpglm.cli.ledger import ledger as ledger_commands
 from dpglm.cli.options import PATH, RELATION, UNIT, budget_of
 from dpglm.cli.schema import schema as schema_commands
 from dpglm.cli.tables import file_of, table_options
+from dpglm.cli.verify import verify
 from dpglm.data.tables.file_lists import table_files
 from dpglm.errors import DpglmError, StoreError
 from dpglm.postprocessing.record import Goal
@@ -267,6 +268,7 @@ def pool(
 
 main.add_command(ledger_commands)
 main.add_command(schema_commands)
+main.add_command(verify)
 
 
 def give(result: Result[Any], report: Path | None, save: Path | None) -> None:

@@ -34,6 +34,7 @@ _FORMATS: Final[Mapping[type[Record], tuple[str, int]]] = {
     ProfileRecord: ("dpglm-profile", 2),
     RankingRecord: ("dpglm-ranking", 1),
 }
+DIGEST: Final = "sha256"  # of the rest of a saved file, see `fingerprint`
 MAX_BYTES = 64 * 2**20
 MOST_BRACKETS = 2**20  # names of coefficients hold some too
 
@@ -68,10 +69,11 @@ def _document(record: Record, *, packed: bool = False) -> dict[str, Any]:
 
 
 def save(record: Record, path: str | PathLike[str]) -> Path:
-    """Write ``record`` to ``path`` as JSON, unless :func:`from_json` would refuse the text."""
+    """Write ``record`` with its SHA-256 as JSON, unless :func:`from_json` would refuse the text."""
     text = to_json(record)
     from_json(text, type(record))
-    return write_atomically(path, text)
+    head, brace, rest = text.partition("{\n")
+    return write_atomically(path, f'{head}{brace}"{DIGEST}": "{fingerprint(record)}",\n{rest}')
 
 
 def write_atomically(path: str | PathLike[str], text: str) -> Path:
@@ -112,6 +114,11 @@ def writable(path: str | PathLike[str]) -> Path:
 
 def read(path: str | PathLike[str], kind: type[Saved] = FitRecord) -> Saved:  # type: ignore[assignment]
     """Read a record of this kind written by :func:`save`; a row map stays behind."""
+    return from_json(read_text(path), kind)
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """The text of a file that is no longer than a saved result may be; a StoreError says why not."""
     source = _as_path(path)
     try:
         with open(source, "rb") as file:
@@ -123,10 +130,31 @@ def read(path: str | PathLike[str], kind: type[Saved] = FitRecord) -> Saved:  # 
             remedy="Check the path.",
         ) from None
     try:
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError:
         raise store_error("bytes that are not text", "UTF-8 text") from None
-    return from_json(text, kind)
+
+
+def any_from_json(text: str) -> Record:
+    """The record of any kind whose text :func:`save` wrote, by its format mark."""
+    mark = _parsed(text).get("format")
+    kinds = [kind for kind, (name, _) in _FORMATS.items() if name == mark]
+    return from_json(text, kinds[0] if kinds else FitRecord)
+
+
+def digest_in(text: str) -> str | None:
+    """The SHA-256 that a saved file notes of itself; None where it notes none."""
+    noted = _parsed(text).get(DIGEST)
+    return noted if isinstance(noted, str) else None
+
+
+def version_in(text: str) -> str:
+    """The version of dpglm that a saved file names; empty where it names none."""
+    try:
+        named = _parsed(text).get("version")
+    except StoreError:
+        return ""
+    return named if isinstance(named, str) else ""
 
 
 def from_json(text: str, kind: type[Saved] = FitRecord) -> Saved:  # type: ignore[assignment]
@@ -142,6 +170,7 @@ def from_json(text: str, kind: type[Saved] = FitRecord) -> Saved:  # type: ignor
     if type(version) is not int or version != expected:
         raise _version_error(version, expected)
     notice = document.pop("notice", None)
+    document.pop(DIGEST, None)  # `dpglm.verify` compares it
     record = decode(kind, document)
     if isinstance(record, FitRecord):
         check_consistency(record)

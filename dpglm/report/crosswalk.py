@@ -1,8 +1,8 @@
 """Crosswalk to NIST SP 800-226: where a report answers each point of that guideline, with its own facts.
 
-Near, Darais, Lefkovitz and Howarth (2025), "Guidelines for Evaluating Differential Privacy Guarantees", NIST
-Special Publication 800-226, https://doi.org/10.6028/NIST.SP.800-226. Points are named in our words, in the
-order of its chapters: the guarantee, algorithms, deployment.
+Near, Darais, Lefkovitz and Howarth (2025), "Guidelines for Evaluating Differential Privacy Guarantees",
+NIST Special Publication 800-226, https://doi.org/10.6028/NIST.SP.800-226. Points are named in our words,
+in the order of its chapters: the guarantee, algorithms, deployment.
 """
 
 from __future__ import annotations
@@ -126,8 +126,10 @@ def _algorithms(record: Record) -> list[Line]:
 
 
 def _looked(record: Record) -> str:
-    found: Any = getattr(record.specification if isinstance(record, FitRecord) else record, "schema", {})
-    columns: Mapping[str, Any] = found.get("variables", {})
+    schema: Mapping[str, Any] = getattr(record, "schema", {})
+    if isinstance(record, FitRecord):
+        schema = record.specification.schema
+    columns = schema.get("variables", {})
     looked = [
         name for name, facts in columns.items() if isinstance(facts, Mapping) and facts.get("looked_at_data")
     ]
@@ -147,9 +149,10 @@ def _deployment(record: Record, subject: Subject, facts: ReportFacts) -> list[Li
         (
             "Implementation and randomness",
             ("mechanism",),
-            f"source of noise: {record.random_source}; dpglm {record.version}; rounding: its SECURITY.md",
+            f"source of noise: {record.random_source}; dpglm {record.version}; "
+            "on rounding see its SECURITY.md",
         ),
-        ("Side channels", ("limits",), "time, memory and power of a computation are outside the guarantee"),
+        ("Side channels", ("limits",), "time, memory and power of the computation are outside the guarantee"),
         (
             "Security and access control",
             ("responsible",),

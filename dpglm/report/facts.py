@@ -1,6 +1,6 @@
 """Facts that only people can state: who answers for a report, why the data are used, and for how long.
 
-They come from one file ``report.yaml`` beside the ledger; no software knows them, or checks them.
+They come from one file ``report.yaml`` beside the ledger; software knows none of them, and checks none.
 """
 
 from __future__ import annotations
@@ -137,11 +137,11 @@ def _words(name: str, value: object) -> str:
     isoformat = getattr(value, "isoformat", None)
     if name == "date" and callable(isoformat):
         value = isoformat()
-    given = value if isinstance(value, list | tuple) else [value]
-    texts = [" ".join(text.split()) for text in given if isinstance(text, str)]
-    if len(texts) < len(given):
+    texts = value if isinstance(value, list | tuple) else [value]
+    words = [" ".join(text.split()) for text in texts if isinstance(text, str)]
+    if len(words) < len(texts):
         raise _error(f"{name} of type {type(value).__name__}")
-    return short("; ".join(texts), LONGEST)
+    return short("; ".join(words), LONGEST)
 
 
 def _error(found: str) -> MethodError:
