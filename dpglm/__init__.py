@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dpglm.auditing.result import Audit as Audit
     from dpglm.curator.padded_time import padded_time as padded_time
     from dpglm.data.codebooks.draft import SchemaDraft as SchemaDraft
+    from dpglm.data.codebooks.verbs import check_schema as check_schema
+    from dpglm.data.codebooks.verbs import draft_schema as draft_schema
     from dpglm.data.schema.schema import Schema as Schema
     from dpglm.data.schema.unit import Unit as Unit
     from dpglm.data.schema.variables import Categorical as Categorical
@@ -76,10 +78,12 @@ _HOMES = {
     "Verification": "dpglm.verification.result",
     "answer": "dpglm.exchange.holder",
     "audit": "dpglm.api",
+    "check_schema": "dpglm.data.codebooks.verbs",
     "compare": "dpglm.results.compare",
     "coordinate": "dpglm.exchange.coordinator",
     "declare": "dpglm.data.tables.sources",
     "describe": "dpglm.spec.describe",
+    "draft_schema": "dpglm.data.codebooks.verbs",
     "errors": "dpglm.errors",
     "exchange": "dpglm.exchange",
     "families": "dpglm.glm.families",

@@ -18,3 +18,5 @@ IntVector: TypeAlias = NDArray[np.int64]
 SHARES: Final = 2**12
 # Opens the words for a unit that a column tells; the column's name follows.
 ROWS_OF: Final = "all rows with the same "
+# Bytes of the secret key of a table's fingerprint, at least.
+SHORTEST_KEY: Final = 32

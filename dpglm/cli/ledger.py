@@ -9,10 +9,10 @@ import click
 
 import dpglm
 from dpglm.cli.options import PATH, RELATION, UNIT, budget_of
-from dpglm.data.tables.fingerprint import SHORTEST_KEY, table_fingerprint
 from dpglm.errors import LedgerError
 from dpglm.ledger.signing import new_keys, write_once
 from dpglm.postprocessing.store import write_atomically
+from dpglm.typing import SHORTEST_KEY
 
 
 @click.group()
@@ -49,7 +49,7 @@ def create(
     """Make a new ledger at PATH."""
     noted = None
     if table is not None and table_key is not None:
-        noted = table_fingerprint(table, key=table_key)
+        noted = dpglm.table_fingerprint(table, key=table_key)
     elif table is not None or table_key is not None:
         raise LedgerError(
             "one of --table and --table-key",

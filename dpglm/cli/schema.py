@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 import click
 
+import dpglm
 from dpglm.cli.options import PATH
 from dpglm.cli.tables import file_of, table_options
-from dpglm.data.codebooks.check import Finding, against_codebook, against_formula, against_public
-from dpglm.data.codebooks.draft import SchemaDraft
-from dpglm.data.codebooks.files import opened, records
-from dpglm.data.formula.columns import formula_columns
-from dpglm.data.schema.schema import Schema
-from dpglm.data.tables.sources import open_source
-from dpglm.errors import SchemaError
+from dpglm.data.codebooks.formats import FORMATS
 from dpglm.postprocessing.store import writable, write_atomically
 
-FORMATS: Final[dict[str, Callable[..., SchemaDraft]]] = {
-    "redcap": Schema.from_redcap,
-    "csv": Schema.from_csv_dictionary,
-    "ddi": Schema.from_ddi,
-    "table-schema": Schema.from_table_schema,
-    "pandera": Schema.from_pandera,
-    "spss": Schema.from_spss,
-    "stata": Schema.from_stata,
-    "sas": Schema.from_sas,
-}
-_ENDS: Final = {
-    **dict.fromkeys((".sav", ".zsav", ".por"), "spss"),
-    ".dta": "stata",
-    **dict.fromkeys((".sas7bdat", ".xpt"), "sas"),
-    ".xml": "ddi",
-    ".json": "table-schema",
-    **dict.fromkeys((".yaml", ".yml"), "pandera"),
-}
 CODEBOOK = click.option("--codebook", type=PATH, help="Code book: REDCap, DDI, SPSS, Stata, SAS, CSV, ...")
 FORMAT = click.option(
-    "--format", "kind", type=click.Choice([*FORMATS]), help="Of the code book; left out: guessed."
+    "--format", "kind", type=click.Choice(FORMATS), help="Of the code book; left out: guessed."
 )
 
 
@@ -64,11 +39,7 @@ def draft(
     """
     if output is not None:
         writable(output)
-    names = None if columns is None else open_source(columns).column_names
-    if codebook is None:
-        text = Schema.template(names, formula=formula)
-    else:
-        text = draft_of(codebook, kind).of_formula(formula, columns=names).to_yaml()
+    text = dpglm.draft_schema(formula, columns=columns, codebook=codebook, format=kind)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -102,38 +73,13 @@ def check(
     thousands separators, which cells would not be used. NEVER give it private rows, nor a sample of them:
     take made-up rows, or a public table of the same form. The exit status is 1 where something is wrong.
     """
-    declared = Schema.from_yaml(schema)
-    names = [*declared.variables]
-    found: list[Finding] = []
-    if formula is not None:
-        found += against_formula(declared, formula)
-        names = [use.name for use in formula_columns(formula)]
-    if codebook is not None:
-        found += against_codebook(declared, draft_of(codebook, kind), names)
+    table = None if public is None else file_of(public, separator, encoding, decimal)
+    found = dpglm.check_schema(schema, formula=formula, codebook=codebook, format=kind, public=table)
     if public is not None:
-        click.echo(f"{public} is read openly: it must be public or synthetic.")
-        found += against_public(declared, file_of(public, separator, encoding, decimal), names)
+        click.echo(f"{public} was read openly: it must be public or synthetic.")
     for one in found:
         click.echo(str(one))
     wrong = sum(one.wrong for one in found)
-    click.echo(f"{len(names)} columns checked, {wrong} things to correct.")
+    click.echo(f"{wrong or 'No'} {'thing' if wrong == 1 else 'things'} to correct.")
     if wrong:
         raise click.exceptions.Exit(1)
-
-
-def draft_of(path: Path, kind: str | None) -> SchemaDraft:
-    """The draft of a code book, of a kind that its name and its first line tell."""
-    if kind is None:
-        kind = _ENDS.get(path.suffix.lower())
-    if kind is None:
-        header, _ = records(opened(path, "a code book").text, "a code book")
-        redcap = {"fieldtype", "variablefieldname"} <= {_letters(name) for name in header}
-        redcap = redcap or {"field_name", "field_type"} <= set(header)
-        kind = "redcap" if redcap else "csv"
-    if kind not in FORMATS:
-        raise SchemaError(f"a code book of kind {kind}", expected=", ".join(FORMATS), remedy="Use --format.")
-    return FORMATS[kind](path)
-
-
-def _letters(heading: str) -> str:
-    return "".join(letter for letter in heading.lower() if letter.isalnum())

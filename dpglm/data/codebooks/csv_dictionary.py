@@ -35,21 +35,21 @@ identifier: identifier isidentifier pii phi
 note: note notes comment comments remarks remark
 """
 NAMES: Final = {
-    column: usual.split() for column, usual in re.findall(r"^(\w+): ([^:]+)(?=\n\w+:|\Z)", _USUAL, re.M)
+    line.partition(":")[0]: line.partition(":")[2].split()
+    for line in _USUAL.replace("\n  ", " ").strip().splitlines()
 }
 _END: Final = r"[+-]?(?:[0-9]+(?:[.,][0-9]+)?|\.[0-9]+)"
-_RANGE: Final = re.compile(
-    rf"[\[(]?\s*({_END})\s*(?:-|–|—|to|through|thru|until|\.{{2,3}}|…|:)\s*({_END})\s*[\])]?"
-    r"\s*(?:[^\W\d]{1,12}|%)?",
-    re.IGNORECASE,
+_RANGE: Final = (
+    rf"(?i)[\[(]?\s*({_END})\s*(?:-|–|—|to|through|thru|until|\.{{2,3}}|…|:)\s*({_END})\s*[\])]?"
+    r"\s*(?:[^\W\d]{1,12}|%)?"
 )
-_BRACKETS: Final = re.compile(rf"[\[(]\s*({_END})\s*[,;]\s*({_END})\s*[\])]")
-_AT_LEAST: Final = re.compile(
+_BRACKETS: Final = rf"[\[(]\s*({_END})\s*[,;]\s*({_END})\s*[\])]"
+_AT_LEAST: Final = (
     rf"(?:>=?|≥|min(?:imum)?:?|from|at least)\s*({_END})|({_END})\s*(?:\+|or (?:more|over|above))"
 )
-_AT_MOST: Final = re.compile(rf"(?:<=?|≤|max(?:imum)?:?|up to|at most)\s*({_END})", re.IGNORECASE)
-_PAIR: Final = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[^=:]{1,60}?)\s*(?:=|:|→|->)\s*(.*)", re.DOTALL)
-_CODED: Final = re.compile(r"\s*([+-]?[0-9.]+|[A-Za-z]{1,3})\s*(?:[.),]|\s[-–])\s*(\S.*)", re.DOTALL)
+_AT_MOST: Final = rf"(?i)(?:<=?|≤|max(?:imum)?:?|up to|at most)\s*({_END})"
+_PAIR: Final = r"(?s)\s*(\"[^\"]*\"|'[^']*'|[^=:]{1,60}?)\s*(?:=|:|→|->)\s*(.*)"
+_CODED: Final = r"(?s)\s*([+-]?[0-9.]+|[A-Za-z]{1,3})\s*(?:[.),]|\s[-–])\s*(\S.*)"
 _WORDS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(
         ("int", "float", "num", "real", "double", "continuous", "decimal", "count", "ratio"), "number"
@@ -124,7 +124,7 @@ class _Field:
         if not meaning and "meaning" not in given:
             self.values += values_of(code)[0] if len(values_of(code)[0]) > 1 else [(level_of(code), "")]
             return
-        if span := _RANGE.fullmatch(code):
+        if span := re.fullmatch(_RANGE, code):
             # As NHANES writes it: the range that was found.
             self.spans.append((span[1], span[2], "range of values" in meaning.lower()))
         else:
@@ -208,24 +208,24 @@ def values_of(text: str) -> tuple[list[tuple[Level, str]], str | None, str | Non
     text = re.sub(r"[^\S\n]+", " ", text).strip()
     if says_missing(text) and not re.search(r"[0-9]", text):
         return [], None, None
-    if span := _BRACKETS.fullmatch(text):
+    if span := re.fullmatch(_BRACKETS, text):
         return [], span[1], span[2]
     if text[:1] in ("{", "[") and (found := _of_json(text)) is not None:
         return found, None, None
-    if span := _RANGE.fullmatch(text):
+    if span := re.fullmatch(_RANGE, text):
         return [], span[1], span[2]
     values: list[tuple[Level, str]] = []
     low = high = None
     for piece in _pieces(text):
-        span = _RANGE.fullmatch(piece)
-        least, most = _AT_LEAST.fullmatch(piece), _AT_MOST.fullmatch(piece)
-        pair = _PAIR.fullmatch(piece) or _CODED.fullmatch(piece)
+        span = re.fullmatch(_RANGE, piece)
+        least, most = re.fullmatch(_AT_LEAST, piece), re.fullmatch(_AT_MOST, piece)
+        pair = re.fullmatch(_PAIR, piece) or re.fullmatch(_CODED, piece)
         if span:
             low, high = span[1], span[2]
         elif least or most:
             low = (least[1] or least[2]) if least else low
             high = most[1] if most else high
-        elif pair and (inner := _RANGE.fullmatch(pair[1].strip())):
+        elif pair and (inner := re.fullmatch(_RANGE, pair[1].strip())):
             low, high = inner[1], inner[2]
         elif pair:
             values.append((level_of(pair[1].strip().strip("\"'")), plain_words(pair[2])))

@@ -25,9 +25,7 @@ from dpglm.errors import SchemaError
 LOW, HIGH, LEVELS, ORIGIN, LEFT_OUT = "LOW", "HIGH", "LEVELS", "ORIGIN", "LEFT_OUT"
 _LISTED: Final = "no range is told, and these values are listed"
 _MOST_LEVELS: Final = 1000
-_ISO_DATE: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?)?"
-)
+_ISO_DATE: Final = r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?)?"
 
 
 @dataclass(frozen=True)
@@ -284,7 +282,7 @@ def _dates(told: Told, codes: list[Level]) -> tuple[dict[str, Any], str]:
 
 
 def _instant(text: str) -> dt.datetime | None:
-    found = _ISO_DATE.fullmatch(text)
+    found = re.fullmatch(_ISO_DATE, text)
     try:
         return dt.datetime(*(int(part or 0) for part in found.groups())) if found else None  # type: ignore[arg-type]
     except ValueError:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpglm.data.codebooks import csv_dictionary, ddi, pandera, redcap, stat_files, table_schema
 from dpglm.data.codebooks.draft import SchemaDraft
-from dpglm.data.codebooks.files import Book
+from dpglm.data.codebooks.files import Book, existing, opened, records
+from dpglm.data.codebooks.formats import ENDS, FORMATS
+from dpglm.errors import SchemaError, shown
 
 if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema
@@ -27,6 +29,44 @@ class CodeBooks:
     def from_dict(cls, declarations: Mapping[str, Any]) -> Schema:
         """A schema from plain values."""
         raise NotImplementedError
+
+    @classmethod
+    def from_codebook(cls, path: PathLike, *, format: str | None = None) -> SchemaDraft:
+        """A draft from a file whose kind its ending tells, and of a CSV file its headings.
+
+        Parameters
+        ----------
+        path : str or PathLike
+        format : str, optional
+            ``"redcap"``, ``"csv"``, ``"ddi"``, ``"table-schema"``, ``"pandera"``, ``"spss"``, ``"stata"`` or
+            ``"sas"``.
+
+        Raises
+        ------
+        SchemaError
+            Another kind, or not a file of that kind.
+        """
+        readers: dict[str, Callable[[PathLike], SchemaDraft]] = {
+            "redcap": cls.from_redcap,
+            "csv": cls.from_csv_dictionary,
+            "ddi": cls.from_ddi,
+            "table-schema": cls.from_table_schema,
+            "pandera": cls.from_pandera,
+            "spss": cls.from_spss,
+            "stata": cls.from_stata,
+            "sas": cls.from_sas,
+        }
+        kind = format
+        if kind is None:
+            kind = ENDS.get(existing(path, "a code book").suffix.lower())
+        if kind is None:
+            header, _ = records(opened(path, "a code book").text, "a code book")
+            kind = "redcap" if redcap.is_header(header) else "csv"
+        if kind not in readers:
+            raise SchemaError(
+                f"format={shown(kind)}", expected=f"one of {', '.join(FORMATS)}", remedy="Leave it out."
+            )
+        return readers[kind](path)
 
     @classmethod
     def from_redcap(cls, path: Book) -> SchemaDraft:

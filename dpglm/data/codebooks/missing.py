@@ -30,22 +30,22 @@ _WORDS: Final = (
 # These join a missing value and are answers where they stand alone.
 _SOFT: Final = r"not sure|unsure|uncertain|can't remember|other reason"
 _PERSON: Final = r"(?:(?:the |this )?(?:patient|participant|subject|respondent|person|child|woman|man)s? )?"
-_MISSING: Final = re.compile(rf"{_PERSON}(?:{_WORDS})")
-_PART: Final = re.compile(rf"{_PERSON}(?:{_WORDS}|{_SOFT})")
-_SPLIT: Final = re.compile(r"[/,;|()\[\]=]|\b(?:or|and)\b|\s-\s|:\s")
+_MISSING: Final = rf"{_PERSON}(?:{_WORDS})"
+_PART: Final = rf"{_PERSON}(?:{_WORDS}|{_SOFT})"
+_SPLIT: Final = r"[/,;|()\[\]=]|\b(?:or|and)\b|\s-\s|:\s"
 _CODE: Final = r"(?<![\w.,/-])-?[0-9]{1,8}(?:\.[0-9]{1,4})?(?![\w]|[.,/-][0-9])"
 # "999 = unknown", "use 999 if not known"; then "unknown = 999", "if unknown enter 999", "unknown (999)".
-_BEFORE: Final = re.compile(
+_BEFORE: Final = (
     rf"({_CODE})[\"')\]]?\s{{0,3}}(=|:|-|–|\(|,|is|means|for|if|when|denotes|indicates|"
     rf"stands for|codes?|as)?\s{{0,3}}[\"'(]?(?:value |data |it |age |are |is )?{_PERSON}(?:{_WORDS})(?!\w)"
 )
-_AFTER: Final = re.compile(
+_AFTER: Final = (
     rf"(?<![\w@]){_PERSON}(?:{_WORDS})[\"']?\s{{0,3}}"
     rf"(?:=|:|,? ?(?:please )?(?:enter|use|code|write|type|put)(?:d as| as)?|\(|is|as|->|→)"
     rf"\s{{0,3}}[\"']?({_CODE})"
 )
-_CODE_DIGITS: Final = re.compile(r"([789])\1{1,7}|9{1,7}[78]|9{2,7}\.9{1,4}")
-_FAR_DATES: Final = re.compile(r"(?:9999|8888|7777|2999|1111|0001)-|(?:99|88)[./-](?:99|88)")
+_CODE_DIGITS: Final = r"([789])\1{1,7}|9{1,7}[78]|9{2,7}\.9{1,4}"
+_FAR_DATES: Final = r"(?:9999|8888|7777|2999|1111|0001)-|(?:99|88)[./-](?:99|88)"
 
 
 def says_missing(label: str) -> bool:
@@ -59,12 +59,13 @@ def says_missing(label: str) -> bool:
     [False, False, False, False, False]
     """
     text = " ".join(label.lower().replace("’", "'").replace("_", " ").split()).strip(" .:!?*-\"'")
-    if _MISSING.fullmatch(text):
+    if re.fullmatch(_MISSING, text):
         return True
-    parts = [part.strip(" .:!?*-\"'") for part in _SPLIT.split(text.replace("n/a", "not applicable"))]
+    parts = [part.strip(" .:!?*-\"'") for part in re.split(_SPLIT, text.replace("n/a", "not applicable"))]
     words = [part for part in parts if part and not re.fullmatch(r"[+-]?[0-9.]+", part)]
     whole = [re.sub(r"^[+-]?[0-9.]+[.)]?\s+|\s+[+-]?[0-9.]+$", "", part) for part in words]
-    return any(map(_MISSING.fullmatch, whole)) and all(map(_PART.fullmatch, whole))
+    missing = [part for part in whole if re.fullmatch(_MISSING, part)]
+    return bool(missing) and all(re.fullmatch(_PART, part) for part in whole)
 
 
 def spelt_codes(text: str) -> tuple[Level, ...]:
@@ -79,9 +80,9 @@ def spelt_codes(text: str) -> tuple[Level, ...]:
     """
     lowered = " ".join(text[:4000].lower().replace("’", "'").split())
     # Without a word or a sign between them, "in 2015, not known before" is no code, and "98 refused" is.
-    said = [(level_of(code), between) for code, between in _BEFORE.findall(lowered)]
+    said = [(level_of(code), between) for code, between in re.findall(_BEFORE, lowered)]
     found = [code for code, between in said if between not in ("", ",") or looks_like_a_code(float(code))]
-    return tuple(dict.fromkeys([*found, *map(level_of, _AFTER.findall(lowered))]))
+    return tuple(dict.fromkeys([*found, *map(level_of, re.findall(_AFTER, lowered))]))
 
 
 def looks_like_a_code(end: float, other: float | None = None) -> bool:
@@ -101,10 +102,10 @@ def looks_like_a_code(end: float, other: float | None = None) -> bool:
         return False
     digits = f"{abs(end):.10g}"
     if end < 0:
-        return digits in ("1", "7", "8", "9") or _CODE_DIGITS.fullmatch(digits) is not None
-    return _CODE_DIGITS.fullmatch(digits) is not None
+        return digits in ("1", "7", "8", "9") or re.fullmatch(_CODE_DIGITS, digits) is not None
+    return re.fullmatch(_CODE_DIGITS, digits) is not None
 
 
 def looks_like_a_date_code(text: str) -> bool:
     """Whether a date is one of those that stand for a missing one, such as 9999-12-31."""
-    return _FAR_DATES.match(text) is not None
+    return re.match(_FAR_DATES, text) is not None

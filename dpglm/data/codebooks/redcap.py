@@ -34,11 +34,16 @@ _NO_VALUE: Final = {
     "signature": "a signature",
     "notes": "free text",
 }
-_PERSONAL: Final = re.compile(
+_PERSONAL: Final = (
     r"email|phone|zipcode|postalcode|postal_code|ssn|social|v?mrn|nhs|signature|password|alpha_only"
 )
-_TIME_ALONE: Final = re.compile(r"time(?:_.*)?")
+_TIME_ALONE: Final = r"time(?:_.*)?"
 _FORMS: Final = ((0, "Incomplete"), (1, "Unverified"), (2, "Complete"))
+
+
+def is_header(header: list[str]) -> bool:
+    """Whether these are the headings of a dictionary of REDCap."""
+    return {"name", "type", "choices"} <= set(headings(header, NAMES))
 
 
 def read(book: Book) -> tuple[list[Told], BookText]:
@@ -144,11 +149,11 @@ def _text(name: str, source: str, field: dict[str, str], common: dict[str, Any])
     """A text field, by its validation."""
     validation = field["validation"].lower().strip()
     low, high = field["low"] or None, field["high"] or None
-    if _PERSONAL.match(validation):
+    if re.match(_PERSONAL, validation):
         return Told(name, source, left_out=f"a text that may tell who somebody is ({validation})")
     if validation.startswith(("date_", "datetime_")) or validation in ("date", "datetime"):
         return Told(name, source, "date", low=_date(low, validation), high=_date(high, validation), **common)
-    if _TIME_ALONE.fullmatch(validation):
+    if re.fullmatch(_TIME_ALONE, validation):
         reason = (
             "a time of day is no date: make a number of it, such as minutes after midnight, and declare that"
         )

@@ -12,9 +12,9 @@ from dpglm.data.tables.cells import Level
 
 Kind = Literal["number", "levels", "date", "either"]
 
-_TAG: Final = re.compile(r"<[^<>]{1,400}>")
-_WHOLE: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})")
-_NUMBER: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})?\.[0-9]{1,15}")
+_TAG: Final = r"<[^<>]{1,400}>"
+_WHOLE: Final = r"[+-]?(?:0|[1-9][0-9]{0,14})"
+_NUMBER: Final = r"[+-]?(?:0|[1-9][0-9]{0,14})?\.[0-9]{1,15}"
 _LONGEST: Final = 80
 _UNIT: Final = (
     r"(?:[kmµu]?g|[kcmµ]?m|km|m[²2³3]|d?l|m?l|µl|[µmn]?mol|IU|m?U|mmHg|k?Pa|bpm|%|percent|°\s?[CF]|"
@@ -22,8 +22,8 @@ _UNIT: Final = (
     r"dollars?|pounds?|inch(?:es)?|feet|lbs?|h|d|s)"
 )
 _UNITS: Final = rf"{_UNIT}(?:\s?(?:/|per)\s?(?:[0-9.]+\s?)?{_UNIT}){{0,2}}"
-_IN_BRACKETS: Final = re.compile(rf"\s*[(\[](?:in |unit:? )?({_UNITS})[)\]]\s*:?$", re.IGNORECASE)
-_ALONE: Final = re.compile(rf"(?:in |unit:? )?({_UNITS})", re.IGNORECASE)
+_IN_BRACKETS: Final = rf"(?i)\s*[(\[](?:in |unit:? )?({_UNITS})[)\]]\s*:?$"
+_ALONE: Final = rf"(?i)(?:in |unit:? )?({_UNITS})"
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ def level_of(text: str) -> Level:
     (1, -9, '01', 2.5, 'M')
     """
     text = text.strip()
-    if _WHOLE.fullmatch(text):
+    if re.fullmatch(_WHOLE, text):
         return int(text)
-    return float(text) if _NUMBER.fullmatch(text) else text
+    return float(text) if re.fullmatch(_NUMBER, text) else text
 
 
 def number_in(value: object) -> float | None:
@@ -104,7 +104,7 @@ def plain_words(text: object) -> str:
     >>> plain_words("<b>Age</b> at&nbsp;visit:")
     'Age at visit'
     """
-    words = " ".join(html.unescape(_TAG.sub(" ", str(text)[:4000])).split()).rstrip(" :")
+    words = " ".join(html.unescape(re.sub(_TAG, " ", str(text)[:4000])).split()).rstrip(" :")
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1].rstrip()}…"
 
 
@@ -116,7 +116,7 @@ def unit_in(label: str, note: str = "") -> tuple[str, str]:
     >>> unit_in("Weight (kg)"), unit_in("Height", "in cm"), unit_in("Children (if any)")
     (('Weight', 'kg'), ('Height', 'cm'), ('Children (if any)', ''))
     """
-    if found := _IN_BRACKETS.search(label):
+    if found := re.search(_IN_BRACKETS, label):
         return label[: found.start()].rstrip() or label, found[1]
-    alone = _ALONE.fullmatch(note.strip()) if len(note) < 40 else None
+    alone = re.fullmatch(_ALONE, note.strip()) if len(note) < 40 else None
     return label, alone[1] if alone else ""

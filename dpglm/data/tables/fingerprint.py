@@ -21,8 +21,8 @@ from dpglm.data.tables.columns import cells_of_column
 from dpglm.data.tables.instants import Instant
 from dpglm.data.tables.sources import open_source
 from dpglm.errors import SchemaError
+from dpglm.typing import SHORTEST_KEY
 
-SHORTEST_KEY: Final = 32  # bytes
 _MODULUS: Final = 2**256
 _LONGEST_KEY: Final = 2**16
 

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpglm
-from dpglm.cli.schema import draft_of
 from dpglm.data.codebooks.draft import SchemaDraft
 from dpglm.data.codebooks.missing import says_missing, spelt_codes
 from dpglm.data.schema.schema import Schema
@@ -52,7 +51,7 @@ def sav(folder: Path) -> Path:
 @pytest.fixture
 def draft(request: pytest.FixtureRequest, tmp_path: Path) -> SchemaDraft:
     name = request.param
-    return draft_of(sav(tmp_path) if name == "study.sav" else BOOKS / name, None)
+    return Schema.from_codebook(sav(tmp_path) if name == "study.sav" else BOOKS / name)
 
 
 EACH = pytest.mark.parametrize(("draft", "name"), [(name, name) for name in EXPECTED], indirect=["draft"])
@@ -289,7 +288,7 @@ def test_a_hostile_file_is_read_or_refused_in_three_parts(content: bytes, end: s
 def told_or_refused(path: Path) -> str:
     """The YAML of a draft, or the text of the refusal in its three parts."""
     try:
-        return draft_of(path, None).to_yaml()
+        return Schema.from_codebook(path).to_yaml()
     except SchemaError as error:
         refused = error
     assert refused.found
@@ -478,3 +477,8 @@ def test_long_blanks_take_no_long_time() -> None:
 def test_a_draft_in_the_place_of_a_schema_is_refused_with_the_way() -> None:
     with pytest.raises(SchemaError, match=r"schema=draft\.schema"):
         Schema.of(Schema.from_redcap(BOOKS / "clinic_redcap.csv"))  # type: ignore[arg-type]
+
+
+def test_a_kind_that_is_none_is_refused() -> None:
+    with pytest.raises(SchemaError, match="one of redcap, csv"):
+        Schema.from_codebook(BOOKS / "clinic_redcap.csv", format="excel")

@@ -99,7 +99,7 @@ def test_the_check_compares_with_formula_code_book_and_a_public_file() -> None:
         "wrong  smokes: the response has 3 levels",
         "note   age: the upper bound is 99, in the code book 95",
         "note   job: declared by labels of the code book",
-        "made_up.csv is read openly: it must be public or synthetic.",
+        "made_up.csv was read openly: it must be public or synthetic.",
         "wrong  age: 1 with thousands separators ('1,234')",
         "'office', is it Office?",
     ):
@@ -116,7 +116,7 @@ def test_a_schema_without_faults_passes() -> None:
         "check", "s.yaml", "--formula", "smokes ~ age + job", "--codebook", REDCAP, "--public", "made_up.csv"
     )
     assert done.exit_code == 0
-    assert "3 columns checked, 0 things to correct" in done.output
+    assert "No things to correct" in done.output
     assert "note   age: 1 without a value" in done.output
 
 
