@@ -1,4 +1,4 @@
-"""Spark frames, classic or connected: no class of Spark is named, and every pass is one `mapInArrow`."""
+"""Frames of Spark, told by their names: no class of it is imported, and every pass is one `mapInArrow`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -137,7 +137,8 @@ def _collected(frame: Any, task: Callable[[Iterator[Any]], Iterator[Any]]) -> li
     except Exception as error:
         why = type(error).__name__
     else:
-        return [(int(row["number"]), pickle.loads(row["answer"])) for row in rows]
+        answers = [(int(row["number"]), pickle.loads(row["answer"])) for row in rows]
+        return [(number, usable(answer) if number < 0 else answer) for number, answer in answers]
     raise ClusterError(
         f"a Spark session that could not do a job ({why})",
         expected="executors with dpglm and its libraries, and a frame that can be computed",
@@ -146,13 +147,52 @@ def _collected(frame: Any, task: Callable[[Iterator[Any]], Iterator[Any]]) -> li
     )
 
 
-# What runs on executors. Nothing here raises: a cluster logs exceptions, whose words may be about rows.
+# What runs on executors. A task gives back the kind of an error and does not raise it: a cluster logs
+# exceptions, whose words may be about rows.
 
 
+def _silent(
+    answered: Callable[[Failed], Any],
+) -> Callable[[Callable[..., Iterator[Any]]], Callable[..., Iterator[Any]]]:
+    """A task whose error is its last answer, in the columns of its others, with the number -1."""
+
+    def silenced(task: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        @wraps(task)
+        def run(*arguments: Any) -> Iterator[Any]:
+            try:
+                yield from task(*arguments)
+            except Exception as error:
+                yield answered(Failed(type(error).__name__))
+
+        return run
+
+    return silenced
+
+
+def _answer(number: int, what: object) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pydict({"number": [number], "answer": [pickle.dumps(what)]})
+
+
+def _cut_rows(piece: int, place: int, rows: object) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pydict({"piece": [piece], "place": [place], "rows": [pickle.dumps(rows)]})
+
+
+def _piece(piece: int, rows: object) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pydict({"piece": [piece], "rows": [pickle.dumps(rows)]})
+
+
+@_silent(partial(_answer, -1))
 def _length_of_partition(batches: Iterator[Any]) -> Iterator[Any]:
     yield _answer(_partition(), sum(batch.num_rows for batch in batches))
 
 
+@_silent(partial(_answer, -1))
 def _table_of_partition(batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
@@ -161,6 +201,7 @@ def _table_of_partition(batches: Iterator[Any]) -> Iterator[Any]:
         yield _answer(_partition(), pa.Table.from_batches(held))
 
 
+@_silent(partial(_cut_rows, -1, 0))
 def _coded(encode: Encode, names: Sequence[str], parts: _Parts, batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
@@ -171,29 +212,29 @@ def _coded(encode: Encode, names: Sequence[str], parts: _Parts, batches: Iterato
     table = pa.Table.from_batches(held).rename_columns(list(names))
     for piece, place, cut, kept in own:
         frame = frame_of_arrow(table.slice(cut.start, cut.stop - cut.start))
-        made = pickle.dumps(coded_piece(encode, [(cut, frame, kept)]))
-        yield pa.RecordBatch.from_pydict({"piece": [piece], "place": [place], "rows": [made]})
+        yield _cut_rows(piece, place, coded_piece(encode, [(cut, frame, kept)]))
 
 
+@_silent(partial(_piece, -1))
 def _joined(batches: Iterator[Any]) -> Iterator[Any]:
     """Pieces from their cuts, which come one after the other."""
-    import pyarrow as pa
-
     for piece, cuts in groupby(_rows_of(batches), itemgetter(0)):
-        made = pickle.dumps(Piece.of(joined([rows for _, rows in cuts])))
-        yield pa.RecordBatch.from_pydict({"piece": [piece], "rows": [made]})
+        yield _piece(piece, Piece.of(joined([rows for _, rows in cuts])))
 
 
+@_silent(partial(_answer, -1))
 def _marks(batches: Iterator[Any]) -> Iterator[Any]:
     for number, piece in _rows_of(batches):
         yield _answer(number, piece if isinstance(piece, Failed) else piece.mark)
 
 
+@_silent(partial(_answer, -1))
 def _pieces_themselves(batches: Iterator[Any]) -> Iterator[Any]:
     for number, rows in _rows_of(batches):
         yield _answer(number, rows)
 
 
+@_silent(partial(_answer, -1))
 def _summed(wanted: Mapping[int, tuple[bytes, bytes]], batches: Iterator[Any]) -> Iterator[Any]:
     with ONE_THREAD_EACH:
         for number, piece in _rows_of(batches):
@@ -214,9 +255,3 @@ def _partition() -> int:
     context = TaskContext.get()
     assert context is not None, "within a task"
     return int(context.partitionId())
-
-
-def _answer(number: int, what: object) -> Any:
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_pydict({"number": [number], "answer": [pickle.dumps(what)]})

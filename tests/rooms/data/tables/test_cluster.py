@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 import dpglm
 from dpglm.data.tables import cluster as module
+from dpglm.data.tables import spark_frame
 from dpglm.data.tables.cluster import ClusterRows, Failed, coded_piece, cuts_of, packed, summed, usable
 from dpglm.errors import ClusterError, SchemaError
 from dpglm.factor_rows import FactorRows, SimplexColumns
@@ -125,6 +128,18 @@ def test_a_worker_that_fails_says_only_of_which_kind_its_error_was() -> None:
     with pytest.raises(ClusterError, match="ValueError") as caught:
         usable(summed(payload, {0: piece}))
     assert HOSTILE not in str(caught.value)
+
+
+def test_a_task_of_spark_gives_its_error_back_too() -> None:
+    def batches() -> Iterator[Any]:
+        raise ValueError(HOSTILE)
+        yield
+
+    for task in (spark_frame._marks, spark_frame._joined, partial(spark_frame._summed, {})):
+        (answer,) = task(batches())
+        (what,) = answer.column(answer.num_columns - 1).to_pylist()
+        assert pickle.loads(what) == Failed("ValueError")
+        assert answer.column(0).to_pylist() == [-1]
 
 
 @pytest.fixture(scope="module")
