@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpglm.errors import DpglmError
 from dpglm.factor_rows import FactorRows
-from dpglm.rows import ArrayChunk, FactorChunk, Home, LazyChunk, RowChunk, home_of
+from dpglm.rows import ArrayChunk, FactorChunk, Home, LazyChunk, RowChunk, home_of, itself
 
 # Bytes of rows that a table keeps in memory beside a scratch file, and without one. They do not depend on
 # what memory is free: the system holds the file in memory that nobody wants, and gives that back when asked.
@@ -32,8 +32,8 @@ _FREED: Final = 2**24
 _LARGE_FILES: Final = "/var/tmp"
 
 
-# A chunk in memory.
-Made: TypeAlias = ArrayChunk | FactorChunk
+# A chunk in memory, here or at a worker.
+HeldChunk: TypeAlias = ArrayChunk | FactorChunk
 
 
 class KeptRows:
@@ -114,9 +114,9 @@ class _Pass:
             elif home is None or not is_here(kept):
                 yield kept
             else:  # sums are made piece by piece, wherever rows come from
-                yield LazyChunk(kept.count, partial(_same, kept), home)
+                yield LazyChunk(kept.count, partial(itself, kept), home)
 
-    def _made(self, place: int, chunk: RowChunk) -> Made:
+    def _made(self, place: int, chunk: RowChunk) -> HeldChunk:
         others, codes = (chunk.y, chunk.offset, chunk.weight, chunk.share), chunk.factor_rows
         made = ArrayChunk(chunk.X, *others) if codes is None else FactorChunk(codes, *others)
         with self._lock:
@@ -127,7 +127,7 @@ class _Pass:
                     self.failed, self._kept, self._file = True, [], None
         return made
 
-    def _held(self, chunk: Made) -> Made | _StoredChunk:
+    def _held(self, chunk: HeldChunk) -> HeldChunk | _StoredChunk:
         """The chunk, in memory if there is room."""
         size = sum(array.nbytes for array in _arrays(chunk))
         if size <= self._room:
@@ -195,11 +195,7 @@ def is_here(chunk: object) -> bool:
     return home is None or home.cluster is None
 
 
-def _same(chunk: RowChunk) -> RowChunk:
-    return chunk
-
-
-def _fields(chunk: Made) -> tuple[NDArray[Any] | None, ...]:
+def _fields(chunk: HeldChunk) -> tuple[NDArray[Any] | None, ...]:
     """The numbers of rows, their responses, offsets, weights and shares, and codes of factors."""
     others = chunk.y, chunk.offset, chunk.weight, chunk.share
     if isinstance(chunk, FactorChunk):
@@ -207,7 +203,7 @@ def _fields(chunk: Made) -> tuple[NDArray[Any] | None, ...]:
     return chunk.X, *others
 
 
-def _arrays(chunk: Made) -> list[NDArray[Any]]:
+def _arrays(chunk: HeldChunk) -> list[NDArray[Any]]:
     """The arrays of a chunk, each once: weights and shares are often one."""
     return list({id(array): array for array in _fields(chunk) if array is not None}.values())
 
@@ -224,7 +220,7 @@ class _StoredChunk:
     layout: FactorRows | None  # public: where numbers and factors stand; of no rows
 
     @classmethod
-    def of(cls, chunk: Made, file: _ScratchFile) -> Self:
+    def of(cls, chunk: HeldChunk, file: _ScratchFile) -> Self:
         """The chunk, written at the end of the file, or an OSError."""
         arrays = _arrays(chunk)
         forms = tuple((array.shape, array.dtype) for array in arrays)
@@ -233,7 +229,7 @@ class _StoredChunk:
         layout = None if chunk.factor_rows is None else chunk.factor_rows.rows_at(slice(0)).copy()
         return cls(file, file.append(arrays), chunk.count, forms, roles, layout)
 
-    def read(self) -> Made:
+    def read(self) -> HeldChunk:
         """The chunk as it was, to the last bit."""
         arrays = [np.empty(shape, dtype) for shape, dtype in self.forms]
         self.file.read(self.start, arrays)

@@ -144,7 +144,7 @@ class LazyChunk:
     def __reduce__(self) -> tuple[Any, ...]:
         """A worker of the cluster makes it again, of the chunk that it has."""
         make = self._chunk.unmade
-        return LazyChunk, (self.count, partial(_same, self._chunk()) if make is None else make)
+        return LazyChunk, (self.count, partial(itself, self._chunk()) if make is None else make)
 
     @classmethod
     def of(cls, chunk: RowChunk, view: Callable[[RowChunk], RowChunk], count: int | None = None) -> LazyChunk:
@@ -176,7 +176,7 @@ class LazyChunk:
         return self._chunk().factor_rows
 
 
-def _same(chunk: RowChunk) -> RowChunk:
+def itself(chunk: RowChunk) -> RowChunk:
     return chunk
 
 

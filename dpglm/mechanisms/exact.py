@@ -129,14 +129,7 @@ class ExactMinimiser(UnclaimedRelease):
     name: ClassVar[str] = "exact minimiser"
 
     def describe(self, relation: Relation) -> ReleaseDescription:
-        return ReleaseDescription(
-            name=self.name,
-            released="the minimiser itself",
-            sensitivity=math.inf,
-            noise="none",
-            scale=0.0,
-            theorem="none: NOT PRIVATE",
-        )
+        return self.exactly("the minimiser itself")
 
     @ONE_THREAD_EACH
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -65,14 +64,7 @@ class ExactInformation(UnclaimedRelease):
     name: ClassVar[str] = "exact information matrix"
 
     def describe(self, relation: Relation) -> ReleaseDescription:
-        return ReleaseDescription(
-            name=self.name,
-            released="the information matrix and the log-likelihood themselves",
-            sensitivity=math.inf,
-            noise="none",
-            scale=0.0,
-            theorem="none: NOT PRIVATE",
-        )
+        return self.exactly("the information matrix and the log-likelihood themselves")
 
     def run(self, rows: Rows, at: FloatVector | None, noise: NoiseSource) -> FloatVector:
         assert at is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -79,8 +78,3 @@ def class_moments(sums: ColumnSums, answer: FloatVector) -> ClassMoments:
     squares = np.clip(squares, np.maximum((2.0 * _LEAST_SHARE) ** 2, np.minimum(error, 1.0 / 3.0)), 1.0)
     of_means = np.hypot(noise[first], means * noise[present]) / counts
     return ClassMoments(0.5 + 0.5 * means, 0.5 * np.sqrt(squares), 0.5 * of_means, enough)
-
-
-def share_of_budget(whole: float, share: float, *, pure: bool) -> float:
-    """A share of a pure epsilon, or of mu squared."""
-    return whole * (share if pure else math.sqrt(share))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dpglm.data.codebooks.decided import DraftColumn, decided
 from dpglm.data.codebooks.told import Told
 from dpglm.data.formula.columns import ColumnUse, formula_columns
-from dpglm.data.schema.text import flow, key_of
-from dpglm.errors import SchemaError
+from dpglm.data.schema.text import flow, key_of, saved
 
 if TYPE_CHECKING:
     from dpglm.data.schema.schema import Schema
@@ -133,17 +131,7 @@ class SchemaDraft:
             "unit: null  # what one row is: one woman; or {column: patient_id} where it has several rows"
         )
         lines = [line for one in self.columns for line in one.lines(key_of(one.name))]
-        text = "\n".join([*head, "variables:" if lines else "variables: {}", *lines]) + "\n"
-        if path is not None:
-            try:
-                Path(path).write_text(text, encoding="utf-8")
-            except (OSError, TypeError, ValueError) as error:
-                raise SchemaError(
-                    f"a path that cannot be written to ({type(error).__name__})",
-                    expected="the path of a file in a folder that exists",
-                    remedy="Write draft.to_yaml('table.schema.yaml').",
-                ) from None
-        return text
+        return saved("\n".join([*head, "variables:" if lines else "variables: {}", *lines]) + "\n", path)
 
     def __str__(self) -> str:
         complete = [one.name for one in self.columns if one.complete]

@@ -241,11 +241,6 @@ class Coding:
             and group.products[0].mixing is None
         )
 
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of a row as `encoded`."""
-        return 4 * self.size - sum(4 * (group.stop - group.start) - 8 for group in self.kept_as_codes)
-
     def coded(self, columns: Columns) -> tuple[FloatMatrix, FloatVector | None]:
         """Coded rows in float64, row by row, shape (k, p), for prediction; NaN where a row cannot be used."""
         rows, offset, _ = self._rows(columns, np.dtype(np.float64), np.nan)

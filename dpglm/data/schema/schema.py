@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
@@ -238,17 +237,7 @@ class Schema(CodeBooks):
 
     def to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
         """YAML of the schema, also written to ``path`` if given."""
-        text = schema_text.to_yaml(self.to_dict())
-        if path is not None:
-            try:
-                Path(path).write_text(text, encoding="utf-8")
-            except (OSError, TypeError, ValueError) as error:
-                raise SchemaError(
-                    f"a path that cannot be written to ({type(error).__name__})",
-                    expected="the path of a file in a folder that exists",
-                    remedy="Write to_yaml('table.schema.yaml').",
-                ) from None
-        return text
+        return schema_text.saved(schema_text.to_yaml(self.to_dict()), path)
 
     @property
     def unit_column(self) -> Unit | None:

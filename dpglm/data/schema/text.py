@@ -220,3 +220,17 @@ def _smartnoise_table(metadata: object) -> Mapping[str, Any]:
         expected="SmartNoise metadata: catalogue, schema, table, columns with their type",
         remedy="Take out the other tables, or declare the columns in dpglm's own form.",
     )
+
+
+def saved(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The text of a schema, also written to ``path`` if given; a SchemaError if that cannot be."""
+    if path is not None:
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except (OSError, TypeError, ValueError) as error:
+            raise SchemaError(
+                f"a path that cannot be written to ({type(error).__name__})",
+                expected="the path of a file in a folder that exists",
+                remedy="Write to_yaml('table.schema.yaml').",
+            ) from None
+    return text

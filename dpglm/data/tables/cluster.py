@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from dpglm.data.tables.source import CHUNK_ROWS, Source
 from dpglm.errors import ClusterError
 from dpglm.factor_rows import FactorRows
-from dpglm.rows import ArrayChunk, FactorChunk, Home, LazyChunk, RowChunk
+from dpglm.kept_rows import HeldChunk
+from dpglm.rows import ArrayChunk, FactorChunk, Home, LazyChunk, RowChunk, itself
 from dpglm.typing import FloatVector, IntVector
 
 # Rows of a coded chunk, as everywhere.
@@ -33,10 +34,6 @@ _ROWS: Final = 2000
 Kept: TypeAlias = tuple[IntVector | None, FloatVector | None]
 # Chunks of a frame; the frame is one of the source's, with at least the columns asked for.
 Encode: TypeAlias = Callable[[Any, IntVector | None, FloatVector | None], Sequence[RowChunk]]
-
-
-# A chunk as workers keep it.
-Coded: TypeAlias = ArrayChunk | FactorChunk
 
 
 class Cut(NamedTuple):
@@ -128,7 +125,7 @@ class ElsewhereChunk:
 
 
 class ClusterRows(ABC):
-    """Coded pieces that workers hold, and sums over them; a `dpglm.rows.Cluster`."""
+    """HeldChunk pieces that workers hold, and sums over them; a `dpglm.rows.Cluster`."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         self._counts = counts
@@ -194,7 +191,7 @@ def counts_of(
     return counts, found
 
 
-def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[Coded] | Failed:
+def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[HeldChunk] | Failed:
     """The chunks of a piece, from the frames of its cuts, on a worker.
 
     Frames of two partitions are coded apart: columns of two types would have to be made one, which may
@@ -211,9 +208,9 @@ def coded_piece(encode: Encode, cuts: Sequence[tuple[Cut, Any, Kept]]) -> list[C
         return Failed(type(error).__name__)
 
 
-def joined(parts: Sequence[list[Coded] | Failed]) -> list[Coded] | Failed:
+def joined(parts: Sequence[list[HeldChunk] | Failed]) -> list[HeldChunk] | Failed:
     """The chunks of a piece whose cuts were coded by several workers."""
-    chunks: list[Coded] = []
+    chunks: list[HeldChunk] = []
     for part in parts:
         if isinstance(part, Failed):
             return part
@@ -225,11 +222,11 @@ def joined(parts: Sequence[list[Coded] | Failed]) -> list[Coded] | Failed:
 class Piece:
     """A coded piece, and a hash of its numbers: one that is lost and made again must be the same one."""
 
-    chunks: Sequence[Coded]
+    chunks: Sequence[HeldChunk]
     mark: bytes
 
     @classmethod
-    def of(cls, chunks: Sequence[Coded] | Failed) -> Piece | Failed:
+    def of(cls, chunks: Sequence[HeldChunk] | Failed) -> Piece | Failed:
         """The piece of these chunks."""
         if isinstance(chunks, Failed):
             return chunks
@@ -250,7 +247,7 @@ def unchanged(piece: Piece | Failed, mark: bytes) -> Sequence[RowChunk] | Failed
     return piece.chunks if piece.mark == mark else Failed("a partition came out otherwise when made again")
 
 
-def _even(chunks: Sequence[RowChunk]) -> Iterator[Coded]:
+def _even(chunks: Sequence[RowChunk]) -> Iterator[HeldChunk]:
     """The same rows in chunks of 2,000, the last one fewer."""
     ends = np.cumsum([0, *(chunk.count for chunk in chunks)])
     for first in range(0, int(ends[-1]), _ROWS):
@@ -302,13 +299,9 @@ def _unpacked(payload: bytes, pieces: Mapping[int, Sequence[RowChunk] | Failed])
             assert not isinstance(piece, Failed), "looked at before"
             chunk = piece[pid[1]]
             # By this number a worker knows the chunk again in the next pass.
-            return LazyChunk(chunk.count, partial(_same, chunk), Home(None, pid[0] * CHUNK_ROWS + pid[1]))
+            return LazyChunk(chunk.count, partial(itself, chunk), Home(None, pid[0] * CHUNK_ROWS + pid[1]))
 
     return Unpacker(io.BytesIO(payload)).load()
-
-
-def _same(chunk: RowChunk) -> RowChunk:
-    return chunk
 
 
 def summed(payload: bytes, pieces: Mapping[int, Sequence[RowChunk] | Failed]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -43,14 +42,7 @@ class _Local(UnclaimedRelease):
     start: int = 0
 
     def describe(self, relation: Relation) -> ReleaseDescription:
-        return ReleaseDescription(
-            name=self.name,
-            released=f"{self.name} of a site, itself",
-            sensitivity=math.inf,
-            noise="none",
-            scale=0.0,
-            theorem="none: NOT PRIVATE",
-        )
+        return self.exactly(f"{self.name} of a site, itself")
 
     def rows(self, rows: Rows, *, held: bool) -> Rows:
         """The rows of the fold, or all others; all of them where there are no folds."""

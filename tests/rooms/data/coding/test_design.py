@@ -26,7 +26,6 @@ class TinyEncoder:
 
     columns = ("x", "w")
     size = 2
-    row_bytes = 8
 
     def encoded(self, columns):
         usable = ~np.isnan(columns["x"])
@@ -169,7 +168,7 @@ from dpglm.data.schema.schema import Schema
 from dpglm.data.tables.sources import open_source
 
 class Wide:
-    columns, size, row_bytes = ("x",), 200, 800
+    columns, size = ("x",), 200
     def encoded(self, columns):
         return np.repeat(columns["x"][None, :] / 40, 200, 0).astype(np.float32), None, columns["x"] > -9
 
@@ -201,7 +200,6 @@ def test_a_row_that_is_not_bounded_never_reaches_a_release() -> None:
     class Broken:
         columns = ("x",)
         size = 2
-        row_bytes = 8
 
         def encoded(self, columns: Any) -> tuple[Any, None, Any]:
             x = columns["x"].astype(np.float32)
