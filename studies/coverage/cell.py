@@ -74,7 +74,7 @@ def study_cell(ready: Ready, cell: Cell, replications: int) -> Result:
 
 def plan_of(ready: Ready, cell: Cell) -> Plan:
     """The plan of a cell, as `dpglm.fit` makes it."""
-    method = {"binomial": Objective, "gaussian": Moments}[ready.family](scales="declared")  # type: ignore[abstract]
+    declared = Moments if ready.family == "gaussian" else Objective
     return dpglm.plan(
         ready.formula,
         ready.schema,
@@ -82,7 +82,7 @@ def plan_of(ready: Ready, cell: Cell) -> Plan:
         penalty="none",
         goal="explain",
         privacy=cell.privacy,
-        method=method if cell.scales == DECLARED else "auto",
+        method=declared(scales="declared") if cell.scales == DECLARED else "auto",
     )
 
 
