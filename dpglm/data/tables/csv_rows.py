@@ -19,7 +19,6 @@ import codecs
 import csv
 import gzip
 import io
-import itertools
 import os
 import re
 import zlib
@@ -35,12 +34,16 @@ from dpglm.data.schema.dates import DateReading
 from dpglm.data.schema.readings import NumberReading
 from dpglm.data.tables.cells import numbers_of_texts
 from dpglm.errors import SchemaError, shown
+from dpglm.typing import IntVector
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _EMPTY_LINES: Final = (b"\n", b"\r\n", b"\r")  # the last one at the end of the file
 _HEADER_BYTES: Final = 2**20
+# Bytes that are read at a time.
+_BLOCK: Final = 2**20
+_LINE_FEED: Final = 10
 _SEPARATORS: Final = (",", ";", "\t", "|")
 # One byte is one letter there, and those of ASCII are what they are: no byte can change how another is read.
 _ENCODINGS: Final = ("utf-8", "iso8859-1", "iso8859-15", "cp1252", "cp850", "mac-roman", "koi8-r", "cp1251")
@@ -175,8 +178,7 @@ def line_chunks(file: CsvFile, rows: int, *, width: int) -> Iterator[bytes]:
     try:
         with _opened(path) as stream:
             stream.readline(_HEADER_BYTES)
-            lines = (line for line in stream if width == 1 or line not in _EMPTY_LINES)
-            while chunk := b"".join(itertools.islice(lines, rows)):
+            for chunk in _cut(stream, rows, empty=width == 1):
                 if file.encoding != "utf-8":
                     chunk = chunk.decode(file.encoding, "replace").encode()
                 yield _repaired(chunk if chunk.endswith(b"\n") else chunk + b"\n", file.separator)
@@ -184,6 +186,41 @@ def line_chunks(file: CsvFile, rows: int, *, width: int) -> Iterator[bytes]:
         damaged = True
     if damaged:
         raise _damage_error(path)
+
+
+def _cut(stream: BinaryIO, rows: int, *, empty: bool) -> Iterator[bytes]:
+    """The lines of a stream, ``rows`` at a time, each with its end; those that are ``empty`` if asked for."""
+    taken: list[bytes] = []  # whole lines of the next chunk, and how many it still lacks
+    lacking = rows
+    begun: list[bytes] = []  # pieces of a line
+    while block := stream.read(_BLOCK):
+        cut = block.rfind(b"\n") + 1
+        begun.append(block[:cut] if cut else block)
+        if not cut:
+            continue
+        lines, begun = b"".join(begun), [block[cut:]]
+        ends = _ends(lines)
+        if not empty and np.diff(ends, prepend=0).min() <= 2:  # perhaps an empty one
+            lines = b"".join(line for line in io.BytesIO(lines) if line not in _EMPTY_LINES)
+            ends = _ends(lines)
+        first = start = 0
+        while len(ends) - first >= lacking:
+            first += lacking
+            end = int(ends[first - 1])
+            yield b"".join([*taken, lines[start:end]])
+            start, taken, lacking = end, [], rows
+        taken.append(lines[start:])
+        lacking -= len(ends) - first
+    last = b"".join(begun)
+    if empty or last not in _EMPTY_LINES:
+        taken.append(last)
+    if chunk := b"".join(taken):
+        yield chunk
+
+
+def _ends(lines: bytes) -> IntVector:
+    """Where each line ends, its line feed included."""
+    return np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == _LINE_FEED) + 1
 
 
 def with_comma(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import dpglm
 from dpglm.cli import main
+from dpglm.data.tables import csv_rows
 from dpglm.data.tables.csv_rows import CsvFile
 from dpglm.data.tables.files import CsvSource
 from dpglm.data.tables.sources import open_source
@@ -198,3 +200,19 @@ def test_fits_and_the_command_line_take_decimal_commas(tmp_path: Path) -> None:
         assert said.exit_code == 0, said.output
     said = CliRunner().invoke(main, ["describe", str(path), "--decimal", "comma", "--privacy", "1"])
     assert said.exit_code == 1
+
+
+@given(
+    text=st.lists(st.sampled_from([b"a", b",", b"\n", b"\r", b'"', b"\0", b"\xff"]), max_size=40).map(
+        b"".join
+    ),
+    rows=st.integers(1, 5),
+    width=st.integers(1, 2),
+    block=st.sampled_from([1, 2, 3, 7, 64]),
+)
+def test_lines_are_those_that_a_file_gives_one_by_one(text: bytes, rows: int, width: int, block: int) -> None:
+    lines = [line for line in io.BytesIO(text) if width == 1 or line not in (b"\n", b"\r\n", b"\r")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_rows, "_BLOCK", block)
+        found = list(csv_rows._cut(io.BytesIO(text), rows, empty=width == 1))
+    assert found == [b"".join(lines[first : first + rows]) for first in range(0, len(lines), rows)]
