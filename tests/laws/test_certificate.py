@@ -56,7 +56,9 @@ def objectives(draw: Any) -> tuple[Certified, Any]:
         draw(st.lists(st.sampled_from([0.0, -3.0, 40.0, -1e3, 1e6, 1.7e8]), min_size=kinds, max_size=kinds))
     )
     times = draw(st.sampled_from([1, 3, 257]))
-    chunk = ArrayChunk(np.tile(X, times), np.tile(y, times), np.tile(offset, times), np.tile(weight, times))
+    offsets = np.tile(offset, times) if draw(st.booleans()) else None
+    weights = np.tile(weight, times) if offsets is not None or (weight < 1.0).any() else None
+    chunk = ArrayChunk(np.tile(X, times), np.tile(y, times), offsets, weights)
     number = st.floats(-1e3, 1e3)
     vectors = st.lists(number, min_size=size, max_size=size).map(np.array)
     mixing = np.eye(size) + 0.3 * np.array(draw(st.lists(vectors, min_size=size, max_size=size))) / 1e3
@@ -93,8 +95,10 @@ def exact(objective: Certified, gamma: Any) -> Any:
     for chunk in objective.chunks():
         for at in range(len(chunk.y)):
             x = chunk.X[:, at].tolist()
-            eta = sum((t * arb(v) for t, v in zip(theta, x, strict=True)), arb(chunk.offset[at].item()))
-            s = objective.family.ball_slope(eta, chunk.y[at].item()) * arb(chunk.weight[at].item())
+            known = 0.0 if chunk.offset is None else chunk.offset[at].item()
+            weight = 1.0 if chunk.weight is None else chunk.weight[at].item()
+            eta = sum((t * arb(v) for t, v in zip(theta, x, strict=True)), arb(known))
+            s = objective.family.ball_slope(eta, chunk.y[at].item()) * arb(weight)
             slope = [g + s * arb(v) for g, v in zip(slope, x, strict=True)]
     from flint import arb_mat
 
@@ -149,6 +153,36 @@ def test_the_bound_is_felt_by_a_loose_twin() -> None:
         assert left <= made.residual(theta)
         worst = max(worst, left / max(twin, 1e-300))
     assert worst > 2.0, "the twin is never wrong"
+
+
+class _Flat(Binomial):
+    """All that is known of a row's curvature is its largest value."""
+
+    def curvature_total(self, slopes: Any) -> float:
+        return Family.curvature_total(self, slopes)
+
+
+def test_rows_far_on_the_right_side_hardly_count() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-0.5, 0.5, (2, 4000)).astype(np.float32)
+    theta = np.array([900.0, -400.0])
+    y = (theta @ X.astype(float) > 0.0).astype(float)
+
+    slopes = Binomial().slope(theta @ X.astype(float), y)
+
+    def made(family: Family, weight: Any) -> Certified:
+        chunk = ArrayChunk(X, y, None, weight)
+        linear = -(X @ (slopes if weight is None else slopes * weight))  # so that rounding alone is left
+        return Certified(lambda: [chunk], family, linear, np.full(2, 1e-12), None, np.zeros(2), np.zeros(2))
+
+    for weight in (None, np.full(4000, 0.9)):
+        steep, flat = made(Binomial(), weight), made(_Flat(), weight)
+        assert steep._score(theta, 0.0)[1] < 0.2 * flat._score(theta, 0.0)[1]
+        with ctx.workprec(300):
+            assert 0.0 < float(exact(steep, theta).lower()) <= steep.residual(theta)
+    # A weight that lets a row be so long that its curvature need not be that of its computed predictor.
+    far = np.full(4000, 1e-30)
+    assert made(Binomial(), far)._score(theta, 0.0)[1] == made(_Flat(), far)._score(theta, 0.0)[1]
 
 
 def test_a_ridge_below_rounding_is_no_error() -> None:

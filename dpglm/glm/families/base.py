@@ -96,6 +96,10 @@ class Family(ABC):
     def curvature(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         """Second derivative of the loss in ``eta``, >= 0."""
 
+    def curvature_total(self, slopes: FloatVector) -> float:
+        """A bound on the sum of second derivatives of rows whose first ones are at most these, shape (k,)."""
+        return math.inf if self.curvature_max is None else self.curvature_max * len(slopes)
+
     def ball_slope(self, eta: Any, y: float) -> Any:
         """The slope of one row whose eta is a ball (python-flint's arb): a ball that holds it.
 

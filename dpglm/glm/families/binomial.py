@@ -59,6 +59,9 @@ class Binomial(Family):
         tail = np.exp(-np.abs(eta))
         return tail / (1.0 + tail) ** 2
 
+    def curvature_total(self, slopes: FloatVector) -> float:
+        return float(slopes.sum())  # a(1 - a) <= a
+
     def ball_slope(self, eta: Any, y: float) -> Any:
         return (1 + (eta / 2).tanh()) / 2 - y
 
