@@ -183,8 +183,8 @@ def coefficients(
 ) -> Coefficients:
     """The fit's coefficients.
 
-    Without a penalty: the estimate where it has a standard error, the prior's compromise elsewhere. With "l2"
-    and no strength: the prior's compromise throughout. With any other penalty: the minimiser of the released
+    Without a penalty: the estimate where it has a standard error, the model's compromise elsewhere. With "l2"
+    and no strength: the compromise throughout. With any other penalty: the minimiser of the released
     loss plus the penalty, on the scale of ``scaling``. The strength is one of the family's loss of the coded
     response, in sum units; None chooses it by BIC along the path, where ``size`` is a public number of rows.
     ``contrasts`` are of the user's coefficients, in ``unit`` of the coded response.

@@ -73,8 +73,8 @@ class Contrasts:
 
     @cached_property
     def shrunk(self) -> FloatVector:
-        """Posterior means under the declared prior, shape (k,): for coefficients without a standard error."""
-        return np.asarray(self.rows @ self.model.mean) + self.model.released.known(self.rows)
+        """The model's compromise, shape (k,): for coefficients without a standard error."""
+        return np.asarray(self.rows @ self.model.compromise) + self.model.released.known(self.rows)
 
     @cached_property
     def parts(self) -> FloatMatrix:

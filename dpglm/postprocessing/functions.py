@@ -25,7 +25,7 @@ BATCH = 2048  # functions at once: a few matrices of p by this many doubles
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """Estimates of k functions: debiased where they have a standard error, by the prior's compromise else.
+    """Estimates of k functions: debiased where they have a standard error, the model's compromise else.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def why(decision: IntervalDecision) -> str:
 def debiased_coded(record: FitRecord) -> FloatVector:
     """Coded coefficients of which all functions on the scale of the response are computed, shape (p,).
 
-    Those of the debiased estimates, and of the prior's compromise where a coefficient has no standard error.
+    Those of the debiased estimates, and of the model's compromise where a coefficient has no standard error.
     """
     assert record.contrasts is not None
     with np.errstate(all="ignore"):

@@ -77,7 +77,7 @@ def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> 
     """Intervals that rest mostly on prior scales, shape (k, 2), ``critical`` deviations to each side.
 
     The shortest that hold the interval of the linear model and as many prior scales to each side of the
-    posterior mean. The first alone is too short where noise passes for information, the second where a
+    estimate. The first alone is too short where noise passes for information, the second where a
     coefficient is far larger than its prior scale says. One that cannot be computed has no end.
     """
     with np.errstate(all="ignore"):
