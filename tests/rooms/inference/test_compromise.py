@@ -1,4 +1,4 @@
-"""What a coefficient without a standard error is said to be: between the prior, the minimiser and the model."""
+"""Coefficients without a standard error: between the prior, the minimiser and the linear model."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_releases_without_a_minimiser_have_the_posterior_mean() -> None:
 def test_a_fit_that_tells_about_nothing_still_predicts() -> None:
     """Areas under the ROC curve of the same releases, 400 rows of 20 columns that say much the same.
 
-    Of 40 fits the means are .838 and, by the posterior mean, .798; the difference has a standard error of .017.
+    Of 40 fits the means are .838 and, by the posterior mean, .798; the difference has an error of .017.
     Of other seeds chance would fail this once in a hundred times.
     """
     random = np.random.default_rng(8)
