@@ -97,7 +97,7 @@ class LongRows:
     columns = ("x",)
     size = 1
 
-    def encode(self, columns: Mapping[str, Any]) -> Any:
+    def encoded(self, columns: Mapping[str, Any]) -> Any:
         count = len(columns["x"])
         return np.full((1, count), 3.0, dtype=np.float32), None, np.ones(count, dtype=bool)
 

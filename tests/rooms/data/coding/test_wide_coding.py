@@ -106,10 +106,10 @@ def test_plans_of_wide_designs_print_their_price_and_expect_nothing() -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        {"method": "dp-admm"},
+        pytest.param({"method": "dp-admm"}, marks=pytest.mark.papers),
         {"method": "output"},
         {"method": "secure-sum"},
-        {"method": "dpsgd"},
+        pytest.param({"method": "dpsgd"}, marks=pytest.mark.papers),
         {"penalty": "group"},
         {"penalty": "l2", "method": dpglm.methods.Objective(coding="clipped")},
         {"privacy": None},

@@ -456,6 +456,7 @@ def test_a_wrong_expectation_is_told_with_its_column(entry: dict[str, object]) -
     assert told.value.remedy
 
 
+@pytest.mark.papers  # for `tune`
 def test_a_missing_schema_is_answered_with_the_columns_of_the_formula(tmp_path):
     path = tmp_path / "ward.csv"
     pd.DataFrame({"age": [4711], "town": ["Secretville"], "ill": ["no"]}).to_csv(path, index=False)

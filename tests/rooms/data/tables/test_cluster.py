@@ -187,6 +187,7 @@ def test_persons_are_bounded_wherever_their_rows_are(client: Any) -> None:
     assert dpglm.fit(FORMULA, frame, **asked) == dpglm.fit(FORMULA, partitioned(frame), **asked)
 
 
+@pytest.mark.papers
 @pytest.mark.slow
 def test_tables_are_described_and_features_ranked_on_a_cluster(client: Any) -> None:
     frame = table()
