@@ -70,10 +70,10 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
     own = ends(record, record.contrasts, centre, reach)
     if adjust is not None or record.contrasts is None:
         return own
-    return np.where(record.reported[:, None], own, wide_intervals(record, record.contrasts, critical))
+    return np.where(record.reported[:, None], own, wide_intervals(record.contrasts, critical))
 
 
-def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> FloatMatrix:
+def wide_intervals(contrasts: Contrasts, critical: float) -> FloatMatrix:
     """Intervals that rest mostly on prior scales, shape (k, 2), ``critical`` deviations to each side.
 
     The shortest that hold the interval of the linear model and as many prior scales to each side of the
@@ -81,10 +81,9 @@ def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> 
     coefficient is far larger than its prior scale says. One that cannot be computed has no end.
     """
     with np.errstate(all="ignore"):
-        own = ends(record, contrasts, contrasts.estimates, critical * contrasts.deviations)
-        reach = critical * np.sqrt(contrasts.prior)
-        low = np.minimum(own[:, 0], contrasts.shrunk - reach)
-        high = np.maximum(own[:, 1], contrasts.shrunk + reach)
+        own, reach = critical * contrasts.deviations, critical * np.sqrt(contrasts.prior)
+        low = np.minimum(contrasts.estimates - own, contrasts.shrunk - reach)
+        high = np.maximum(contrasts.estimates + own, contrasts.shrunk + reach)
     return np.column_stack([np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)])
 
 
@@ -184,21 +183,27 @@ def _names(record: FitRecord, which: BoolVector) -> tuple[str, ...]:
 # Ends are mapped where the rarer response makes less than the first share of a level at t and the interval
 # reaches further than `FAR` from t; or less than the second share and the estimate itself is as far.
 SEPARATED: Final = 0.05
-UNEVEN: Final = 0.25
-FAR: Final = 0.5
+UNEVEN: Final = 0.4
+FAR: Final = 0.3
+# The step from t to an estimate ends too early where noise is large: by up to this share of it.
+SHORT: Final = 0.2
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    r"""How near separation contrasts of levels are at t, in a logistic model.
+    r"""Intervals of a logistic model, whose rows weigh less the further out the coefficients are.
 
     Notes
     -----
-    With o the outward step from t to the estimate and h the reach of the interval, the outer end moves from
-    :math:`t + o + h` to :math:`t - \log(1 - o - h)`, which is further out, and infinite from o + h = 1 on.
-    The inner end stays. Outward is away from zero, and a mapped interval reaches outwards beyond t, so it
-    contains zero exactly if the one of the linear model does: the test of zero is the same.
+    The information at t says how fast the score falls there, and the linear model what it is on the way to
+    the estimate if predictors are normal. A step that leads away from zero may be longer than that: the
+    interval's outer end lies the share `SHORT` of the step further out.
+
+    A contrast of levels near separation needs more. With o the outward step from t to the estimate and h the
+    reach of the interval, its outer end moves from :math:`t + o + h` to :math:`t - \log(1 - o - h)`, which is
+    infinite from o + h = 1 on. The inner end stays. Outward is away from zero, and a mapped interval reaches
+    outwards beyond t, so that the test of zero is that of the linear model.
     """
 
     outward: FloatVector  # (k,), 1 or -1, the way to separation; 0 for any other function
@@ -240,23 +245,33 @@ class Separation:
 
         They rise with ``reach``; an end may be infinite, and is NaN with the estimate.
         """
-        ends = np.column_stack([estimates - reach, estimates + reach])
+        below, above = self._left(estimates)
+        ends = np.column_stack([estimates - reach - below, estimates + reach + above])
         far = self.outward * (estimates - self.start) + reach
         with np.errstate(divide="ignore", invalid="ignore"):
             outer = self.start - self.outward * np.log1p(-np.minimum(far, 1.0))
         for j in np.flatnonzero(self.mapped(estimates, reach) & ~np.isnan(far)):
-            ends[j, int(self.outward[j] > 0.0)] = outer[j]
+            place, furthest = (1, max) if self.outward[j] > 0.0 else (0, min)
+            ends[j, place] = furthest(ends[j, place], outer[j])
         return ends
 
     def reach_of(self, estimates: FloatVector, values: FloatVector) -> FloatVector:
         """The least reach with which an interval contains each value, shape (k,): `ends`, solved for it."""
+        below, above = self._left(estimates)
+        plain = np.maximum(np.maximum(values - estimates - above, estimates - values - below), 0.0)
         step = self.outward * (estimates - self.start)
         distance = self.outward * (values - self.start)
         mapped = np.maximum(-np.expm1(-np.maximum(distance, 0.0)) - step, 0.0)
         late = np.where(distance > FAR, np.maximum(mapped, FAR - step), distance - step)
         outer = np.where((self.rarer < UNEVEN) & (step > FAR), mapped, late)
         nearby = (self.outward != 0.0) & (self.rarer < UNEVEN) & ((self.rarer < SEPARATED) | (step > FAR))
-        return np.where(nearby & (distance > step), outer, np.abs(values - estimates))
+        return np.where(nearby & (distance > step), np.minimum(outer, plain), plain)
+
+    def _left(self, estimates: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """How much further down and up steps that lead away from zero may go, shape (k,) each."""
+        step = estimates - self.start
+        left = np.where(step * estimates > 0.0, SHORT * np.abs(step), 0.0)
+        return np.where(estimates < 0.0, left, 0.0), np.where(estimates > 0.0, left, 0.0)
 
 
 def _only_in(rows: FloatMatrix, term: TermColumns) -> BoolVector:

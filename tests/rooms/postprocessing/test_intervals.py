@@ -16,7 +16,7 @@ import dpglm
 from dpglm.errors import MethodError
 from dpglm.inference import linear_model
 from dpglm.inference.contrasts import Contrasts
-from dpglm.postprocessing.intervals import quantile
+from dpglm.postprocessing.intervals import SHORT, quantile
 from dpglm.postprocessing.store import save
 from dpglm.postprocessing.summary import gaps, mergeable
 from dpglm.postprocessing.uncertainty import (
@@ -93,8 +93,16 @@ def test_errors_are_made_of_their_parts_and_tests_of_the_debiased_estimates():
     np.testing.assert_allclose(
         np.diag(FIT.cov_params().loc[GIVEN, GIVEN]), frame["std_error"] ** 2, rtol=1e-9
     )
-    middle = FIT.conf_int(0.8).loc[GIVEN].mean(axis=1)
-    np.testing.assert_allclose(middle, frame["estimate"], rtol=1e-9)
+    # The inner end is as far as the standard error says; the outer one lies a share of the step further out.
+    ends, sign = FIT.conf_int(0.8).loc[GIVEN].to_numpy(), np.sign(frame["estimate"].to_numpy())
+    inner, outer = np.where(sign > 0.0, ends.T, ends.T[::-1])
+    reach = sign * quantile(0.8) * frame["std_error"].to_numpy()
+    np.testing.assert_allclose(inner, frame["estimate"] - reach, rtol=1e-9)
+    contrasts = FIT._record.contrasts
+    start = (contrasts.rows @ contrasts.model.released.centre)[[name in GIVEN for name in INTERVAL_NAMES]]
+    step = np.maximum(sign * (frame["estimate"] - start), 0.0)
+    np.testing.assert_allclose(outer, frame["estimate"] + reach + sign * SHORT * step, rtol=1e-9)
+    assert (step > 0.0).any()
     outside = (frame["conf_low"] > 0) | (frame["conf_high"] < 0)
     np.testing.assert_array_equal(outside, frame["p_value"] < 0.05)
 
@@ -305,7 +313,9 @@ def test_the_interval_of_a_prediction_is_that_of_its_contrast():
     assert list(frame) == ["prediction", "conf_low", "conf_high"]
     assert list(frame.index) == list("abc")
     np.testing.assert_allclose(frame["prediction"], rows @ FIT._record.coded + 0.5, rtol=1e-12)
-    ends = FIT.conf_int(0.9).iloc[[0, 1, 5]].to_numpy() + 0.5
+    reach = quantile(0.9) * FIT.bse.iloc[[0, 1, 5]].to_numpy()
+    middle = FIT._record.contrasts.estimates[[0, 1, 5]] + 0.5
+    ends = np.column_stack([middle - reach, middle + reach])
     np.testing.assert_allclose(frame[["conf_low", "conf_high"]], ends, rtol=1e-9)
     mean = predicting().predict(rows, interval=0.9)
     np.testing.assert_allclose(mean["conf_low"], 1.0 / (1.0 + np.exp(-ends[:, 0])), rtol=1e-9)
