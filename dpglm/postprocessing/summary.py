@@ -55,6 +55,9 @@ DEBIASED = (
     "scale."
 )
 DRAWN = "Coefficients without a standard error are drawn towards 0 by their prior scale."
+OUTER = (
+    "Ends away from zero lie further out than the standard error says, where noise hides how far a step goes."
+)
 WIDE = "Intervals without a standard error rest mostly on the prior scale, and miss effects far beyond it."
 
 # Rows that lose less weight than this share are not mentioned.
@@ -215,7 +218,8 @@ def interval_notes(record: FitRecord) -> tuple[str, ...]:
     if record.exact:
         return ()
     unshrunk = DRAWN if surprises(record) else DEBIASED
-    return (PENALISED if penalised(record) else unshrunk, *caveats(record), *gaps(record))
+    outer = (OUTER,) if record.link == "logit" else ()
+    return (PENALISED if penalised(record) else unshrunk, *outer, *caveats(record), *gaps(record))
 
 
 def model_facts(record: FitRecord) -> tuple[Fact, ...]:

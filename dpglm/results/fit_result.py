@@ -87,9 +87,10 @@ class FitResult(Effects):
     def conf_int(self, level: float = 0.95, *, adjust: Literal["fcr"] | None = None) -> pd.DataFrame:
         """Interval ends, columns 0 (lower) and 1 (upper), around the debiased estimates.
 
-        Valid whatever was selected: the estimates exist before anything is. An interval of a level near
-        separation may have an infinite end, see ``docs/methods.md``. One of a coefficient without a standard
-        error is wide and rests mostly on the prior scale: ``tidy()`` calls it not ``reliable``.
+        Valid whatever was selected: the estimates exist before anything is. In a logistic fit the end away
+        from zero may lie further out than the standard error says, and that of a level near separation at
+        infinity, see ``docs/methods.md``. The interval of a coefficient without a standard error is wide and
+        rests mostly on the prior scale: ``tidy()`` calls it not ``reliable``.
 
         Parameters
         ----------
