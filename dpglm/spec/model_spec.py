@@ -10,14 +10,15 @@ from os import PathLike
 from typing import Any, Final, Literal, Self
 
 from dpglm.data.coding.coded_model import CodedModel
+from dpglm.data.coding.person_periods import periods_in
 from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.unit import weight_of
 from dpglm.errors import FormulaError, MethodError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.mechanisms.base import Rows
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
+from dpglm.planning.expected_rows import expected_weight
 from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.restriction import SubmodelOf
 from dpglm.postprocessing.site_pool import PooledSites
@@ -85,7 +86,14 @@ class ModelSpec:
         object.__setattr__(self, "strength", checked_strength(self.strength))
         object.__setattr__(self, "privacy", privacy_of(self.privacy))
         if self.privacy is not None:
-            object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema))
+            periods = periods_in(self.formula, self.schema)
+            object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema, periods))
+            if periods is not None and self.strength is not None:
+                raise MethodError(
+                    "a strength per row, where a row of the table becomes one for each of its periods",
+                    expected="a strength that follows from the noise",
+                    remedy="Leave strength out; fit.refit(penalty, strength=...) takes one of the whole sum.",
+                )
 
     @classmethod
     def of(
@@ -151,7 +159,7 @@ class ModelSpec:
         penalty = inside.for_terms(penalised_terms(model.coding.terms, model.coding.penalised))
         penalty.require_size(int(model.coding.penalised.sum()))
         declared, expected = (
-            None if rows is None else weight_of(self.schema.unit_column, rows)
+            None if rows is None else max(1, round(expected_weight(model, rows)))
             for rows in (self.schema.rows, self.schema.rows if n is None else n)
         )
         count = partial(_expected_rows, expected) if design is None else design.row_count
