@@ -17,8 +17,10 @@ from dpglm.data.coding.coding import Coding
 from dpglm.data.coding.person_periods import PersonPeriods
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema, require_columns
+from dpglm.data.tables.cluster import ClusterSource
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
+from dpglm.errors import MethodError
 from dpglm.factor_rows import FactorRows
 from dpglm.kept_rows import KeptRows, is_here
 from dpglm.rows import ArrayChunk, FactorChunk, Home, Later, LazyChunk, RowChunk
@@ -64,6 +66,12 @@ class Design:
         self._periods = None if periods is None else PersonPeriods(periods, response.name)
         if self._periods is not None:
             self._schema = self._periods.reading(schema)
+            if isinstance(source, ClusterSource):  # where a piece has as many coded rows as rows
+                raise MethodError(
+                    "Surv(time, event) on a table that a cluster holds",
+                    expected="a frame in memory, or files, of which each row becomes several here",
+                    remedy="Write the table to Parquet files and give their folder.",
+                )
         self._coding, self._response = coding, response
         time = () if periods is None else (periods.column,)
         self._columns = tuple(dict.fromkeys((*coding.columns, response.name, *time)))
