@@ -146,6 +146,9 @@ def _number(cell: object) -> float:
 
 def _usual(record: FitRecord, name: str, all_levels: bool) -> Cells:
     """What a column is where nothing is said of it: the first level, the declared mean or the middle."""
+    periods = row_map_of(record).periods
+    if periods is not None and name == periods.column:
+        return list(periods.values) if all_levels else list(periods.values[:1])
     levels = levels_of(record, name)
     if levels is not None:
         return levels if all_levels else levels[:1]
