@@ -32,11 +32,12 @@ from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_o
 from dpglm.report.ranking import weights_figure
 from dpglm.report.sample import FIGURES
 from dpglm.report.site_figures import site_figure
+from dpglm.report.survival_figure import survival_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile", "sites"]
+Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "survival"]
 SampleKind: TypeAlias = Literal["shares", "means", "quartiles", "tradeoff", "profile"]
 RankingKind: TypeAlias = Literal["weights", "tradeoff", "profile"]
 COLOURS = PALETTES["print"] | {"none": "none"}
@@ -50,12 +51,17 @@ def plot(
     *,
     ax: Axes | None = None,
     path: CoefficientPath | None = None,
+    rows: object = None,
 ) -> Axes:
     """The figure of :meth:`dpglm.FitResult.plot`."""
     if coefficient is not None and kind != "sites":
         raise MethodError(
             f"a coefficient for plot({kind!r})", expected="one for plot('sites')", remedy="Leave it out."
         )
+    if rows is not None and kind != "survival":
+        raise MethodError(f"rows for plot({kind!r})", expected="plot('survival')", remedy="Leave rows out.")
+    if kind == "survival":
+        return _marked(record, survival_figure(record, rows), ax)
     figure = site_figure(record, coefficient) if kind == "sites" else _figure(record, kind, path)
     return _marked(record, figure, ax)
 

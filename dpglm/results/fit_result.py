@@ -262,20 +262,23 @@ class FitResult(Effects):
         *,
         ax: Axes | None = None,
         path: CoefficientPath | None = None,
+        rows: object = None,
     ) -> Axes:
         """Draw a figure with matplotlib, on ``ax`` or on new axes.
 
         Parameters
         ----------
-        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites"}
+        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "survival"}
             Coefficients with 95 % intervals, without the intercept; the parts of their variances;
             coefficients against the strength of a penalty, along ``path`` or :meth:`path`; the spend by
             release; least type II error at each type I error of a test for one row; delta against epsilon;
-            one coefficient by site, of a pooled fit.
+            one coefficient by site, of a pooled fit; survival curves.
         coefficient : str, optional
             For ``"sites"``; the first slope by default.
+        rows : mapping or DataFrame, optional
+            For ``"survival"``, as `survival` takes them: ``{"arm": None}``; at most 8 curves.
         """
-        return plot(self._record, kind, coefficient, ax=ax, path=path)
+        return plot(self._record, kind, coefficient, ax=ax, path=path, rows=rows)
 
     def _subject(self) -> Subject:
         return fit_subject(self._record)
