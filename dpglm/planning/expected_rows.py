@@ -12,8 +12,8 @@ from scipy.special import betaincinv
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.coding.coding import Coding
-from dpglm.data.schema.expected import largest_sd
 from dpglm.data.formula.periods import Periods
+from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.unit import weight_of
 from dpglm.data.schema.variables import Categorical, Numeric, Variable

@@ -100,7 +100,6 @@ def summary(record: FitRecord) -> Table:
             *guarantee_notes(record),
             *((note,) if (note := approximation(record)) else ()),
             *declared_notes(record),
-            *survival_notes(record),
             *link_notes(record),
             *count_notes(record),
             *scale_notes(record),
@@ -167,9 +166,9 @@ def _told(record: FitRecord) -> str:
 
 
 def link_notes(record: FitRecord) -> tuple[str, ...]:
-    """What coefficients of a shifted loss mean."""
+    """What coefficients of a shifted loss, and those of hazards, mean."""
     if record.link != SHIFTED:
-        return ()
+        return survival_notes(record)
     return (
         "Coefficients are those of a loss that is shifted for predictions, and no log odds: predict() gives "
         'probabilities, and a fit with goal="explain" log odds with intervals.',

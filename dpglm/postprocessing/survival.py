@@ -27,6 +27,7 @@ from dpglm.typing import FloatVector
 if TYPE_CHECKING:
     import pandas as pd
 
+
 def survival(record: FitRecord, rows: object, level: float) -> pd.DataFrame:
     """Survival at the end of each period; see :meth:`FitResult.survival`."""
     import pandas as pd

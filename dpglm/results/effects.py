@@ -133,9 +133,7 @@ class Effects(Result[FitRecord]):
         """
         return margins.margins(self._record, by, effect=effect, at=at, rows=grid, what=what, level=level)
 
-    def survival(
-        self, rows: object = None, /, *, level: float = 0.95, **columns: object
-    ) -> pd.DataFrame:
+    def survival(self, rows: object = None, /, *, level: float = 0.95, **columns: object) -> pd.DataFrame:
         """Survival curves of a fit of ``Surv(time, event)``: no event up to the end of each period.
 
         Parameters

@@ -86,7 +86,7 @@ def for_unit(privacy: Privacy, schema: Schema, periods: int | None = None) -> Pr
         raise PrivacyError(
             "Surv(time, event) for persons who may have several rows",
             expected="one row of each person, with the last period of this person",
-            remedy=f"Write unit: {{column: {declared.column}, rows: 1}}: the first row of each person is read.",
+            remedy=f"Write unit: {{column: {declared.column}, rows: 1}}; each person's first row is read.",
         )
     words = str(schema.unit or "one row") if declared is None else declared.words
     if declared is None and privacy.unit_rows not in (None, periods):

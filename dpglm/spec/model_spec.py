@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any, Final, Literal, Self
 
 from dpglm.data.coding.coded_model import CodedModel
-from dpglm.data.coding.person_periods import periods_in
 from dpglm.data.schema.schema import Schema
 from dpglm.errors import FormulaError, MethodError, SchemaError
 from dpglm.glm.families import Family, families
@@ -86,7 +85,7 @@ class ModelSpec:
         object.__setattr__(self, "strength", checked_strength(self.strength))
         object.__setattr__(self, "privacy", privacy_of(self.privacy))
         if self.privacy is not None:
-            periods = periods_in(self.formula, self.schema)
+            periods = self._most_periods
             object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema, periods))
             if periods is not None and self.strength is not None:
                 raise MethodError(
@@ -146,6 +145,13 @@ class ModelSpec:
             return spec
         rows = sum(declared) if len(declared) == len(schemas) else None
         return replace(spec, schema=replace(self.schema, rows=rows))
+
+    @property
+    def _most_periods(self) -> int | None:
+        """How many rows of the fit a row of the table may become; None where it is one."""
+        survival = isinstance(self.formula, str) and self.formula.lstrip().startswith("Surv")
+        periods = self.coded_model.periods if survival else None
+        return None if periods is None else len(periods.values)
 
     @cached_property
     def rows_are_public(self) -> bool:

@@ -1,8 +1,8 @@
 """The claim of a fit of times and events stands on raw tables; where each period counts in full it falls.
 
-The neighbours are raw tables that differ in one row, through a whole plan: cleaning, periods, shares, releases
-and rounding. The person of that row is at risk in all periods, in a model of one column, so that all rows that
-it becomes point one way.
+The neighbours are raw tables that differ in one row, through a whole plan: cleaning, periods, shares,
+releases and rounding. The person of that row is at risk in all periods, in a model of one column, so that all
+rows that it becomes point one way.
 """
 
 from __future__ import annotations

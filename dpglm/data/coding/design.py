@@ -133,7 +133,7 @@ class Design:
     def _cleaned(
         self, frame: Any, kept: IntVector | None, share: FloatVector | None
     ) -> tuple[Mapping[str, NDArray[Any]], FloatVector | None]:
-        """Cleaned columns and shares: of the rows of a frame, or of their periods, which have shares alike."""
+        """Cleaned columns and shares: of the rows of a frame, or of their periods, with shares alike."""
         columns = self._schema.clean(frame, self._columns, kept)
         if self._periods is None:
             return columns, share

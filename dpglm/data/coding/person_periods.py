@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpglm.data.formula.parse import parse
 from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Numeric
@@ -80,7 +79,7 @@ class PersonPeriods:
         return found
 
     def _ends(self, time: NDArray[Any], event: NDArray[np.bool_]) -> tuple[IntVector, NDArray[np.bool_]]:
-        """Place of the last period at risk, -1 for none, and whether the event happened in it, shapes (k,)."""
+        """Place of the last period at risk, -1 for none, and whether it had the event, shapes (k,)."""
         count = len(self.periods.values)
         if not self.periods.numeric:
             return time.astype(np.int64), event
@@ -92,10 +91,3 @@ class PersonPeriods:
     def shares(self, count: int) -> FloatVector:
         """Shares of so many rows."""
         return np.full(count, self.share)
-
-
-def periods_in(formula: str, schema: Schema) -> int | None:
-    """How many rows a row of the table may become; None where it is one, whatever else the formula is."""
-    survival = isinstance(formula, str) and formula.lstrip().startswith("Surv")
-    periods = parse(formula, schema).periods if survival else None
-    return None if periods is None else len(periods.values)

@@ -40,7 +40,9 @@ def response_of(reader: Reader, left: Span) -> tuple[str, Periods | None]:
     if isinstance(variable, Numeric):
         count = variable.high - variable.low + 1.0
         if variable.date is not None or not (variable.low.is_integer() and variable.high.is_integer()):
-            raise _time_error(reader, parts["time"], f"The bounds of {time!r} are not those of whole periods.")
+            raise _time_error(
+                reader, parts["time"], f"The bounds of {time!r} are not those of whole periods."
+            )
     else:
         count = float(len(variable.levels))
     if not count <= MOST_PERIODS:
