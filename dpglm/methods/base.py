@@ -69,7 +69,7 @@ class Ask(Protocol):
         """Run a planned release."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Problem:
     """What is to be fitted, from public facts only.
 
@@ -90,6 +90,10 @@ class Problem:
     count_rows: Callable[[], int] | None = None
     offset: tuple[float, float] | None = (0.0, 0.0)
     moments: Mapping[str, tuple[float, float]] | None = None
+
+    def __repr__(self) -> str:
+        pieces = (self.family.name, self.penalty.name, self.goal)
+        return f"<Problem: {len(self.geometry.names)} coefficients, {', '.join(pieces)}>"
 
     def public_size(self) -> float | None:
         """Number of rows where it is public, counted or declared, for BIC."""
