@@ -10,9 +10,10 @@ import numpy as np
 from dpglm.errors import MethodError
 from dpglm.postprocessing.functions import require_information
 from dpglm.postprocessing.grid import bounds_of, declaration, levels_of, row_map_of
+from dpglm.postprocessing.labels import labelled
 from dpglm.postprocessing.margins import margins
 from dpglm.postprocessing.record import FitRecord
-from dpglm.report.figure import Band, Curve, Figure, Intervals, Mark, Names, Points, Rule, padded
+from dpglm.report.figure import Band, Curve, Figure, Intervals, Mark, Names, Points, Rule, padded, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,7 @@ def effects_figure(record: FitRecord, column: str | None, rows: pd.DataFrame | N
 def _effects(record: FitRecord, rows: pd.DataFrame | None) -> Figure:
     """A line for each level against the first one, and for a number's change by a round step."""
     lines: list[tuple[str, float, float, float, bool]] = []
+    schema = record.specification.schema
     names = [name for name in row_map_of(record).columns if "date" not in declaration(record, name)]
     if not names:
         raise MethodError(
@@ -46,11 +48,16 @@ def _effects(record: FitRecord, rows: pd.DataFrame | None) -> Figure:
             remedy="Use plot('coef').",
         )
     for name in names:
-        step = 1.0 if levels_of(record, name) is not None else _step(*bounds_of(record, name))
-        for line in _margins(record, effect=name, rows=rows).to_dict("records"):
-            change = f"per {step:g}" if line["change"] == "per unit" else line["change"]
+        levels = levels_of(record, name)
+        step = _step(*bounds_of(record, name)) if levels is None else 1.0
+        if levels is None:
+            changes = [f"{labelled((name,), schema)[0]}, per {step:g}"]
+        else:
+            changes = list(labelled(tuple(f"{name}[T.{one}]" for one in levels[1:]), schema))
+        found = _margins(record, effect=name, rows=rows).to_dict("records")
+        for change, line in zip(changes, found, strict=True):
             dot, low_end, high_end = (step * line[what] for what in ("estimate", "conf_low", "conf_high"))
-            lines.append((f"{name}: {change}", dot, low_end, high_end, bool(line["reliable"])))
+            lines.append((change, dot, low_end, high_end, bool(line["reliable"])))
     # Of many, those that are clearest: the least number of half widths from 0 is left out.
     if len(lines) > MOST_LINES:
         clear = sorted(lines, key=lambda line: -abs(line[1]) / max(line[3] - line[2], 1e-300))[:MOST_LINES]
@@ -69,13 +76,16 @@ def _effects(record: FitRecord, rows: pd.DataFrame | None) -> Figure:
 
 def _over_levels(record: FitRecord, column: str, rows: pd.DataFrame | None) -> Figure:
     """A line for each level: the mean response there."""
-    found = _margins(record, by=column, rows=rows)
+    found, declared = _margins(record, by=column, rows=rows), declaration(record, column)
+    words = {str(level): label for level, label in declared.get("level_labels", {}).items()}
     return _figure(
         record,
         found["estimate"].to_numpy(float),
         found[["conf_low", "conf_high"]].to_numpy(float),
         found["reliable"].to_numpy(bool),
-        tuple(f"{column}: {level}" for level in found[column]),
+        tuple(
+            f"{declared.get('label') or column}: {words.get(str(level), level)}" for level in found[column]
+        ),
         _response(record),
     )
 
@@ -92,11 +102,11 @@ def _over_number(record: FitRecord, column: str, rows: pd.DataFrame | None) -> F
     if not drawn.any():
         raise _endless(f"plot('effects', {column!r})")
     x, dots, low, high = (values[drawn] for values in (x, dots, low, high))
-    unit = declaration(record, column).get("measured_in", "")
+    label = labelled((column,), record.specification.schema)[0]
     return Figure(
         "effects",
-        f"{_response(record)} over {column}",
-        x=padded(f"{column} ({unit})" if unit else column, float(x.min()), float(x.max())),
+        f"{_response(record)} over {label}",
+        x=padded(shortened(label, 60), float(x.min()), float(x.max())),
         y=padded(_response(record), float(low.min()), float(high.max())),
         marks=(Band(x.tolist(), low.tolist(), high.tolist()), Curve(x.tolist(), dots.tolist())),
     )
@@ -161,7 +171,13 @@ def _step(low: float, high: float) -> float:
 def _response(record: FitRecord) -> str:
     """What a mean response is, in a few words."""
     response = record.response
-    return f"P({response.name} = {response.levels[1]})" if response.levels else f"mean of {response.name}"
+    declared: Any = record.specification.schema.get("variables", {})
+    facts = declared.get(response.name, {})
+    name = shortened(facts.get("label") or response.name, 40)
+    if not response.levels:
+        return f"mean of {name}"
+    words = {str(level): label for level, label in facts.get("level_labels", {}).items()}
+    return f"P({name} = {words.get(response.levels[1], response.levels[1])})"
 
 
 def _endless(what: str) -> MethodError:

@@ -127,7 +127,7 @@ def _line(record: FitRecord) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SiteFits(Mapping[str, FitResult], Summarised):
-    """One :class:`FitResult` per site, in the order of the sites; it cannot be changed and holds no data.
+    """A :class:`dpglm.FitResult` per site, in the order of the sites; it cannot be changed and holds no data.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class SiteFits(Mapping[str, FitResult], Summarised):
     def pool(self, *, effects: Effects = "common", fixed: Sequence[str] = ()) -> FitResult:
         """One model of all sites, from what each of them released, see :func:`dpglm.pool`: free.
 
-        Its guarantee is that of :attr:`privacy`.
+        Its guarantee is that of ``privacy``.
 
         Parameters
         ----------

@@ -132,7 +132,7 @@ class Profile(Result[ProfileRecord]):
 
 @dataclass(frozen=True, repr=False)
 class SiteProfiles(Mapping[str, Profile], Summarised):
-    """A :class:`Profile` of each site, in the order of the sites, and one of all their rows.
+    """A :class:`dpglm.Profile` of each site, in the order of the sites, and one of all their rows.
 
     Parameters
     ----------

@@ -42,6 +42,12 @@ class Verification(Summarised):
         Places of the page that differ: place, found, expected.
     alarm : str
         ``"NOT PRIVATE: ..."`` of a result without a promise.
+
+    Examples
+    --------
+    >>> checks = (Check("epsilon", "agrees", ""), Check("ledger", "not checked", "no ledger was given"))
+    >>> Verification("report", "0.1.0", "0.1.0", "8f3b...", checks).passed
+    True
     """
 
     kind: str

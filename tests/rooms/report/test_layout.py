@@ -149,7 +149,7 @@ def test_effects_of_very_many_levels_are_the_clearest_ones() -> None:
     axes = found.plot("effects")
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert len(names) == MOST_LINES
-    assert "g: l7 - l0" in names
+    assert "g[T.l7]" in names
     assert faults(axes) == []
 
 
