@@ -81,13 +81,13 @@ def declared(entry: Mapping[str, Any]) -> str:
         levels = [str(level) for level in entry["levels"]]
         more = len(levels) - _MOST_LEVELS
         return _short(", ".join(levels[:_MOST_LEVELS])) + (f" and {more} more" if more > 0 else "")
-    low, high = (_bound(end) for end in entry["bounds"])
+    low, high = (_plain(end) for end in entry["bounds"])
     unit = f"{entry['date'].get('unit', 'days')} after {entry['date']['origin']}" if "date" in entry else ""
     return f"{low} to {high} {unit or entry.get('measured_in', '')}".rstrip()
 
 
-def _bound(end: object) -> str:
-    # A bound is shown whole: four digits would be another bound.
+def _plain(end: object) -> str:
+    """A bound or a level, whole: four digits of a number would be another bound."""
     short = plain_number(end) if isinstance(end, int | float) else str(end)
     return short if short == str(end) or float(short) == end else str(end)
 
@@ -95,7 +95,7 @@ def _bound(end: object) -> str:
 def _missing(entry: Mapping[str, Any]) -> str:
     codes: Sequence[object] = entry.get("missing_codes", ())
     kept = entry.get("missing", "omit")
-    words = [] if kept == "omit" else [f"count as {kept}"]
+    words = [] if kept == "omit" else [f"count as {_plain(kept)}"]
     return "; ".join([*words, *([f"also {_short(', '.join(map(str, codes)))}"] if codes else [])])
 
 
