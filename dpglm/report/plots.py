@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -33,6 +35,7 @@ from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_o
 from dpglm.report.ranking import weights_figure
 from dpglm.report.sample import FIGURES
 from dpglm.report.site_figures import site_figure
+from dpglm.tables.table import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,8 +170,8 @@ def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
             axes.set(**{f"{which}ticks": values, f"{which}ticklabels": texts})
     axes.minorticks_off()
     if isinstance(figure.y, Names):
-        names = figure.y.names
-        axes.set_yticks(range(len(names)), [_literal(shortened(name, MOST_LETTERS)) for name in names])
+        names = _told_apart(figure.y.names)
+        axes.set_yticks(range(len(names)), [_literal(name) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
     for mark in figure.marks:
         _mark(axes, mark)
@@ -205,9 +208,17 @@ def _new_axes(figure: Figure) -> Axes:
     from matplotlib import pyplot
 
     width, height = pyplot.rcParams["figure.figsize"]
-    lines = len(figure.y.names) if isinstance(figure.y, Names) else 0
+    names = _told_apart(figure.y.names) if isinstance(figure.y, Names) else []
+    lines = len(names) * max((name.count("\n") + 1 for name in names), default=0)
     size = (width, max(height, LINE * lines + 1.2))
     return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Names, shortened where all of them still differ then, and else whole on several lines."""
+    short = [shortened(name, MOST_LETTERS) for name in names]
+    apart = len(set(short)) == len(set(names))
+    return short if apart else [textwrap.fill(one_line(name), MOST_LETTERS) for name in names]
 
 
 def _mark(axes: Axes, mark: Mark) -> None:

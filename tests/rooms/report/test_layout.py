@@ -95,6 +95,35 @@ def test_effects_are_not_cut_either(women: FitResult, column: str | None) -> Non
     assert faults(women.plot("effects", column)) == []
 
 
+def test_plans_and_profiles_are_not_cut_either() -> None:
+    table = dpglm.load_data("fair")
+    plan = dpglm.plan("affair ~ age + C(occupation)", table, n=6366, privacy=(1.0, 1e-6))
+    assert faults(plan.expected().plot()) == []
+    profile = dpglm.describe(table, by="occupation", quartiles=True, privacy=(2.0, 1e-6), seed=1)
+    for kind in ("shares", "means", "quartiles"):
+        assert faults(profile.plot(kind)) == []
+
+
+def test_long_labels_are_not_cut_and_leave_room() -> None:
+    import pandas as pd
+
+    levels = [f"a rather long level of a column {k}" for k in range(12)]
+    schema = {
+        "y": ["n", "y"],
+        "x": {"levels": levels, "label": "Language that is spoken at home most of the time"},
+    }
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"y": rng.choice(["n", "y"], 5000), "x": rng.choice(levels, 5000)})
+    found = dpglm.fit("y ~ x", table, schema=schema, privacy=(8.0, 1e-6), seed=1)
+    kinds: tuple[Any, ...] = ("coef", "variance", "effects", "path")
+    for kind in kinds:
+        axes = found.plot(kind)
+        assert faults(axes) == []
+        if kind != "path":
+            names = [label.get_text() for label in axes.get_yticklabels()]
+            assert len(set(names)) == len(names)
+
+
 def test_the_layout_check_sees_a_legend_over_the_marks_of_the_axis(women: FitResult) -> None:
     axes = women.plot("effects")
     axes.get_legend().set_bbox_to_anchor((0.5, 0.02), axes.transAxes)
