@@ -558,6 +558,7 @@ def test_parallel_composition_is_exact_for_randomised_response() -> None:
 
 def test_one_bar_over_public_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     import tqdm.auto
+    import tqdm.std
 
     said: list[Any] = []
 
@@ -579,6 +580,7 @@ def test_one_bar_over_public_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         def set_description_str(self, text: str) -> None:
             said.append(text)
 
-    monkeypatch.setattr(tqdm.auto, "tqdm", Bar)
+    for home in (tqdm.auto, tqdm.std):  # the second one where there is no ipywidgets
+        monkeypatch.setattr(home, "tqdm", Bar)
     fit(tables(), progress=True)
     assert said == [4, "plan", 1, "charge", 2, "site 1 of 2", 3, "site 2 of 2", 4]
