@@ -89,8 +89,8 @@ class Objective(Method):
         where the model is wrong, the coefficients of the weighted rows are estimated. Elsewhere, where a
         penalty and no strength is given, long rows are shortened; for predictions and lists the logistic
         loss is shifted, too. Counts with intervals are fitted in two stages, without objective
-        perturbation, as ``methods/counts.py`` says. ``"declared"`` scales by declared ranges, reads all rows alike and shifts
-        no loss; wide bounds then cost precision.
+        perturbation, as ``methods/counts.py`` says. ``"declared"`` scales by declared ranges, reads all rows
+        alike and shifts no loss; wide bounds then cost precision.
 
     References
     ----------
