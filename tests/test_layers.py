@@ -25,10 +25,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy": set(),
     "tables": set(),
     "glm": set(),
-    "ledger": {"privacy"},
+    "ledger": {"privacy", "tables"},
     "optim": {"glm"},
     "inference": {"optim", "glm"},
-    "data": {"glm"},
+    "data": {"glm", "tables"},
     "mechanisms": {"glm", "optim", "privacy"},
     "curator": {"mechanisms", "privacy"},
     "methods": {"curator", "mechanisms", "optim", "glm", "inference", "privacy", "postprocessing"},
@@ -62,7 +62,20 @@ DOORS: dict[str, set[str]] = {
     "cryptography": {"ledger/signing.py", "mechanisms/pairwise_masks.py"},
     "click": {
         f"cli/{name}.py"
-        for name in ("commands", "exchange", "ledger", "options", "schema", "tables", "verify")
+        for name in (
+            "commands",
+            "exchange",
+            "failures",
+            "files",
+            "group",
+            "ledger",
+            "options",
+            "output",
+            "saved",
+            "schema",
+            "standard_input",
+            "tables",
+        )
     },
     "pyreadstat": {"data/codebooks/stat_files.py"},
     "distributed": {"exchange/dask_queues.py", "data/tables/dask_frame.py"},

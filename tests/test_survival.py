@@ -167,14 +167,14 @@ def test_other_fits_have_no_survival() -> None:
 
 
 def test_survival_is_drawn_with_its_intervals(fit: dpglm.FitResult) -> None:
-    axes = fit.plot("survival", rows={"arm": ["a", "b"]})
+    axes = fit.plot("survival", grid=fit.grid(arm=["a", "b"]))
     assert axes.get_legend_handles_labels()[1] == ["arm a", "arm b"]
     assert axes.get_ylim() == (0.0, 1.0)
     assert fit.plot("survival").get_lines()
     with pytest.raises(MethodError, match="8"):
-        fit.plot("survival", rows={"x": [0.1 * k for k in range(9)]})
-    with pytest.raises(MethodError, match="rows"):
-        fit.plot("coef", rows={"arm": None})
+        fit.plot("survival", grid=fit.grid(x=[0.1 * k for k in range(9)]))
+    with pytest.raises(MethodError, match="grid"):
+        fit.plot("coef", grid=fit.grid(arm=None))
 
 
 def test_terms_are_dropped_but_not_the_baseline() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
@@ -11,23 +10,25 @@ from dpglm.postprocessing.survival import periods_of, survival
 from dpglm.report.figure import Axis, Band, Curve, Figure, Intervals, Mark, Rows
 from dpglm.tables.table import coefficient
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MOST_CURVES: Final = 8
 # How far the intervals of two curves stand apart, as a share of a period.
 _APART: Final = 0.08
 
 
-def survival_figure(record: FitRecord, rows: object) -> Figure:
+def survival_figure(record: FitRecord, grid: pd.DataFrame | None) -> Figure:
     """Survival at the end of each period, with 95 % intervals: a band of one curve, bars of several."""
     time, values = periods_of(record)
-    given = {} if rows is None else rows
-    frame = survival(record, dict(given) if isinstance(given, Mapping) else given, 0.95)
+    frame = survival(record, {} if grid is None else grid, 0.95)
     people = list(frame.columns[: list(frame.columns).index(time)])
     count = len(frame) // len(values)
     if not 1 <= count <= MOST_CURVES:
         raise MethodError(
             f"plot('survival') of {count} curves",
             expected=f"1 to {MOST_CURVES}",
-            remedy="Give a few rows: fit.plot('survival', rows={'arm': None}).",
+            remedy="Give a few rows: fit.plot('survival', grid=fit.grid(arm=None)).",
         )
     differ = [name for name in people if frame[name].nunique() > 1]
     places = [float(place) for place in range(1, len(values) + 1)]

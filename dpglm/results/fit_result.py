@@ -258,27 +258,31 @@ class FitResult(Effects):
     def plot(
         self,
         kind: Kind = "coef",
-        coefficient: str | None = None,
+        name: str | None = None,
         *,
         ax: Axes | None = None,
         path: CoefficientPath | None = None,
-        rows: object = None,
+        grid: pd.DataFrame | None = None,
     ) -> Axes:
         """Draw a figure with matplotlib, on ``ax`` or on new axes.
 
         Parameters
         ----------
-        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "survival"}
+        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "effects", "survival"}
             Coefficients with 95 % intervals, without the intercept; the parts of their variances;
             coefficients against the strength of a penalty, along ``path`` or :meth:`path`; the spend by
             release; least type II error at each type I error of a test for one row; delta against epsilon;
-            one coefficient by site, of a pooled fit; survival curves.
-        coefficient : str, optional
-            For ``"sites"``; the first slope by default.
-        rows : mapping or DataFrame, optional
-            For ``"survival"``, as `survival` takes them: ``{"arm": None}``; at most 8 curves.
+            one coefficient by site, of a pooled fit; average effects of all columns on the mean response, or
+            the mean response over the values of one column, as `margins` has them; survival curves.
+        name : str, optional
+            For ``"sites"`` a coefficient, the first slope by default; for ``"effects"`` a data column.
+        grid : DataFrame, optional
+            For ``"effects"``: public rows to average over, as for `margins`; for ``"survival"``: a curve for
+            each row, ``fit.grid(arm=None)``, at most 8.
+
+        Effects of numbers are per round step, a power of ten of at most a third of the declared range.
         """
-        return plot(self._record, kind, coefficient, ax=ax, path=path, rows=rows)
+        return plot(self._record, kind, name, ax=ax, path=path, grid=grid)
 
     def _subject(self) -> Subject:
         return fit_subject(self._record)
