@@ -76,7 +76,7 @@ def test_levels_and_bounds_give_the_same_fit(fit: dpglm.FitResult) -> None:
         ("Surv(week) ~ x", "lacks event"),
         ("Surv(np.log(week), left) ~ x", "two columns"),
         ("Surv(week, week) ~ x", "same column"),
-        ("Surv(half, left) ~ x", "no whole numbers"),
+        ("Surv(half, left) ~ x", "whole periods"),
         ("Surv(many, left) ~ x", "more than 100 periods"),
         ("Surv(week, left) ~ x + left", "both sides"),
         ("Surv(week, x) ~ arm", "two levels"),
@@ -125,7 +125,7 @@ def test_files_and_saved_results_give_the_same(fit: dpglm.FitResult, tmp_path: P
     fit.save(tmp_path / "fit.json")
     again = dpglm.load(tmp_path / "fit.json")
     assert isinstance(again, dpglm.FitResult)
-    pd.testing.assert_frame_equal(again.survival(arm=None), fit.survival(arm=None))
+    pd.testing.assert_frame_equal(again.survival({"arm": None}), fit.survival({"arm": None}))
     assert "differs" not in str(dpglm.verify(tmp_path / "fit.json")).lower()
 
 
@@ -141,7 +141,7 @@ def test_summary_report_and_hints_say_what_a_coefficient_is(fit: dpglm.FitResult
 
 
 def test_curves_fall_and_stay_within_their_intervals(fit: dpglm.FitResult) -> None:
-    curves = fit.survival(arm=None, x=[-1.0, 1.0])
+    curves = fit.survival({"arm": None, "x": [-1.0, 1.0]})
     assert len(curves) == 3 * 2 * WEEKS
     assert list(curves["week"].unique()) == list(range(1, WEEKS + 1))
     for _, curve in curves.groupby(["arm", "x"]):
@@ -152,7 +152,7 @@ def test_curves_fall_and_stay_within_their_intervals(fit: dpglm.FitResult) -> No
     hazards = fit.predict({"week": [1], "arm": ["a"], "x": [-1.0]}, se=True)["mean"]
     at = curves[(curves["week"] == 1) & (curves["arm"] == "a") & (curves["x"] == -1.0)]
     np.testing.assert_allclose(1.0 - at["estimate"], hazards, rtol=1e-9)
-    pd.testing.assert_frame_equal(fit.survival(fit.grid(arm=None)), fit.survival(arm=None))
+    pd.testing.assert_frame_equal(fit.survival(fit.grid(arm=None)), fit.survival({"arm": None}))
 
 
 @pytest.mark.parametrize("rows", [{"week": 2}, {"who": 1}, {"arm": "z"}, 5])

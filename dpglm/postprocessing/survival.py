@@ -40,7 +40,7 @@ def survival(record: FitRecord, rows: object, level: float) -> pd.DataFrame:
         raise MethodError(
             f"survival of {len(people):,} rows in {len(values)} periods",
             expected=f"at most {MOST_ROWS:,} points",
-            remedy="Give a few public rows: fit.survival(arm=None).",
+            remedy="Give a few public rows: fit.survival({'arm': None}).",
         )
     each = people.loc[people.index.repeat(len(values))].reset_index(drop=True)
     each[time] = [*values] * len(people)
@@ -89,7 +89,7 @@ def _people(record: FitRecord, rows: object, time: str) -> pd.DataFrame:
         raise MethodError(
             f"survival of something of type {type(rows).__name__}",
             expected="values by column, or a public frame",
-            remedy="Use fit.survival(arm=None, age=[30, 60]), or fit.survival(frame).",
+            remedy="Use fit.survival({'arm': None, 'age': [30, 60]}), or fit.survival(frame).",
         )
     if time in rows:
         raise MethodError(

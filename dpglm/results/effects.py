@@ -133,14 +133,16 @@ class Effects(Result[FitRecord]):
         """
         return margins.margins(self._record, by, effect=effect, at=at, rows=grid, what=what, level=level)
 
-    def survival(self, rows: object = None, /, *, level: float = 0.95, **columns: object) -> pd.DataFrame:
+    def survival(
+        self, rows: Mapping[str, object] | pd.DataFrame | None = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
         """Survival curves of a fit of ``Surv(time, event)``: no event up to the end of each period.
 
         Parameters
         ----------
-        rows, **columns
-            Values by data column, as in `grid`: ``survival(arm=None, age=[30, 60])``, one curve for each
-            combination; or public rows of your own, a frame. The column of the time is left out.
+        rows : mapping or DataFrame, optional
+            Values by data column, as in `grid`: ``{"arm": None, "age": [30, 60]}``, one curve for each
+            combination; or public rows of your own. The column of the time is left out.
         level : float
             Coverage of the interval at each point. It is not that of a whole curve: for k points, level = 1 -
             0.05 / k is enough.
@@ -152,9 +154,7 @@ class Effects(Result[FitRecord]):
             reason. By the delta method on the scale log(-log(survival)), with the covariance that `conf_int`
             uses: the noise of all releases is in it.
         """
-        if rows is None or isinstance(rows, Mapping):
-            rows = {**(rows or {}), **columns}
-        return survival.survival(self._record, rows, level)
+        return survival.survival(self._record, {} if rows is None else rows, level)
 
     def predict(
         self,

@@ -93,8 +93,8 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
     ),
     "survfit survival_function predict_survival_function surv_median basehaz baseline_hazard": (
         "it has another name here",
-        "Fit discrete times, dpglm.fit('Surv(time, event) ~ x1 + C(arm)', ...): fit.survival(arm=None) gives "
-        "curves, fit.predict(fit.grid(time=[1, 2])) hazards.",
+        "Fit discrete times, dpglm.fit('Surv(time, event) ~ x1 + C(arm)', ...): fit.survival({'arm': None}) "
+        "gives curves, fit.predict(fit.grid(time=[1, 2])) hazards.",
     ),
     "coxph phreg PHReg CoxPHFitter": (
         "a partial likelihood compares each person with all others, and has no bounded sensitivity",
