@@ -41,6 +41,27 @@ def test_the_price_is_that_of_persons_and_neighbours_differ_in_a_row() -> None:
     assert not dpglm.ModelSpec.of(FORMULA, SCHEMA, privacy=1.0).rows_are_public
 
 
+@pytest.mark.parametrize(
+    "formula", ["(Surv(week, left)) ~ x", "Surv (week, left) ~ x", "Surv(\nweek,\nleft) ~ x"]
+)
+def test_the_price_is_that_of_persons_however_the_time_is_written(formula: str) -> None:
+    """A plan that missed the time would promise the price of one row for all rows of a person."""
+    plan = dpglm.plan(formula, SCHEMA, privacy=BUDGET)
+    privacy = plan.specification.privacy
+    assert privacy is not None
+    assert privacy.shared
+    assert {release.covers for release in plan.releases.releases} == {"all rows"}
+    text = str(fitted(people(500), formula).summary())
+    assert "log odds of the hazard" in " ".join(text.split())
+
+
+def test_a_budget_for_another_number_of_rows_is_refused_where_plans_are_made() -> None:
+    spec = dpglm.ModelSpec.of(FORMULA, SCHEMA, privacy=BUDGET)
+    object.__setattr__(spec, "privacy", BUDGET)
+    with pytest.raises(PrivacyError, match="a price of 1 rows"):
+        spec.problem()
+
+
 def test_more_periods_cost_nothing_in_the_plan_but_weigh_less() -> None:
     """The noise is that of one row a person, whatever K is; a period is one part in K."""
     scales = []
@@ -159,6 +180,17 @@ def test_curves_fall_and_stay_within_their_intervals(fit: dpglm.FitResult) -> No
 def test_rows_that_are_none_are_refused(rows: Any, fit: dpglm.FitResult) -> None:
     with pytest.raises(MethodError):
         fit.survival(rows)
+
+
+def test_none_stands_for_all_periods_and_a_time_that_is_not_named_is_the_first(fit: dpglm.FitResult) -> None:
+    assert list(fit.grid(week=None)["week"]) == list(range(1, WEEKS + 1))
+    assert list(fit.grid(arm=None)["week"]) == [1, 1, 1]
+    assert len(fit.margins("week")) == WEEKS
+
+
+def test_areas_under_curves_of_levels_are_refused(fit: dpglm.FitResult) -> None:
+    with pytest.raises(MethodError, match="hazards"):
+        fit.auc(people(50))
 
 
 def test_other_fits_have_no_survival() -> None:

@@ -12,7 +12,7 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import ROWS_OF
 
-_SURV = re.compile(r"\s*Surv\s*\(")
+_SURV = re.compile(r"\bSurv\s*\([^~]*~")
 _SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "aliases")
 
 
@@ -24,7 +24,7 @@ def declared_notes(record: FitRecord) -> tuple[str, ...]:
 
 def is_survival(record: FitRecord) -> bool:
     """Whether the response is ``Surv(time, event)``."""
-    return _SURV.match(record.specification.formula) is not None
+    return _SURV.search(record.specification.formula) is not None
 
 
 def survival_notes(record: FitRecord) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Self
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.schema.schema import Schema
-from dpglm.errors import FormulaError, MethodError, SchemaError
+from dpglm.errors import FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.mechanisms.base import Rows
@@ -149,7 +149,8 @@ class ModelSpec:
     @property
     def _most_periods(self) -> int | None:
         """How many rows of the fit a row of the table may become; None where it is one."""
-        survival = isinstance(self.formula, str) and self.formula.lstrip().startswith("Surv")
+        # No formula has periods without this word; others need not be read before they are planned.
+        survival = isinstance(self.formula, str) and "Surv" in self.formula
         periods = self.coded_model.periods if survival else None
         return None if periods is None else len(periods.values)
 
@@ -161,6 +162,13 @@ class ModelSpec:
     def problem(self, design: Rows | None = None, n: int | None = None) -> Problem:
         """What a method is given, for a table or for an expected number of rows; reads no row."""
         model = self.coded_model
+        periods = None if model.periods is None else len(model.periods.values)
+        if self.privacy is not None and periods is not None and self.privacy.unit_rows != periods:
+            raise PrivacyError(
+                f"a price of {self.privacy.unit_rows or 1} rows where a row becomes up to {periods}",
+                expected="the price of all rows that a row of the table becomes",
+                remedy="Write the response as Surv(time, event).",
+            )
         inside = self.method.inside(self.penalty, self.strength)
         penalty = inside.for_terms(penalised_terms(model.coding.terms, model.coding.penalised))
         penalty.require_size(int(model.coding.penalised.sum()))

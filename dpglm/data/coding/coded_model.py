@@ -67,7 +67,8 @@ class CodedModel:
 
     def design(self, data: object) -> Design:
         """The rows of a table as chunks; none is read yet, only the names of the columns."""
-        return Design(open_source(data), self.schema, self.coding, self.response)
+        periods = None if self.periods is None else PersonPeriods(self.periods, self.response.name)
+        return Design(open_source(data), self.schema, self.coding, self.response, periods=periods)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ class Design:
 
     ``memory_limit`` bounds the bytes of coded rows that stay in memory, None as `KeptRows` has it. Besides,
     memory holds a few chunks, however many rows there are. The source is read once, or at each pass where
-    neither memory nor a scratch file takes all rows.
+    neither memory nor a scratch file takes all rows. ``periods`` say which rows each row of it becomes.
 
     A column that is not declared, or absent from the source, is a SchemaError before any row is read.
 
@@ -59,13 +59,13 @@ class Design:
         coding: Coding,
         response: Response,
         *,
+        periods: PersonPeriods | None = None,
         memory_limit: int | None = None,
     ) -> None:
         self._rows_of, self._schema = PersonRows(source, schema.unit_column), schema
-        periods = coding.model.periods
-        self._periods = None if periods is None else PersonPeriods(periods, response.name)
-        if self._periods is not None:
-            self._schema = self._periods.reading(schema)
+        self._periods = periods
+        if periods is not None:
+            self._schema = periods.reading(schema)
             if isinstance(source, ClusterSource):  # where a piece has as many coded rows as rows
                 raise MethodError(
                     "Surv(time, event) on a table that a cluster holds",
@@ -73,7 +73,7 @@ class Design:
                     remedy="Write the table to Parquet files and give their folder.",
                 )
         self._coding, self._response = coding, response
-        time = () if periods is None else (periods.column,)
+        time = () if periods is None else (periods.periods.column,)
         self._columns = tuple(dict.fromkeys((*coding.columns, response.name, *time)))
         schema.require(self._columns)
         require_columns((*self._columns, *self._rows_of.columns), source.column_names)
