@@ -155,3 +155,25 @@ def test_hazards_of_the_whole_table_are_shares_of_those_at_risk(table: pd.DataFr
     np.testing.assert_allclose(found.predict({"week": list(range(1, WEEKS + 1))}), hazards, rtol=1e-6)
     kaplan_meier = sm.SurvfuncRight(table["week"], table["left"] == "yes").surv_prob
     np.testing.assert_allclose(found.survival()["estimate"], kaplan_meier, rtol=1e-6)
+
+
+def test_ordered_levels_are_stages_at_which_everybody_stays_but_at_the_last_one() -> None:
+    """Continuation ratios of four grades: the recipe of ``docs/methods.md``."""
+    random = np.random.default_rng(6)
+    x = random.normal(size=3000).clip(-3, 3)
+    grade = 1 + sum((random.random(3000) < expit(0.2 + 0.5 * x)).astype(int) for _ in range(3))
+    table = pd.DataFrame({"grade": grade, "stays": "yes", "x": x})
+    schema = {"grade": (1, 3), "stays": ["no", "yes"], "x": (-3, 3)}
+    found = dpglm.fit("Surv(grade, stays) ~ x", table, schema=schema, privacy=None)
+    stages = pd.concat(
+        [
+            pd.DataFrame(
+                {"y": (grade == stage)[grade >= stage] * 1.0, "x": x[grade >= stage], "grade": stage}
+            )
+            for stage in (1, 2, 3)
+        ]
+    )
+    expected = smf.logit("y ~ C(grade) + x", stages).fit(disp=0, tol=1e-13)
+    np.testing.assert_allclose(found.params, expected.params[found.params.index], rtol=1e-6, atol=1e-6)
+    above = dpglm.fit("Surv(grade, stays) ~ 1", table, schema=schema, privacy=None).survival()
+    np.testing.assert_allclose(above["estimate"], [(grade > stage).mean() for stage in (1, 2, 3)], rtol=1e-6)
