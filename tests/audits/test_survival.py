@@ -28,18 +28,18 @@ FORMULA = "Surv(week, ill) ~ 0 + maximum(week, 7.99)"
 NEVER, AT_ONCE = (PERIODS + 1.0, "no"), (1.0, "yes")
 
 
-def people(ana: list[tuple[float, str]]) -> pd.DataFrame:
-    """Ana, or nobody, among many who have the event at once: her hazard is near 1 in the fit."""
-    return pd.DataFrame([*[AT_ONCE] * 60, *ana, (2.0, "no")], columns=["week", "ill"])
+def people(ana: list[tuple[float, str]], others: int) -> pd.DataFrame:
+    """Ana, or nobody, among others who have the event at once, the more the nearer her hazard is to 1."""
+    return pd.DataFrame([*[AT_ONCE] * others, *ana, (2.0, "no")], columns=["week", "ill"])
 
 
-def refuted(relation: Any, method: str, seed: int, trials: int = 1500) -> bool:
+def refuted(relation: Any, method: str, seed: int, trials: int = 1500, others: int = 1) -> bool:
     """Whether fits on two tables that differ in Ana's row contradict the claim."""
     privacy = dpglm.Privacy(1.0, relation=relation)
     schema = dpglm.Schema.of({"week": (1, PERIODS), "ill": ["no", "yes"]}, rows=10)
     plan = dpglm.plan(FORMULA, schema, method=method, penalty="none", goal="predict", privacy=privacy)
     instead = [] if relation == "add-remove" else [AT_ONCE]
-    pair = Neighbours("raw tables", people([NEVER]), people(instead))  # type: ignore[arg-type]
+    pair = Neighbours("raw tables", people([NEVER], others), people(instead, others))  # type: ignore[arg-type]
     act: Any = Fits(plan)
     return bounded(
         act, [pair], claimed(privacy), SeededNoise(seed), trials=trials, failure=FAILURE
@@ -64,4 +64,4 @@ def test_shares_twice_as_large_are_caught(monkeypatch: pytest.MonkeyPatch) -> No
         return np.full(count, 2.0 * self.share)
 
     monkeypatch.setattr(PersonPeriods, "shares", doubled)
-    assert refuted("add-remove", "objective", 3, 4000)
+    assert refuted("add-remove", "objective", 3, 4000, others=60)
