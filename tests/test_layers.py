@@ -62,7 +62,20 @@ DOORS: dict[str, set[str]] = {
     "cryptography": {"ledger/signing.py", "mechanisms/pairwise_masks.py"},
     "click": {
         f"cli/{name}.py"
-        for name in ("commands", "exchange", "ledger", "options", "schema", "tables", "verify")
+        for name in (
+            "commands",
+            "exchange",
+            "failures",
+            "files",
+            "group",
+            "ledger",
+            "options",
+            "output",
+            "saved",
+            "schema",
+            "standard_input",
+            "tables",
+        )
     },
     "pyreadstat": {"data/codebooks/stat_files.py"},
     "distributed": {"exchange/dask_queues.py", "data/tables/dask_frame.py"},

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 import dpglm
-from dpglm.cli.commands import REPORT, SAVE, check_targets, give
-from dpglm.cli.commands import main as main
-from dpglm.cli.options import PATH
+from dpglm.cli.files import FILE, PATH, SAVED, TABLE, check_targets, ledger_at
+from dpglm.cli.group import main
+from dpglm.cli.options import REPORT, SAVE
+from dpglm.cli.output import JSON, give, say
 from dpglm.cli.tables import file_of, table_options
 
 RUN = click.option("--run", required=True, help="Name of the run, the same on all sides: charged once.")
@@ -20,16 +21,17 @@ TIMEOUT = click.option(
 
 
 @main.command()
-@click.argument("plan", type=PATH)
-@click.argument("data", type=PATH)
+@click.argument("plan", type=SAVED)
+@click.argument("data", type=TABLE)
 @table_options
 @click.option("--site", required=True, help="Name of this site.")
 @RUN
 @FOLDER
-@click.option("--ledger", type=PATH, required=True, help="Existing ledger file to charge.")
+@click.option("--ledger", type=FILE, required=True, help="Existing ledger file to charge.")
 @click.option("--journal", type=PATH, help="Where answers are kept; left out: beside the ledger.")
 @click.option("--rows", type=int, help="Declared number of rows, where that is private.")
 @TIMEOUT
+@JSON
 def answer(
     plan: Path,
     data: Path,
@@ -43,6 +45,7 @@ def answer(
     journal: Path | None,
     rows: int | None,
     timeout: float,
+    as_json: bool,
 ) -> None:
     """Take part in a joint fit of PLAN, a specification, with DATA that stay here: a file, folder or pattern.
 
@@ -54,16 +57,21 @@ def answer(
         site=site,
         run=run,
         transport=folder,
-        ledger=dpglm.Ledger(ledger, budget=None),
+        ledger=ledger_at(ledger),
         journal=journal,
         rows=rows,
         timeout=timeout,
     )
-    click.echo(f"{transcript.left(site)} bytes left site {site!r} in {len(transcript.lines)} messages")
+    left, messages = transcript.left(site), len(transcript.lines)
+    say(
+        as_json,
+        lambda: {"kind": "answer", "site": site, "run": run, "bytes": left, "messages": messages},
+        lambda: f"{left} bytes left site {site!r} in {messages} messages",
+    )
 
 
 @main.command()
-@click.argument("plan", type=PATH)
+@click.argument("plan", type=SAVED)
 @click.option("--site", "sites", multiple=True, required=True, help="Name of a site; once for each.")
 @RUN
 @FOLDER
@@ -72,6 +80,7 @@ def answer(
 @TIMEOUT
 @REPORT
 @SAVE
+@JSON
 def coordinate(
     plan: Path,
     sites: tuple[str, ...],
@@ -82,10 +91,11 @@ def coordinate(
     timeout: float,
     report: Path | None,
     save: Path | None,
+    as_json: bool,
 ) -> None:
     """Fit PLAN, a specification, to the tables of all sites, at each of which `dpglm answer` runs."""
     check_targets([plan], report, save)
     fit = dpglm.coordinate(
         plan, sites, run=run, transport=folder, journal=journal, transcript=transcript, timeout=timeout
     )
-    give(fit, report, save)
+    give(fit, as_json, report, save)

@@ -1,33 +1,48 @@
-"""Options that several commands share, and budgets as they are typed."""
+"""Options that several commands share: budgets as they are typed, names to choose, files to write."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import click
 
+from dpglm.cli.choices import names
+from dpglm.cli.failures import Unusable
+from dpglm.cli.files import FILE, PATH
 from dpglm.errors import PrivacyError
 from dpglm.privacy.budget import Privacy
 
-PATH = click.Path(path_type=Path)
 RELATION = click.option(
     "--relation", type=click.Choice(["replace-one", "add-remove"]), default="replace-one", show_default=True
 )
 UNIT = click.option("--unit", help="Who is protected, in words: 'one patient'.")
+LEDGER = click.option("--ledger", type=FILE, help="Existing ledger file to charge.")
+REPORT = click.option("--report", type=PATH, help="Write the HTML privacy report here.")
+SAVE = click.option("-o", "--save", type=PATH, help="Write the result as JSON here.")
+
+
+def piece(option: str, concept: str, **settings: Any) -> Callable[[Any], Any]:
+    """An option that takes a registered name, which the shell completes."""
+
+    def complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+        return [name for name in names()[concept] if name.startswith(begun)]
+
+    return click.option(option, shell_complete=complete, **settings)
 
 
 def budget_of(text: str, relation: str, unit: str | None, option: str = "--privacy") -> Privacy:
-    """The budget that was typed after an option, or a PrivacyError that shows how to type it."""
+    """The budget that was typed after an option, or a failure that shows how to type it."""
     remedy = f"Use {option} 1 (pure epsilon) or {option} 1,1e-6."
     try:
         numbers = [float(part) for part in text.split(",")]
         epsilon, delta = numbers if len(numbers) == 2 else (*numbers, 0.0)
     except ValueError:
-        raise PrivacyError(
-            f"{option} {text!r}", expected="epsilon, or epsilon,delta", remedy=remedy
-        ) from None
+        wrong = PrivacyError(f"{option} {text!r}", expected="epsilon, or epsilon,delta", remedy=remedy)
+        raise Unusable(wrong) from None
     try:
         Privacy(epsilon, delta)
     except PrivacyError as error:
-        raise PrivacyError(error.found, expected=error.expected, remedy=remedy) from None
+        wrong = PrivacyError(error.found, expected=error.expected, remedy=remedy)
+        raise Unusable(wrong) from None
     return Privacy(epsilon, delta, relation, unit)  # type: ignore[arg-type]  # click checked the choice

@@ -137,9 +137,15 @@ def read_text(path: str | PathLike[str]) -> str:
 
 def any_from_json(text: str) -> Record:
     """The record of any kind whose text :func:`save` wrote, by its format mark."""
-    mark = _parsed(text).get("format")
+    mark = mark_in(text)
     kinds = [kind for kind, (name, _) in _FORMATS.items() if name == mark]
     return from_json(text, kinds[0] if kinds else FitRecord)
+
+
+def mark_in(text: str) -> str:
+    """What a saved file says it is, ``"dpglm-fit"`` or another format; empty where it says nothing."""
+    mark = _parsed(text).get("format")
+    return mark if isinstance(mark, str) else ""
 
 
 def digest_in(text: str) -> str | None:

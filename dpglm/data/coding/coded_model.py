@@ -111,6 +111,7 @@ class CodedModel:
         source = open_source(frame)
         needed = self.coding.columns
         require_columns(needed, source.column_names)
-        for chunk in source.chunks(needed or source.column_names[:1]):
+        numeric = self.schema.plain_numbers(needed)
+        for chunk in source.chunks(needed or source.column_names[:1], numeric=numeric):
             # An intercept alone: a row needs no value, only to be there.
             yield self.schema.clean(chunk, needed) or {"": np.empty(len(chunk))}

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import dpglm
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import ResponseFacts
 from tests.golden.examples import pure_fit
@@ -118,3 +119,13 @@ def test_a_link_without_inverse_still_gives_the_linear_predictor():
 def test_a_result_without_its_row_map_says_how_to_get_it_back():
     with pytest.raises(MethodError, match=r"dpglm\.load"):
         pure_fit().predict(FRAME)
+
+
+def test_numbers_of_a_file_are_read_by_its_decimal_mark(tmp_path):
+    (tmp_path / "point.csv").write_text("age,religious\n30.5,2\n22.25,\n", encoding="utf-8")
+    (tmp_path / "comma.csv").write_text("age;religious\n30,5;2\n22,25;\n", encoding="utf-8")
+    fitted = dpglm.fit("affair ~ age + religious", dpglm.load_data("fair"), penalty="l2", privacy=1.0)
+    comma = fitted.predict(dpglm.CsvFile(tmp_path / "comma.csv", separator=";", decimal=","))
+    point = fitted.predict(tmp_path / "point.csv")
+    np.testing.assert_array_equal(comma, point)
+    assert np.isnan(point).tolist() == [False, True]

@@ -1,0 +1,281 @@
+"""The verbs of saved files, which read no private table and cost nothing: show, refit, predict and others."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import click
+
+import dpglm
+from dpglm.cli.failures import DIFFERS, Unusable, usable
+from dpglm.cli.files import FILE, PATH, SAVED, TABLE, YAML, check_targets
+from dpglm.cli.group import main
+from dpglm.cli.options import REPORT, SAVE, piece
+from dpglm.cli.output import JSON, Document, give, plan_document, result_document, say
+from dpglm.cli.tables import file_of, table_options
+from dpglm.errors import DpglmError, StoreError
+from dpglm.postprocessing import store
+from dpglm.postprocessing.site_pool import Effects
+from dpglm.tables.table import Table
+
+FORMATS: Final[dict[str, Callable[[Table], str]]] = {
+    "text": str,
+    "markdown": Table.to_markdown,
+    "html": Table.to_html,
+    "latex": Table.to_latex,
+}
+
+
+_LEDGER: Final = b"SQLite format 3\0"
+
+
+def saved(path: Path) -> Any:
+    """The fit, profile, ranking or specification that a file holds."""
+    with open(path, "rb") as file:
+        begun = file.read(len(_LEDGER))
+    if begun == _LEDGER or not begun:
+        raise StoreError(
+            f"{path.name}, which is {'a ledger' if begun else 'empty'} and no saved result",
+            expected="a file that --save wrote",
+            remedy=f"Use dpglm ledger show {path.name}." if begun else "Correct the path, or save it again.",
+        )
+    text = store.read_text(path)
+    if text.lstrip("\ufeff \r\n\t").startswith("<"):
+        raise StoreError(
+            f"{path.name}, which is a page and no saved result",
+            expected="a file that --save wrote",
+            remedy=f"Use dpglm verify {path.name}: a report shows itself in a browser.",
+        )
+    mark = store.mark_in(text)
+    if mark == "dpglm-specification":
+        with usable():
+            return dpglm.ModelSpec.from_json(text)
+    if mark == "dpglm-profile":
+        return dpglm.Profile.load(path)
+    if mark == "dpglm-ranking":
+        return dpglm.FeatureRanking.load(path)
+    return dpglm.load(path)
+
+
+def saved_fit(path: Path) -> dpglm.FitResult:
+    """A fit; of another result and of a plan a StoreError."""
+    found = saved(path)
+    if not isinstance(found, dpglm.FitResult):
+        raise StoreError(
+            f"{path.name}, which holds {_name(found)}",
+            expected="a saved fit",
+            remedy="Use a file that dpglm fit --save wrote; dpglm show shows this one.",
+        )
+    return found
+
+
+@main.command()
+@click.argument("file", type=SAVED)
+@click.option("--n", type=int, help="Number of rows to expect, of a plan.")
+@click.option("--format", "form", type=click.Choice([*FORMATS]), default="text", show_default=True)
+@JSON
+def show(file: Path, n: int | None, form: str, as_json: bool) -> None:
+    """Print the summary of FILE: a saved fit, profile, ranking or plan."""
+    found = saved(file)
+    if isinstance(found, dpglm.ModelSpec):
+        planned = found.plan(n=n)
+        say(as_json, lambda: plan_document(planned), lambda: FORMATS[form](planned.summary()))
+    elif n is not None:
+        raise click.UsageError(f"--n is of a plan, and {file.name} holds {_name(found)}.")
+    else:
+        say(as_json, lambda: result_document(found), lambda: FORMATS[form](found.summary()))
+
+
+@main.command()
+@click.argument("file", type=SAVED)
+@piece("--penalty", "penalty", help="l1, l2, scad, ...; left out, it stays, and a submodel has none.")
+@click.option("--strength", type=float, help="Per row where the number of rows is public; left out: by BIC.")
+@click.option("--drop", multiple=True, help="A term or data column to leave out, once for each.")
+@click.option(
+    "--merge",
+    nargs=3,
+    multiple=True,
+    metavar="COLUMN NAME LEVELS",
+    help="Levels that become one: --merge job other x,y.",
+)
+@SAVE
+@JSON
+def refit(
+    file: Path,
+    penalty: str | None,
+    strength: float | None,
+    drop: tuple[str, ...],
+    merge: tuple[tuple[str, str, str], ...],
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit FILE, a saved fit, again with another penalty, or without some of its terms: free."""
+    check_targets([file], save)
+    merged: dict[str, dict[str, list[str]]] = {}
+    for column, name, levels in merge:
+        merged.setdefault(column, {})[name] = next(csv.reader([levels], skipinitialspace=True), [])
+    fit = saved_fit(file).refit(penalty, strength=strength, drop=drop or None, merge=merged or None)
+    give(fit, as_json, None, save)
+
+
+@main.command()
+@click.argument("file", type=SAVED)
+@click.argument("data", type=TABLE)
+@table_options
+@click.option("--what", type=click.Choice(["mean", "link", "class"]), default="mean", show_default=True)
+@click.option("--se", is_flag=True, help="Standard errors and intervals, noise included.")
+@click.option("--interval", type=float, metavar="LEVEL", help="Coverage of intervals: 0.95.")
+@click.option("-o", "--output", type=PATH, help="Write the CSV here; left out, it is printed.")
+@JSON
+def predict(
+    file: Path,
+    data: Path,
+    separator: str,
+    encoding: str,
+    decimal: str,
+    what: Any,  # click checks it
+    se: bool,
+    interval: float | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Predict the rows of DATA, a table, by FILE, a saved fit: a line of CSV for each row, in order.
+
+    Of a row that cannot be predicted the values are empty. DATA need no response.
+    """
+    import pandas as pd
+
+    table = file_of(data, separator, encoding, decimal)
+    check_targets([file, data], output)
+    fit = saved_fit(file)
+    with usable():
+        found = fit.predict(table, what, interval=interval, se=se)
+    frame = found if isinstance(found, pd.DataFrame) else pd.DataFrame({"prediction": found})
+    alarm = fit.summary().alarm
+    if alarm and not as_json:
+        click.echo(alarm, err=True)
+    text = frame.to_csv(index=False)
+    wrote = None if output is None else store.write_atomically(output, text)
+    document: Document = {"kind": "predictions", "private": fit.private, "alarm": alarm, "what": what}
+    say(as_json, lambda: {**document, "rows": frame}, lambda: "" if output is not None else text, wrote)
+
+
+@main.command()
+@click.argument("files", type=SAVED, nargs=-1, required=True)
+@click.option("--format", "form", type=click.Choice([*FORMATS]), default="text", show_default=True)
+@JSON
+def compare(files: tuple[Path, ...], form: str, as_json: bool) -> None:
+    """Print coefficients of FILES, saved fits, side by side, with the guarantee of each."""
+    stems = Counter(path.stem for path in files)
+    names = [path.stem if stems[path.stem] == 1 else str(path) for path in files]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise click.UsageError(f"{twice[0]} is named twice.")
+    fits = {name: saved_fit(path) for name, path in zip(names, files, strict=True)}
+    table = dpglm.compare(fits)
+    say(
+        as_json,
+        lambda: {
+            "kind": "comparison",
+            "alarm": table.alarm,
+            "fits": {name: result_document(fit) for name, fit in fits.items()},
+            "notes": table.notes,
+        },
+        lambda: FORMATS[form](table),
+    )
+
+
+@main.command()
+@click.argument("file", type=SAVED)
+@click.option("-o", "--output", type=PATH, required=True, help="Write the HTML page here.")
+@click.option("--facts", type=YAML, help="report.yaml: organisation, purpose, legal basis, signatory, ...")
+@click.option(
+    "--answer",
+    "answers",
+    nargs=2,
+    multiple=True,
+    metavar="QUESTION TEXT",
+    help="Of 'Choices outside the software': bounds, exploration, repeats, formula, tuning, ...",
+)
+@JSON
+def report(
+    file: Path, output: Path, facts: Path | None, answers: tuple[tuple[str, str], ...], as_json: bool
+) -> None:
+    """Write the privacy report of FILE, a saved fit, profile or ranking, as one HTML page."""
+    check_targets([path for path in (file, facts) if path is not None], output)
+    found = saved(file)
+    if isinstance(found, dpglm.ModelSpec):
+        raise StoreError(
+            f"{file.name}, which holds {_name(found)}",
+            expected="a saved fit, profile or ranking",
+            remedy="A plan has released nothing yet; dpglm show shows it.",
+        )
+    page = found.report(output, choices=dict(answers), facts=facts)
+    alarm = found.summary().alarm
+    say(
+        as_json,
+        lambda: {"kind": "page", "private": found.private, "alarm": alarm},
+        lambda: alarm,
+        page,
+    )
+
+
+@main.command()
+@click.argument("fits", type=SAVED, nargs=-1, required=True)
+@click.option("--effects", type=click.Choice(get_args(Effects)), default="common", show_default=True)
+@click.option("--fixed", multiple=True, help="With random effects: a coefficient that all sites share.")
+@click.option(
+    "--disjoint/--overlapping",
+    default=None,
+    help="Whether nobody is at two sites; left out, as the schemas of all sites say.",
+)
+@REPORT
+@SAVE
+@JSON
+def pool(
+    fits: tuple[Path, ...],
+    effects: Effects,
+    fixed: tuple[str, ...],
+    disjoint: bool | None,
+    report: Path | None,
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    """Pool FITS, saved results of one model at several sites, and print the summary; reads no data."""
+    check_targets(fits, report, save)
+    pooled = dpglm.pool(fits, effects=effects, fixed=fixed, disjoint=disjoint)
+    give(pooled, as_json, report, save)
+
+
+@main.command()
+@click.argument("file", type=SAVED)
+@click.option("--result", type=SAVED, help="The saved result of a report that does not hold it.")
+@click.option("--ledger", type=FILE, help="The ledger that was charged: checked, too.")
+@JSON
+def verify(file: Path, result: Path | None, ledger: Path | None, as_json: bool) -> None:
+    """Compute the numbers of FILE, a report or a saved result, again; reads no data.
+
+    The exit status is 0 where all that was checked agrees, 3 where something differs, and 2 where a file
+    cannot be read.
+    """
+    try:
+        found = dpglm.verify(file, result=result, ledger=ledger)
+    except DpglmError as error:
+        raise Unusable(error) from None
+    say(as_json, found.to_dict, lambda: str(found))
+    if not found.passed:
+        raise click.exceptions.Exit(DIFFERS)
+
+
+def _name(found: object) -> str:
+    """What a file holds, in words."""
+    known = {
+        dpglm.FitResult: "a fit",
+        dpglm.Profile: "a profile",
+        dpglm.FeatureRanking: "a ranking",
+        dpglm.ModelSpec: "a plan",
+    }
+    return next(words for kind, words in known.items() if isinstance(found, kind))
