@@ -18,13 +18,14 @@ from dpglm.cli import main
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGE = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINES = sorted(
     {
         line
         for page in PAGES
-        for line in re.findall(
-            r"^(?:\w+ \S+ \| )?dpglm (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE
-        )
+        for language, block in BLOCKS.findall(page.read_text(encoding="utf-8"))
+        for line in re.findall(r"^(?:\w+ \S+ \| )?dpglm (.+)$", block, re.MULTILINE)
+        if not language
     }
 )
 
