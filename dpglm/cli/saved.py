@@ -19,6 +19,7 @@ from dpglm.cli.output import JSON, Document, give, plan_document, result_documen
 from dpglm.cli.tables import file_of, table_options
 from dpglm.errors import DpglmError, StoreError
 from dpglm.postprocessing import store
+from dpglm.postprocessing.record import SPECIFICATION
 from dpglm.postprocessing.site_pool import Effects
 from dpglm.tables.table import Table
 
@@ -51,7 +52,7 @@ def saved(path: Path) -> Any:
             remedy=f"Use dpglm verify {path.name}: a report shows itself in a browser.",
         )
     mark = store.mark_in(text)
-    if mark == "dpglm-specification":
+    if mark == SPECIFICATION:
         with usable():
             return dpglm.ModelSpec.from_json(text)
     if mark == "dpglm-profile":

@@ -1,0 +1,1 @@
+"""What a fit is filed as: a record of a registry, a research crate, paragraphs for others' documents."""

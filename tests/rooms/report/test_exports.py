@@ -1,0 +1,156 @@
+"""What is exported holds the fit's own facts, says what is absent, and approves nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpglm
+from dpglm.errors import MethodError
+from dpglm.postprocessing.store import fingerprint, from_json
+from dpglm.results.fit_result import FitResult
+from tests.rooms.report import specimen
+
+KINDS = ("registry", "dpia", "methods", "ro-crate")
+FACTS = {
+    "organisation": "Ward 7",
+    "purpose": "audit of readmissions",
+    "signatory": {"name": "A. Doe", "role": "head", "date": "2026-02-03"},
+}
+
+
+@cache
+def fitted(relation: str = "replace-one") -> FitResult:
+    women = dpglm.load_data("fair")
+    privacy = dpglm.Privacy(1.0, 1e-6, relation)  # type: ignore[arg-type]
+    return dpglm.fit("affair ~ age + religious", women, privacy=privacy, progress=False)
+
+
+def text(fit: FitResult, kind: Any, folder: Path, facts: Any = FACTS) -> str:
+    return fit.export(kind, folder / "export", facts=facts).read_text(encoding="utf-8")
+
+
+def test_a_registry_record_has_the_price_and_the_unit(tmp_path: Path) -> None:
+    found = json.loads(text(fitted(), "registry", tmp_path))["deployment"]
+    assert found["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert found["privacy_loss"]["privacy_unit"] == "one woman"
+    assert found["dp_variant"]["variant_name"] == "Approximate DP"
+    assert found["basic"]["publication_date"] == "2026-02-03"
+    assert found["basic"]["data_curators"] == [{"data_curator_name": "Ward 7"}]
+    assert found["implementation"]["justification"] == "not stated"
+    assert fingerprint(fitted()._record) in found["implementation"]["additional_information"]
+    assert (
+        "publication_date"
+        not in json.loads(text(fitted(), "registry", tmp_path, None))["deployment"]["basic"]
+    )
+
+
+def test_rows_are_unprotected_where_their_number_is_public(tmp_path: Path) -> None:
+    for relation, public in (("replace-one", True), ("add-remove", False)):
+        for kind in ("registry", "dpia"):
+            assert ("the number of rows, " in text(fitted(relation), kind, tmp_path)) is public
+        assert ("6,366 rows" in text(fitted(relation), "methods", tmp_path)) is public
+
+
+def test_a_methods_paragraph_cites_what_it_rests_on(tmp_path: Path) -> None:
+    found = text(fitted(), "methods", tmp_path)
+    paragraph, _, references = found.partition("\n\n")
+    cited = {mark for place in range(1, 9) if f"[{place}]" in references for mark in [place]}
+    assert cited == {1, 2, 3, 4}
+    assert all(str(place) in paragraph for place in cited)
+    assert "3 of 3 coefficients" in paragraph
+    assert "Benjamini" in text(fitted().select("fdr"), "methods", tmp_path)
+    assert "applied to released numbers" in text(fitted().refit("l1"), "methods", tmp_path)
+
+
+def test_bounds_that_were_read_off_the_data_are_told_in_every_text(tmp_path: Path) -> None:
+    record = fitted()._record
+    schema = json.loads(json.dumps(record.specification.schema))
+    schema["variables"]["age"]["looked_at_data"] = True
+    looked = FitResult(replace(record, specification=replace(record.specification, schema=schema)))
+    for kind in ("registry", "dpia", "methods"):
+        assert "levels of age were read off the data" in text(looked, kind, tmp_path)
+        assert "read off the data" not in text(fitted(), kind, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_private_is_not_exported(kind: Any, tmp_path: Path) -> None:
+    for fit in (specimen.seeded(), specimen.plain()):
+        with pytest.raises(MethodError, match="NOT PRIVATE"):
+            fit.export(kind, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MethodError, match="ro-crate"):
+        fitted().export("pdf", tmp_path / "out")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_fit_gives_the_same_bytes(kind: Any, tmp_path: Path) -> None:
+    first, second = (fitted().export(kind, tmp_path / name, facts=FACTS).read_bytes() for name in "ab")
+    assert first == second
+
+
+@pytest.mark.parametrize("name", ["wide", "gaussian", "approximate"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_fits_of_all_kinds_are_exported(kind: Any, name: str, tmp_path: Path) -> None:
+    fit = specimen.PAGES[name][0]()
+    assert isinstance(fit, FitResult)
+    assert fit.export(kind, tmp_path / "out").stat().st_size > 500
+
+
+def opened(path: Path) -> tuple[dict[str, bytes], str]:
+    """Files of a zip by path below its one folder, and that folder."""
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        (folder,) = {name.split("/")[0] for name in archive.namelist()}
+        return {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}, folder
+
+
+def test_a_crate_is_a_whole_bag(tmp_path: Path) -> None:
+    files, _ = opened(fitted().export("ro-crate", tmp_path / "c.zip", facts=FACTS))
+    for manifest in ("manifest-sha512.txt", "tagmanifest-sha512.txt"):
+        for line in files[manifest].decode().splitlines():
+            digest, path = line.split("  ")
+            assert hashlib.sha512(files[path]).hexdigest() == digest
+    listed = {line.split("  ")[1] for line in files["manifest-sha512.txt"].decode().splitlines()}
+    assert listed == {name for name in files if name.startswith("data/")}
+    assert b"External-Identifier: urn:uuid:" in files["bag-info.txt"]
+
+
+def test_a_crate_names_all_it_holds_and_approves_nothing(tmp_path: Path) -> None:
+    files, _ = opened(fitted().export("ro-crate", tmp_path / "c.zip", facts=FACTS))
+    for folder in ("data/", "data/workflow/"):
+        entities = json.loads(files[f"{folder}ro-crate-metadata.json"])["@graph"]
+        known = {entity["@id"]: entity for entity in entities}
+        assert len(known) == len(entities)
+        parts = {part["@id"] for part in known["./"]["hasPart"]} - {"workflow/"}
+        assert all(folder + part in files for part in parts)
+        for entity in entities:
+            for value in entity.values():
+                for target in value if isinstance(value, list) else [value]:
+                    if isinstance(target, dict) and not target["@id"].startswith("https://"):
+                        assert target["@id"] in known, target
+    root = {entity["@id"]: entity for entity in json.loads(files["data/ro-crate-metadata.json"])["@graph"]}
+    assert root["./"]["conformsTo"] == {"@id": "https://w3id.org/5s-crate/0.4"}
+    checks = [entity for entity in root.values() if entity["@type"] == "AssessAction"]
+    assert len(checks) == 2
+    assert all(check["actionStatus"].endswith("PotentialActionStatus") for check in checks)
+
+
+def test_a_crate_is_verified_and_its_plan_is_that_of_the_fit(tmp_path: Path) -> None:
+    files, _ = opened(fitted().export("ro-crate", tmp_path / "c.zip", facts=FACTS))
+    (tmp_path / "report.html").write_bytes(files["data/report.html"])
+    assert dpglm.verify(tmp_path / "report.html").passed
+    assert from_json(files["data/result.json"].decode()) == fitted()._record
+    again = dpglm.ModelSpec.from_json(files["data/workflow/specification.json"].decode())
+    assert again.plan(n=fitted().n_rows).fingerprint == fitted().plan_fingerprint
+    compile(files["data/workflow/fit.py"], "fit.py", "exec")
