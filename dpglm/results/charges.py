@@ -65,9 +65,18 @@ def kept_fits(ledger: KeepsCharges) -> dict[str, FitRecord]:
 
 
 def charge_notes(named: Mapping[str, FitRecord], ledger: KeepsCharges) -> tuple[str, ...]:
-    """Sentences on the lines of fits, on other lines, and on what all cost together."""
+    """Sentences on the lines of fits, on other lines, and on what all cost together.
+
+    A MethodError where ``ledger`` is none.
+    """
+    if not isinstance(ledger, KeepsCharges):
+        raise MethodError(
+            f"ledger of type {type(ledger).__name__}",
+            expected="a ledger that is open",
+            remedy="Use dpglm.compare([fit1, fit2], ledger=dpglm.Ledger(path)).",
+        )
     state = decode(LedgerState, ledger.state())
-    lines = {label: _lines(record, state) for label, record in named.items()}
+    lines = paid_lines(named, state)
     paid = {line for places in lines.values() for line in places}
     charged = [place for place, one in enumerate(state.entries, start=1) if one.status == "charged"]
     others = [place for place in charged if place not in paid]
@@ -77,6 +86,11 @@ def charge_notes(named: Mapping[str, FitRecord], ledger: KeepsCharges) -> tuple[
         *([f"Charged for other releases: {_listed(others, state)}."] if others else []),
         _together(len(charged), ledger),
     )
+
+
+def paid_lines(named: Mapping[str, FitRecord], state: LedgerState) -> dict[str, tuple[int, ...]]:
+    """The lines of a ledger, counted from 1, that paid for each fit."""
+    return {label: _lines(record, state) for label, record in named.items()}
 
 
 def _lines(record: FitRecord, state: LedgerState) -> tuple[int, ...]:

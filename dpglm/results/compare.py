@@ -67,7 +67,8 @@ def compare(
     ['Intercept', 'age', 'religious']
     """
     if isinstance(fits, KeepsCharges):
-        fits, ledger = {name: FitResult(record) for name, record in kept_fits(fits).items()}, fits
+        kept = {name: FitResult(record) for name, record in kept_fits(fits).items()}
+        return compare(kept, *more, ledger=fits)
     named = _named((fits, *more) if more else fits)
     terms = list(dict.fromkeys(name for record in named.values() for name in record.names))
     labels = dict(

@@ -11,7 +11,8 @@ from dpglm.glm.penalties import Penalty
 from dpglm.postprocessing import between_sites, frames, intervals, refits, restriction, summary, uncertainty
 from dpglm.postprocessing.record import SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
-from dpglm.report.exports.export import ExportKind, export
+from dpglm.report.exports import ExportKind
+from dpglm.report.exports.export import export
 from dpglm.report.plots import Kind, plot
 from dpglm.report.result_sections import fit_subject
 from dpglm.report.section import Subject

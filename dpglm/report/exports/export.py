@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, TypeAlias, get_args
 
 from dpglm.errors import MethodError
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.store import write_atomically
+from dpglm.report.exports import ExportKind
 from dpglm.report.exports.crate import crate
 from dpglm.report.exports.paragraphs import dpia, methods
 from dpglm.report.exports.registry import registry
@@ -18,7 +19,6 @@ from dpglm.report.facts import ReportFacts
 from dpglm.report.result_sections import fit_subject
 from dpglm.report.section import Subject
 
-ExportKind: TypeAlias = Literal["registry", "ro-crate", "dpia", "methods"]
 Writer: TypeAlias = Callable[[FitRecord, Subject, ReportFacts], str | bytes]
 WRITERS: Final[Mapping[ExportKind, Writer]] = {
     "registry": registry,

@@ -11,6 +11,7 @@ from dpglm.report.exports.references import DISCOVERIES, mechanisms
 from dpglm.report.exports.words import (
     NOT_COVERED,
     data_name,
+    meant,
     model,
     penalty,
     public_rows,
@@ -87,6 +88,7 @@ def methods(record: FitRecord, subject: Subject, facts: ReportFacts) -> str:
         f"what was released: {releases(record)}",
         f"mechanisms: {by}, as implemented in dpglm {cited(software)}, with proofs beside its code",
         penalty(record),
+        *meant(record),
         f"coefficients were listed by the procedure of Benjamini and Hochberg {cited(DISCOVERIES)}"
         if listed
         else "",

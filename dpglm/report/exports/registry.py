@@ -18,6 +18,7 @@ from dpglm.report.claims import accuracy, composition, looked_at, neighbours, un
 from dpglm.report.exports.words import (
     NOT_COVERED,
     data_name,
+    meant,
     model,
     penalty,
     public_rows,
@@ -135,5 +136,5 @@ def _implementation(record: FitRecord) -> dict[str, str]:
             "coefficients, standard errors and tests follow from the releases", penalty(record)
         ),
         "justification": NOT_STATED,
-        "utility": sentences(accuracy(record), f"number of rows: {rows}" if rows else ""),
+        "utility": sentences(accuracy(record), *meant(record), f"fitted to {rows}" if rows else ""),
     }

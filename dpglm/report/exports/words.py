@@ -9,7 +9,7 @@ from dpglm.postprocessing.joint_sites import JointSites
 from dpglm.postprocessing.record import FitRecord, SpecificationDocument
 from dpglm.postprocessing.refits import FREE
 from dpglm.postprocessing.restriction import SubmodelOf
-from dpglm.postprocessing.summary import family_text
+from dpglm.postprocessing.summary import count_notes, family_text, link_notes, scale_notes
 from dpglm.privacy.events import TRUST
 from dpglm.report.section import Subject, shown
 from dpglm.tables.table import count
@@ -72,6 +72,11 @@ def penalty(record: FitRecord) -> str:
     if record.description.penalty_applied == FREE:
         parts.append(AFTERWARDS)
     return "; ".join(parts)
+
+
+def meant(record: FitRecord) -> tuple[str, ...]:
+    """What coefficients are where they are not quite those of the model as it is named, a sentence each."""
+    return (*link_notes(record), *count_notes(record), *scale_notes(record))
 
 
 def sentences(*texts: str) -> str:

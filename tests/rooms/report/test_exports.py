@@ -52,6 +52,70 @@ def test_a_registry_record_has_the_price_and_the_unit(tmp_path: Path) -> None:
     )
 
 
+# Fields of the registry's public schema, which takes no others, and the choices that it takes:
+# https://github.com/opendp/deployments-registry-data, schemas/deployments-schema.yaml.
+FIELDS = {
+    "basic": "name data_curators description intended_use data_product_type data_product_region "
+    "data_product_sector publication_date",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details number_of_privacy_units privacy_parameters "
+    "privacy_parameters_details",
+    "deployment_model": "model_name model_name_details trust_assumptions actors release_type "
+    "release_type_details data_source_type data_source_type_details access_type access_type_details",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms composition post_processing "
+    "justification utility additional_information",
+    "administrative": "evidence_sources status registry_authors tier",
+}
+CHOICES = {
+    "data_product_type": {"Summary statistics", "Machine learning model", "Dataset", "Synthetic data"},
+    "variant_name": {"Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"},
+    "model_name": {"Local", "Central", "Shuffle", "Federated", "Varies"},
+    "release_type": {"One release", "Many releases"},
+    "access_type": {"Interactive", "Non-interactive"},
+    "status": {"Draft"},
+    "tier": {1, 2, 3},
+}
+
+
+@pytest.mark.parametrize("name", ["pure", "wide", "gaussian", "approximate"])
+def test_a_registry_record_has_the_fields_of_the_registry_and_no_others(name: str, tmp_path: Path) -> None:
+    fit = specimen.PAGES[name][0]()
+    assert isinstance(fit, FitResult)
+    record = json.loads(text(fit, "registry", tmp_path))
+    assert set(record) == {"url_slug", "deployment"}
+    assert set(record["deployment"]) == set(FIELDS)
+    chosen = set()
+    for section, fields in FIELDS.items():
+        found = record["deployment"][section]
+        assert set(found) <= set(fields.split())
+        for field in CHOICES.keys() & found.keys():
+            assert found[field] in CHOICES[field]
+            chosen.add(field)
+    assert chosen == set(CHOICES)
+    assert set(record["deployment"]["privacy_loss"]["privacy_parameters"]) <= {"epsilon", "delta", "rho"}
+    left_out = record["deployment"]["implementation"]["additional_information"]
+    missing = {"data_product_sector"} - set(record["deployment"]["basic"])
+    assert all(f"basic.{field}" in left_out for field in missing)
+
+
+def test_what_becomes_of_counts_is_told(tmp_path: Path) -> None:
+    schema = {"children": (0, 5), "age": (17, 42)}
+    women = dpglm.load_data("fair")[[*schema]]
+    fit = dpglm.fit(
+        "children ~ age", women, schema=schema, family="poisson", privacy=(1.0, 1e-6), progress=False
+    )
+    for kind in ("registry", "methods"):
+        assert "Counts above the declared bound of 5 are read as 5" in text(fit, kind, tmp_path)
+        assert "Counts above" not in text(fitted(), kind, tmp_path)
+
+
+def test_no_file_of_a_crate_tells_a_number_of_rows_that_is_private(tmp_path: Path) -> None:
+    for relation, public in (("replace-one", True), ("add-remove", False)):
+        files, _ = opened(fitted(relation).export("ro-crate", tmp_path / "c.zip", facts=FACTS))
+        told = [name for name, content in files.items() if b"6366" in content or b"6,366" in content]
+        assert bool(told) is public, told
+
+
 def test_rows_are_unprotected_where_their_number_is_public(tmp_path: Path) -> None:
     for relation, public in (("replace-one", True), ("add-remove", False)):
         for kind in ("registry", "dpia"):

@@ -60,3 +60,9 @@ def test_a_ledger_that_keeps_no_fit_says_what_to_do(tmp_path: Path) -> None:
     fitted("affair ~ age", ledger)
     with pytest.raises(MethodError, match="ledger=ledger"):
         dpglm.compare(ledger)
+
+
+def test_a_ledger_that_is_none_is_told(tmp_path: Path) -> None:
+    fit = fitted("affair ~ age", ledger_of(tmp_path))
+    with pytest.raises(MethodError, match="ledger of type str"):
+        dpglm.compare([fit], ledger="fair.db")  # type: ignore[arg-type]
