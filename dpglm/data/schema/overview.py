@@ -22,6 +22,7 @@ def schema_table(schema: Schema) -> Table:
     entries = schema.to_dict()["variables"]
     unit = schema.unit.words if isinstance(schema.unit, Unit) else schema.unit
     rows = ABSENT if schema.rows is None else f"{count(schema.rows)} (declared)"
+    sites = () if schema.sites == "overlapping" else (("Sites", schema.sites),)
     lines = {
         name: {
             "declared": declared(entry),
@@ -43,7 +44,7 @@ def schema_table(schema: Schema) -> Table:
         title=f"Schema{f': {schema.title}' if schema.title else ''}",
         columns=tuple(Column(heading, "left") for heading in ("column", *headings)),
         rows=tuple((name, *(line[heading] for heading in headings)) for name, line in lines.items()),
-        wide=(("A row", unit or "one row"), ("Rows", rows), ("Columns", count(len(entries)))),
+        wide=(("A row", unit or "one row"), ("Rows", rows), *sites, ("Columns", count(len(entries)))),
         notes=_notes(len(entries) - len(lines), warning),
     )
 
