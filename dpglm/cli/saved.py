@@ -19,8 +19,7 @@ from dpglm.cli.output import JSON, Document, give, plan_document, result_documen
 from dpglm.cli.tables import file_of, table_options
 from dpglm.errors import StoreError
 from dpglm.postprocessing import store
-from dpglm.postprocessing.codec import decode
-from dpglm.postprocessing.record import SPECIFICATION, LedgerState
+from dpglm.postprocessing.record import SPECIFICATION
 from dpglm.postprocessing.site_pool import Effects
 from dpglm.results.charges import kept_fits, paid_lines
 from dpglm.tables.table import Table
@@ -203,9 +202,8 @@ def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bo
 
 def _paid(fits: Mapping[str, dpglm.FitResult], opened: dpglm.Ledger) -> Document:
     """The ledger as it is now, and its lines by the fit that they paid for."""
-    state = opened.state()
     records = {name: fit._record for name, fit in fits.items()}
-    return {"ledger": state, "paid_by": paid_lines(records, decode(LedgerState, state))}
+    return {"ledger": opened.state(), "paid_by": paid_lines(records, opened)}
 
 
 @main.command()

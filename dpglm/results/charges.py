@@ -69,6 +69,21 @@ def charge_notes(named: Mapping[str, FitRecord], ledger: KeepsCharges) -> tuple[
 
     A MethodError where ``ledger`` is none.
     """
+    paid_by = paid_lines(named, ledger)
+    state = decode(LedgerState, ledger.state())
+    paid = {line for lines in paid_by.values() for line in lines}
+    charged = [one for one in ledger.entries if one.status == "charged"]
+    others = [one for one in charged if one.index not in paid]
+    each = "; ".join(f"{label} on {_worded(lines)}" for label, lines in paid_by.items())
+    return (
+        f"Lines of ledger {state.dataset} that paid: {each}. Refits and submodels cost nothing.",
+        *([f"Charged for other releases: {_listed(others)}."] if others else []),
+        _together(len(charged), ledger),
+    )
+
+
+def paid_lines(named: Mapping[str, FitRecord], ledger: KeepsCharges) -> dict[str, tuple[int, ...]]:
+    """The lines of a ledger, in its own numbers, that paid for each fit; a MethodError where it is none."""
     if not isinstance(ledger, KeepsCharges):
         raise MethodError(
             f"ledger of type {type(ledger).__name__}",
@@ -76,28 +91,15 @@ def charge_notes(named: Mapping[str, FitRecord], ledger: KeepsCharges) -> tuple[
             remedy="Use dpglm.compare([fit1, fit2], ledger=dpglm.Ledger(path)).",
         )
     state = decode(LedgerState, ledger.state())
-    lines = paid_lines(named, state)
-    paid = {line for places in lines.values() for line in places}
-    charged = [place for place, one in enumerate(state.entries, start=1) if one.status == "charged"]
-    others = [place for place in charged if place not in paid]
-    each = "; ".join(f"{label} on {_worded(places)}" for label, places in lines.items())
-    return (
-        f"Lines of ledger {state.dataset} that paid: {each}. Refits and submodels cost nothing.",
-        *([f"Charged for other releases: {_listed(others, state)}."] if others else []),
-        _together(len(charged), ledger),
-    )
+    lines = [one.index for one in ledger.entries]  # lines with answers stand between
+    return {label: tuple(lines[place] for place in _places(record, state)) for label, record in named.items()}
 
 
-def paid_lines(named: Mapping[str, FitRecord], state: LedgerState) -> dict[str, tuple[int, ...]]:
-    """The lines of a ledger, counted from 1, that paid for each fit."""
-    return {label: _lines(record, state) for label, record in named.items()}
+def _places(record: FitRecord, state: LedgerState) -> tuple[int, ...]:
+    """The entries that paid for a fit; none where its ledger was another one, or had other entries.
 
-
-def _lines(record: FitRecord, state: LedgerState) -> tuple[int, ...]:
-    """The lines that paid for a fit; none where its ledger was another one, or had other lines.
-
-    A fit keeps the ledger as it was right after its charge: its line is the last one there. Sites that were
-    charged in one go have a line each, with one plan, and the same state.
+    A fit keeps the ledger as it was right after its charge, which is the last entry there. Sites that were
+    charged in one go have an entry each, with one plan, and the same state.
     """
     own = record.ledger
     if own is None or not own.entries or own.dataset != state.dataset:
@@ -105,11 +107,11 @@ def _lines(record: FitRecord, state: LedgerState) -> tuple[int, ...]:
     last = len(own.entries)
     if state.entries[:last] != own.entries or own.budget_epsilon != state.budget_epsilon:
         return ()
-    first, seen = last, {own.entries[-1].what}
-    while first > 1 and _one_run(own.entries[first - 2], own.entries[last - 1], seen):
+    first, seen = last - 1, {own.entries[-1].what}
+    while first > 0 and _one_run(own.entries[first - 1], own.entries[-1], seen):
         first -= 1
-        seen.add(own.entries[first - 1].what)
-    return tuple(range(first, last + 1))
+        seen.add(own.entries[first].what)
+    return tuple(range(first, last))
 
 
 def _one_run(before: LedgerLine, last: LedgerLine, seen: set[str]) -> bool:
@@ -119,21 +121,20 @@ def _one_run(before: LedgerLine, last: LedgerLine, seen: set[str]) -> bool:
     return at_sites and together and before.what not in seen
 
 
-def _worded(places: Sequence[int]) -> str:
+def _worded(lines: Sequence[int]) -> str:
     """``"line 3"``, ``"lines 3 to 5"`` or ``"none"``."""
-    if not places:
+    if not lines:
         return "none"
-    return f"line {places[0]}" if len(places) == 1 else f"lines {places[0]} to {places[-1]}"
+    return f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} to {lines[-1]}"
 
 
-def _listed(places: Sequence[int], state: LedgerState) -> str:
+def _listed(entries: Sequence[Any]) -> str:
     """Lines with what they were for and their price."""
     words = [
-        f"line {place} ({one.what}; epsilon {budget(one.epsilon)}, delta {budget(one.delta)})"
-        for place in places[:MOST_LISTED]
-        for one in (state.entries[place - 1],)
+        f"line {one.index} ({one.what}; epsilon {budget(one.epsilon)}, delta {budget(one.delta)})"
+        for one in entries[:MOST_LISTED]
     ]
-    more = len(places) - MOST_LISTED
+    more = len(entries) - MOST_LISTED
     return ", ".join(words) + (f" and {count(more)} more" if more > 0 else "")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dpglm
-from dpglm.errors import MethodError
+from dpglm.errors import BudgetExceeded, MethodError
 
 
 def ledger_of(path: Path) -> dpglm.Ledger:
@@ -60,6 +60,49 @@ def test_a_ledger_that_keeps_no_fit_says_what_to_do(tmp_path: Path) -> None:
     fitted("affair ~ age", ledger)
     with pytest.raises(MethodError, match="ledger=ledger"):
         dpglm.compare(ledger)
+
+
+def test_a_refit_is_on_the_line_of_its_fit_and_a_fit_without_a_ledger_on_none(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path)
+    women = dpglm.load_data("fair")
+    fit = dpglm.fit("affair ~ age", women, privacy=(2.0, 1e-6), ledger=ledger, progress=False)
+    loose = dpglm.fit("affair ~ age", women, privacy=(2.0, 1e-6), progress=False)
+    notes = " ".join(
+        dpglm.compare({"fit": fit, "sparse": fit.refit("l1"), "loose": loose}, ledger=ledger).notes
+    )
+    assert "fit on line 1; sparse on line 1; loose on none" in notes
+    assert "One charge: epsilon 2, delta 1e-6 of 5 and 1e-5; left: epsilon 3, delta 9e-6" in notes
+
+
+def test_sites_that_were_charged_in_one_go_have_their_lines(tmp_path: Path) -> None:
+    ledger = ledger_of(tmp_path)
+    fitted("affair ~ religious", ledger)
+    women = dpglm.load_data("fair")
+    tables = {"north": women[:3000], "south": women[3000:]}
+    options = {"penalty": "l2", "goal": "predict", "privacy": 1.0, "ledger": ledger, "progress": False}
+    first = dpglm.fit("affair ~ age", tables, **options)  # type: ignore[arg-type]
+    second = dpglm.fit("affair ~ age", tables, **options)  # type: ignore[arg-type]
+    assert len(ledger.entries) == 5
+    for fits, lines in ((first, "lines 2 to 3"), (second, "lines 4 to 5")):
+        notes = " ".join(dpglm.compare(fits, ledger=ledger).notes)
+        assert f"north on {lines}; south on {lines}" in notes
+        assert "Charged for other releases: line 1 (affair ~ religious" in notes
+
+
+def test_a_budget_of_mu_and_refused_charges_are_told_as_they_are(tmp_path: Path) -> None:
+    budget = dpglm.Privacy.gdp(1.0, delta=1e-6)
+    ledger = dpglm.Ledger(tmp_path / "mu.db", budget=budget, dataset="fair")
+    women = dpglm.load_data("fair")
+    half = dpglm.Privacy.gdp(0.6, delta=1e-6)
+    options = {"goal": "predict", "ledger": ledger, "progress": False}
+    fit = dpglm.fit("affair ~ age", women, privacy=half, **options)  # type: ignore[arg-type]
+    with pytest.raises(BudgetExceeded):
+        dpglm.fit("affair ~ age", women, privacy=budget, **options)  # type: ignore[arg-type]
+    last = dpglm.fit("affair ~ religious", women, privacy=half, **options)  # type: ignore[arg-type]
+    notes = " ".join(dpglm.compare([fit, last], ledger=ledger).notes)
+    assert "(1) on line 1; (2) on line 3" in notes
+    assert "other releases" not in notes
+    assert "All 2 charges together: mu 0.8486 of 1 (squares add)" in notes
 
 
 def test_a_ledger_that_is_none_is_told(tmp_path: Path) -> None:
