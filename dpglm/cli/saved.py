@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +13,17 @@ import click
 
 import dpglm
 from dpglm.cli.failures import DIFFERS, Unusable, usable
-from dpglm.cli.files import FILE, PATH, SAVED, TABLE, YAML, check_targets
+from dpglm.cli.files import FILE, PATH, SAVED, TABLE, YAML, check_targets, ledger_at
 from dpglm.cli.group import main
 from dpglm.cli.options import REPORT, SAVE, piece
 from dpglm.cli.output import JSON, Document, give, plan_document, result_document, say
 from dpglm.cli.tables import file_of, table_options
 from dpglm.errors import DpglmError, StoreError
 from dpglm.postprocessing import store
+from dpglm.postprocessing.record import SPECIFICATION
 from dpglm.postprocessing.site_pool import Effects
+from dpglm.report.exports import ExportKind
+from dpglm.results.charges import kept_fits
 from dpglm.tables.table import Table
 
 FORMATS: Final[dict[str, Callable[[Table], str]]] = {
@@ -51,7 +55,7 @@ def saved(path: Path) -> Any:
             remedy=f"Use dpglm verify {path.name}: a report shows itself in a browser.",
         )
     mark = store.mark_in(text)
-    if mark == "dpglm-specification":
+    if mark == SPECIFICATION:
         with usable():
             return dpglm.ModelSpec.from_json(text)
     if mark == "dpglm-profile":
@@ -165,17 +169,29 @@ def predict(
 
 
 @main.command()
-@click.argument("files", type=SAVED, nargs=-1, required=True)
+@click.argument("files", type=SAVED, nargs=-1)
+@click.option(
+    "--ledger", type=FILE, help="Its lines, other charges and what is left; alone: all fits it keeps."
+)
 @click.option("--format", "form", type=click.Choice([*FORMATS]), default="text", show_default=True)
 @JSON
-def compare(files: tuple[Path, ...], form: str, as_json: bool) -> None:
-    """Print coefficients of FILES, saved fits, side by side, with the guarantee of each."""
+def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bool) -> None:
+    """Print coefficients of FILES, saved fits, side by side, with the guarantee of each.
+
+    With --ledger the notes say which line paid for which fit; without FILES all fits that it keeps under keys
+    are compared.
+    """
+    opened = None if ledger is None else ledger_at(ledger)
+    if not files and opened is None:
+        raise click.UsageError("Missing argument 'FILES...', or --ledger.")
     stems = Counter(path.stem for path in files)
     names = [path.stem if stems[path.stem] == 1 else str(path) for path in files]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise click.UsageError(f"{twice[0]} is named twice.")
     fits = {name: saved_fit(path) for name, path in zip(names, files, strict=True)}
-    table = dpglm.compare(fits)
+    if not files and opened is not None:
+        fits = {name: dpglm.FitResult(record) for name, record in kept_fits(opened).items()}
+    table = dpglm.compare(fits, ledger=opened)
     say(
         as_json,
         lambda: {
@@ -221,6 +237,29 @@ def report(
         lambda: alarm,
         page,
     )
+
+
+@main.command()
+@click.argument("kind", type=click.Choice(get_args(ExportKind)))
+@click.argument("file", type=SAVED)
+@click.option("-o", "--output", type=PATH, help="Write it here; left out, it is printed, but for the crate.")
+@click.option("--facts", type=YAML, help="report.yaml: organisation, purpose, legal basis, signatory, ...")
+@JSON
+def export(kind: ExportKind, file: Path, output: Path | None, facts: Path | None, as_json: bool) -> None:
+    """Write FILE, a saved fit, as what is filed or printed elsewhere: free.
+
+    registry: a record for the registry of deployments of differential privacy (JSON). ro-crate: a Five Safes
+    RO-Crate (zip). dpia: paragraphs for an assessment of data protection. methods: a paragraph with citations
+    for a journal. What people did not state in --facts is "not stated".
+    """
+    if output is None and kind == "ro-crate":
+        raise click.UsageError("A crate is a zip: name it by -o fit.zip.")
+    check_targets([path for path in (file, facts) if path is not None], output)
+    fit, text = saved_fit(file), ""
+    with tempfile.TemporaryDirectory() as folder:
+        wrote = fit.export(kind, Path(folder) / "export" if output is None else output, facts=facts)
+        text = wrote.read_text(encoding="utf-8") if output is None else ""
+    say(as_json, lambda: {"kind": "export", "of": kind, "text": text}, lambda: text, output)
 
 
 @main.command()

@@ -161,12 +161,9 @@ class Ledger:
     def charge(self, guarantee: Guarantee, *, what: str, plan: str = "", key: str | None = None) -> Entry:
         """Take the cost of a guarantee from the budget; on disk when this returns.
 
-        Call it before data are read: whatever happens afterwards, an interrupt, a kill or a power cut, costs
-        budget and never privacy. Charges of several threads and processes are taken one after the other.
-
-        ``what`` it is for is said in public words: the formula and the method. ``plan`` is the fingerprint of
-        the plan that is charged, as hexadecimal text; empty where there is none. A ``key`` is charged once:
-        :meth:`keep` then keeps the answer under it.
+        Call it before data are read: an interrupt, a kill or a power cut then costs budget, never privacy.
+        Charges of several threads and processes are taken one after the other. ``what`` it is for is said in
+        public words; ``plan`` is a fingerprint, or empty. A ``key`` is charged once, see :meth:`keep`.
 
         Raises
         ------
@@ -184,8 +181,7 @@ class Ledger:
     def charge_all(self, charges: Sequence[Charge], *, key: str | None = None) -> tuple[Entry, ...]:
         """Take several charges, each with the arguments and the errors of :meth:`charge`: all or none.
 
-        The lines are written in order, with no other between them; so are the refusals, where together they
-        cost more than what is left.
+        The lines are written in order, with no other between them; so are refusals.
         """
         if key is not None:
             key = key_of(key)
@@ -230,8 +226,8 @@ class Ledger:
     def keep(self, key: str, answers: Mapping[str, str]) -> None:
         """Keep what was released after a charge under ``key``: a text for each site, or one by ``""``.
 
-        Lines that name the texts by their SHA-256 and the texts themselves are on disk when this returns, or
-        none of them. A LedgerError where nothing was charged under ``key``, or answers are kept already.
+        All of it is on disk when this returns, or nothing. A LedgerError where nothing was charged under
+        ``key``, or answers are kept already.
         """
         key, answers = key_of(key), answers_of(answers)
         assert self._seen is not None, "read when the ledger was opened"
@@ -269,6 +265,13 @@ class Ledger:
             raise charged_before(key, under)
         return under.charges[-1], {site: self._log.answer(hashed) for site, hashed in under.answers.items()}
 
+    def answers(self) -> dict[str, dict[str, str]]:
+        """All texts that are kept, by key and site; a LedgerError where one is gone or was changed."""
+        return {
+            key: {site: self._log.answer(hashed) for site, hashed in under.answers.items()}
+            for key, under in self._records().keyed.items()
+        }
+
     def sign_head(self, private_key: str | os.PathLike[str]) -> str:
         """The head with the name of the data set, the number of lines and the time, signed, as JSON text.
 
@@ -281,12 +284,10 @@ class Ledger:
     def verify(self, *, head: str | None = None, public_key: str | os.PathLike[str] | None = None) -> None:
         """Check every line, and that the file still holds the ``head`` noted or signed earlier.
 
-        A LedgerError where the chain is broken, where ``head`` is not on it (lines are gone), or where a kept
-        answer is gone or was changed.
+        A LedgerError where the chain is broken, ``head`` is not on it, or a kept answer is gone or changed.
         """
-        for under in self._records(head=head, public_key=public_key).keyed.values():
-            for hashed in under.answers.values():
-                self._log.answer(hashed)
+        self._records(head=head, public_key=public_key)
+        self.answers()
 
     def to_frame(self) -> pd.DataFrame:
         """The entries as a table, a row each."""

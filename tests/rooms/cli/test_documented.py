@@ -89,7 +89,8 @@ def test_keys_of_json_are_on_the_page(tmp_path: Path, monkeypatch: pytest.Monkey
         ("fit", model[0], "rows.csv", *model[1:], "--ledger", "l.db", "-o", "fit.json", "--report", "r.html"),
         ("describe", "rows.csv", *model[1:]),
         ("predict", "fit.json", "rows.csv"),
-        ("compare", "fit.json"),
+        ("compare", "fit.json", "--ledger", "l.db"),
+        ("export", "dpia", "fit.json"),
         ("report", "fit.json", "-o", "page.html"),
         ("verify", "r.html"),
         ("show", "plan.json"),
@@ -102,4 +103,4 @@ def test_keys_of_json_are_on_the_page(tmp_path: Path, monkeypatch: pytest.Monkey
         assert missing == []
         assert set(found["wrote"]) <= {str(path) for path in Path().iterdir()}
     assert [kind for kind in kinds if f"`{kind}`" not in PAGE] == []
-    assert len(kinds) == 15
+    assert len(kinds) == 16

@@ -301,3 +301,35 @@ def test_numbers_that_json_has_not_are_told() -> None:
     found = plain({"a": [np.float64("nan"), -np.inf, np.int64(3)], "b": pd.DataFrame({"c": [1.5]})})
     assert found == {"a": [None, "-Infinity", 3], "b": [{"c": 1.5}]}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize("kind", ["registry", "dpia", "methods", "ro-crate"])
+def test_a_fit_is_exported_from_the_command_line(kind: str) -> None:
+    Path("report.yaml").write_text("organisation: Ward 7\n", encoding="utf-8")
+    words = ("export", kind, "fit.json", "--facts", "report.yaml")
+    run(*words, "-o", "out")
+    private().export(kind, "expected", facts="report.yaml")  # type: ignore[arg-type]
+    assert Path("out").read_bytes() == Path("expected").read_bytes()
+    if kind == "ro-crate":
+        assert "-o fit.zip" in run(*words, status=2).output
+    else:
+        assert run(*words).stdout == text("expected")
+        assert document(*words)["text"] == text("expected")
+    assert "holds a profile" in run("export", kind, "profile.json", "-o", "out", status=2).output
+
+
+def test_fits_are_compared_with_the_ledger_that_paid() -> None:
+    women = dpglm.load_data("fair")
+    ledger = dpglm.Ledger("two.db", budget=(4.0, 1e-5), dataset="fair")
+    options = {"penalty": "l2", "goal": "predict", "privacy": 1.0, "progress": False}
+    for key, formula in (("monday", "affair ~ age"), ("tuesday", "affair ~ religious")):
+        dpglm.fit(formula, women, ledger=ledger, key=key, **options).save(f"{key}.json")  # type: ignore[arg-type]
+    said = " ".join(run("compare", "tuesday.json", "--ledger", "two.db").output.split())
+    assert "tuesday on line 3" in said  # as `ledger show` counts: an answer stands between
+    assert "line 1 (affair ~ age" in said
+    assert run("ledger", "show", "two.db").output.splitlines()[3].startswith("3 ")
+    assert "All 2 charges together: epsilon 2" in said
+    assert str(dpglm.compare(ledger)) in run("compare", "--ledger", "two.db").output
+    assert [*document("compare", "--ledger", "two.db")["fits"]] == ["monday", "tuesday"]  # type: ignore[misc]
+    run("compare", status=2)
+    run("compare", "--ledger", "fair.db", status=1)
