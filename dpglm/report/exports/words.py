@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dpglm.postprocessing.joint_sites import JointSites
-from dpglm.postprocessing.record import FitRecord, SpecificationDocument
+from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import FREE
 from dpglm.postprocessing.restriction import SubmodelOf
 from dpglm.postprocessing.summary import family_text
@@ -83,11 +83,6 @@ def trust(record: FitRecord, subject: Subject) -> str:
     """Who saw raw rows, and who is trusted with what where that is not one curator."""
     told = [str(fact.value) for fact in record.description.facts if fact.label == TRUST]
     return "; ".join([f"{subject.curators} saw raw rows", *told])
-
-
-def paid(record: FitRecord) -> SpecificationDocument:
-    """The specification of the plan that was charged: of a submodel that of the whole fit."""
-    return record.part.fitted if isinstance(record.part, SubmodelOf) else record.specification
 
 
 def at_sites(record: FitRecord) -> bool:
