@@ -72,13 +72,13 @@ def export(kind: ExportKind, file: Path, facts: Path | None, output: Path | None
     journal. What people did not state is "not stated"; nothing is approved.
     """
     if output is None and kind == BINARY:
-        raise click.UsageError("A crate is a zip: name its file by -o crate.zip.")
+        raise click.UsageError("A crate is a zip: name it by -o fit.zip.")
     check_targets([path for path in (file, facts) if path is not None], output)
     fit = saved_fit(file)
     with tempfile.TemporaryDirectory() as folder:
         wrote = fit.export(kind, Path(folder) / "export" if output is None else output, facts=facts)
         text = None if output is not None else wrote.read_text(encoding="utf-8")
-    say(as_json, lambda: {"kind": "export", "export": kind, "text": text}, lambda: text or "", output)
+    say(as_json, lambda: {"kind": "export", "of": kind, "text": text}, lambda: text or "", output)
 
 
 @main.command()

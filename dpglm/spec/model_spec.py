@@ -19,7 +19,7 @@ from dpglm.mechanisms.base import Rows
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
 from dpglm.postprocessing.record import SPECIFICATION, Choice, Goal, SpecificationDocument
-from dpglm.postprocessing.restriction import SubmodelOf
+from dpglm.postprocessing.restriction import paid_specification
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
@@ -294,9 +294,7 @@ def plan_of(fit: object) -> Plan:
             expected="the fit of one site",
             remedy="Audit the result of each site.",
         )
-    part = fit._record.part
-    paid = part.fitted if isinstance(part, SubmodelOf) else fit.specification
-    plan = ModelSpec.of_document(paid).plan(n=fit.n_rows or None)
+    plan = ModelSpec.of_document(paid_specification(fit._record)).plan(n=fit.n_rows or None)
     if plan.fingerprint != fit.plan_fingerprint:
         raise MethodError(
             f"a fit by dpglm {fit.version} whose plan does not follow from its specification",

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.restriction import paid_specification
 from dpglm.postprocessing.store import fingerprint, saved_text
-from dpglm.report.exports.words import at_sites, data_name, model, paid
+from dpglm.report.exports.words import at_sites, data_name, model
 from dpglm.report.facts import ReportFacts
 from dpglm.report.page import render
 from dpglm.report.section import Subject, shown
@@ -54,7 +55,7 @@ def crate(record: FitRecord, subject: Subject, facts: ReportFacts) -> bytes:
     files = {
         "result.json": text,
         "report.html": page,
-        "workflow/specification.json": paid(record).to_json(),
+        "workflow/specification.json": paid_specification(record).to_json(),
         "workflow/fit.py": _script(record),
         f"workflow/{METADATA}": _json(_workflow(record)),
         METADATA: _json(_root(record, facts)),

@@ -75,7 +75,7 @@ def methods(record: FitRecord, subject: Subject, facts: ReportFacts) -> str:
         return f"[{references.index(reference) + 1}]"
 
     guarantee, name, rows = record.guarantee, data_name(record), public_rows(record)
-    where = (f" to {name}" if name else "") + (f" ({rows})" if rows else "")
+    where = (f" to {name or 'a table'}" if name or rows else "") + (f" ({rows})" if rows else "")
     definition = f"{DEFINITIONS[guarantee.definition]} {cited(DEFINED_BY[guarantee.definition])}"
     by = " and ".join(f"{word} {cited(reference)}" for word, reference in mechanisms(record).items())
     software = f"dpglm, version {record.version}. Statistics under differential privacy in Python."
@@ -85,6 +85,8 @@ def methods(record: FitRecord, subject: Subject, facts: ReportFacts) -> str:
         f"a {model(record)} ({shown(record.specification.formula, 600)}) was fitted{where} under "
         f"{definition} with {price(guarantee)}",
         f"the unit of protection is {guarantee.unit}; neighbouring tables: {neighbours(guarantee)}",
+        f"algorithm: {record.description.algorithm}",
+        trust(record, subject),
         f"what was released: {releases(record)}",
         f"mechanisms: {by}, as implemented in dpglm {cited(software)}, with proofs beside its code",
         penalty(record),

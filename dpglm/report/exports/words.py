@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from dpglm.postprocessing.joint_sites import JointSites
-from dpglm.postprocessing.record import FitRecord, SpecificationDocument
+from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.refits import FREE
 from dpglm.postprocessing.restriction import SubmodelOf
-from dpglm.postprocessing.summary import count_notes, family_text, link_notes, scale_notes
+from dpglm.postprocessing.summary import (
+    count_notes,
+    family_text,
+    link_notes,
+    scale_notes,
+    strength_text,
+)
 from dpglm.privacy.events import TRUST
 from dpglm.report.section import Subject, shown
-from dpglm.tables.table import count
+from dpglm.tables.table import ABSENT, count
 
 AFTERWARDS: Final = "applied to released numbers, at no further privacy cost"
 NOT_COVERED: Final = (
@@ -67,6 +73,8 @@ def releases(record: FitRecord) -> str:
 def penalty(record: FitRecord) -> str:
     """The penalty of the coefficients, and whether it was applied to what was released before."""
     parts = [f"penalty: {shown(record.penalty)}"]
+    if (strength := strength_text(record)) != ABSENT:
+        parts.append(f"strength: {strength}")
     if isinstance(record.part, SubmodelOf):
         parts.append(f"submodel: {shown(record.part.words)}")
     if record.description.penalty_applied == FREE:
@@ -88,11 +96,6 @@ def trust(record: FitRecord, subject: Subject) -> str:
     """Who saw raw rows, and who is trusted with what where that is not one curator."""
     told = [str(fact.value) for fact in record.description.facts if fact.label == TRUST]
     return "; ".join([f"{subject.curators} saw raw rows", *told])
-
-
-def paid(record: FitRecord) -> SpecificationDocument:
-    """The specification of the plan that was charged: of a submodel that of the whole fit."""
-    return record.part.fitted if isinstance(record.part, SubmodelOf) else record.specification
 
 
 def at_sites(record: FitRecord) -> bool:

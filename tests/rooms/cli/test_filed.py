@@ -53,9 +53,9 @@ def test_a_text_is_printed_or_written_as_python_writes_it(kind: Any) -> None:
 
 
 def test_a_crate_needs_a_file() -> None:
-    assert "-o crate.zip" in run("export", "ro-crate", "fit.json", status=2).output
+    assert "-o fit.zip" in run("export", "ro-crate", "fit.json", status=2).output
     found = json.loads(run("export", "ro-crate", "fit.json", "-o", "crate.zip", "--json").stdout)
-    assert found == {"kind": "export", "export": "ro-crate", "text": None, "wrote": ["crate.zip"]}
+    assert found == {"kind": "export", "of": "ro-crate", "text": None, "wrote": ["crate.zip"]}
     assert zipfile.is_zipfile("crate.zip")
 
 
@@ -91,6 +91,7 @@ def test_a_ledger_says_which_of_its_lines_paid_for_which_fit() -> None:
         fit.save(f"{name}.json")
     said = " ".join(run("compare", "two.json", "fit.json", "--ledger", "fair.db").output.split())
     assert "two on line 3; fit on none" in said
+    assert run("ledger", "show", "fair.db").output.splitlines()[3].startswith("3 ")
     assert "Charged for other releases: line 1" in said
     found = json.loads(run("compare", "two.json", "fit.json", "--ledger", "fair.db", "--json").stdout)
     assert found["paid_by"] == {"two": [3], "fit": []}

@@ -22,7 +22,7 @@ from dpglm.cli import main
 from dpglm.cli.choices import PYTHON_ONLY, names
 from dpglm.errors import DpglmError
 
-WORDS = ("show", "refit", "report", "verify", "compare", "predict", "pool")
+WORDS = ("show", "refit", "report", "verify", "compare", "predict", "pool", "export")
 
 
 @cache
@@ -216,7 +216,7 @@ def test_a_result_without_a_promise_says_so_wherever_it_goes() -> None:
 
 def words_of(word: str, file: str) -> tuple[str, ...]:
     more = {"report": ("-o", "out.html"), "predict": ("new.csv",), "refit": ("--penalty", "l1")}
-    return (word, file, *more.get(word, ()))
+    return ("export", "methods", file) if word == "export" else (word, file, *more.get(word, ()))
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_used_is_one_message(word: str, file: str) -> None
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("word", ["refit", "compare", "predict"])
+@pytest.mark.parametrize("word", ["refit", "compare", "predict", "export"])
 @pytest.mark.parametrize("file", ["profile.json", "ranking.json", "plan.json", "fit.html"])
 def test_a_file_of_another_kind_is_named(word: str, file: str) -> None:
     said = run(*words_of(word, file), status=2).output

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from functools import cache
@@ -50,70 +52,6 @@ def test_a_registry_record_has_the_price_and_the_unit(tmp_path: Path) -> None:
         "publication_date"
         not in json.loads(text(fitted(), "registry", tmp_path, None))["deployment"]["basic"]
     )
-
-
-# Fields of the registry's public schema, which takes no others, and the choices that it takes:
-# https://github.com/opendp/deployments-registry-data, schemas/deployments-schema.yaml.
-FIELDS = {
-    "basic": "name data_curators description intended_use data_product_type data_product_region "
-    "data_product_sector publication_date",
-    "dp_variant": "variant_name data_domain unprotected_quantities",
-    "privacy_loss": "privacy_unit privacy_unit_details number_of_privacy_units privacy_parameters "
-    "privacy_parameters_details",
-    "deployment_model": "model_name model_name_details trust_assumptions actors release_type "
-    "release_type_details data_source_type data_source_type_details access_type access_type_details",
-    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms composition post_processing "
-    "justification utility additional_information",
-    "administrative": "evidence_sources status registry_authors tier",
-}
-CHOICES = {
-    "data_product_type": {"Summary statistics", "Machine learning model", "Dataset", "Synthetic data"},
-    "variant_name": {"Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"},
-    "model_name": {"Local", "Central", "Shuffle", "Federated", "Varies"},
-    "release_type": {"One release", "Many releases"},
-    "access_type": {"Interactive", "Non-interactive"},
-    "status": {"Draft"},
-    "tier": {1, 2, 3},
-}
-
-
-@pytest.mark.parametrize("name", ["pure", "wide", "gaussian", "approximate"])
-def test_a_registry_record_has_the_fields_of_the_registry_and_no_others(name: str, tmp_path: Path) -> None:
-    fit = specimen.PAGES[name][0]()
-    assert isinstance(fit, FitResult)
-    record = json.loads(text(fit, "registry", tmp_path))
-    assert set(record) == {"url_slug", "deployment"}
-    assert set(record["deployment"]) == set(FIELDS)
-    chosen = set()
-    for section, fields in FIELDS.items():
-        found = record["deployment"][section]
-        assert set(found) <= set(fields.split())
-        for field in CHOICES.keys() & found.keys():
-            assert found[field] in CHOICES[field]
-            chosen.add(field)
-    assert chosen == set(CHOICES)
-    assert set(record["deployment"]["privacy_loss"]["privacy_parameters"]) <= {"epsilon", "delta", "rho"}
-    left_out = record["deployment"]["implementation"]["additional_information"]
-    missing = {"data_product_sector"} - set(record["deployment"]["basic"])
-    assert all(f"basic.{field}" in left_out for field in missing)
-
-
-def test_what_becomes_of_counts_is_told(tmp_path: Path) -> None:
-    schema = {"children": (0, 5), "age": (17, 42)}
-    women = dpglm.load_data("fair")[[*schema]]
-    fit = dpglm.fit(
-        "children ~ age", women, schema=schema, family="poisson", privacy=(1.0, 1e-6), progress=False
-    )
-    for kind in ("registry", "methods"):
-        assert "Counts above the declared bound of 5 are read as 5" in text(fit, kind, tmp_path)
-        assert "Counts above" not in text(fitted(), kind, tmp_path)
-
-
-def test_no_file_of_a_crate_tells_a_number_of_rows_that_is_private(tmp_path: Path) -> None:
-    for relation, public in (("replace-one", True), ("add-remove", False)):
-        files, _ = opened(fitted(relation).export("ro-crate", tmp_path / "c.zip", facts=FACTS))
-        told = [name for name, content in files.items() if b"6366" in content or b"6,366" in content]
-        assert bool(told) is public, told
 
 
 def test_rows_are_unprotected_where_their_number_is_public(tmp_path: Path) -> None:
@@ -218,3 +156,149 @@ def test_a_crate_is_verified_and_its_plan_is_that_of_the_fit(tmp_path: Path) -> 
     again = dpglm.ModelSpec.from_json(files["data/workflow/specification.json"].decode())
     assert again.plan(n=fitted().n_rows).fingerprint == fitted().plan_fingerprint
     compile(files["data/workflow/fit.py"], "fit.py", "exec")
+
+
+# Sections and fields of the registry's public schema, with the required ones of the first and the last.
+REGISTRY = {
+    "basic": "name data_curators description intended_use data_product_type data_product_region "
+    "data_product_sector publication_date",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details number_of_privacy_units privacy_parameters "
+    "privacy_parameters_details",
+    "deployment_model": "model_name model_name_details trust_assumptions actors release_type "
+    "release_type_details data_source_type data_source_type_details access_type access_type_details",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms composition post_processing "
+    "justification utility additional_information",
+    "administrative": "evidence_sources status registry_authors tier",
+}
+LISTED = {
+    ("dp_variant", "variant_name"): {"Pure DP", "Approximate DP", "Zero-concentrated DP", "Custom"},
+    ("deployment_model", "model_name"): {"Central", "Federated"},
+    ("deployment_model", "release_type"): {"One release"},
+    ("deployment_model", "access_type"): {"Non-interactive"},
+    ("basic", "data_product_type"): {"Machine learning model"},
+    ("administrative", "status"): {"Draft"},
+    ("administrative", "tier"): {2},
+}
+
+
+@pytest.mark.parametrize("name", ["wide", "gaussian", "approximate", "joint", "fit"])
+def test_a_registry_record_has_the_fields_of_the_registry_and_tells_what_it_leaves_out(
+    name: str, tmp_path: Path
+) -> None:
+    makers: dict[str, Any] = {"fit": fitted, "joint": joint}
+    fit = makers[name]() if name in makers else specimen.PAGES[name][0]()
+    found = json.loads(text(fit, "registry", tmp_path, None))
+    assert set(found) == {"url_slug", "deployment"}
+    assert set(found["deployment"]) == set(REGISTRY)
+    left_out = found["deployment"]["implementation"]["additional_information"]
+    for section, fields in REGISTRY.items():
+        assert set(found["deployment"][section]) <= set(fields.split())
+    for field in REGISTRY["basic"].split():
+        assert field in found["deployment"]["basic"] or f"basic.{field}" in left_out
+    for (section, field), choices in LISTED.items():
+        assert found["deployment"][section][field] in choices
+    parameters = found["deployment"]["privacy_loss"]["privacy_parameters"]
+    assert parameters["epsilon"] == fit.privacy.epsilon
+    assert set(parameters) <= {"epsilon", "delta", "rho"}
+
+
+@cache
+def joint() -> FitResult:
+    women = dpglm.load_data("fair")
+    fit = dpglm.fit(
+        "affair ~ age",
+        {"north": women[:3000], "south": women[3000:]},
+        method="dlvp",
+        privacy=(2.0, 1e-6),
+        progress=False,
+    )
+    assert isinstance(fit, FitResult)
+    return fit
+
+
+@pytest.mark.papers
+def test_a_fit_of_several_curators_is_federated_and_its_script_takes_their_tables(tmp_path: Path) -> None:
+    found = json.loads(text(joint(), "registry", tmp_path))["deployment"]
+    assert found["deployment_model"]["model_name"] == "Federated"
+    files, _ = opened(joint().export("ro-crate", tmp_path / "c.zip"))
+    assert b"south=south.csv" in files["data/workflow/fit.py"]
+
+
+def test_a_number_of_rows_that_is_private_is_exported_where_it_was_declared(tmp_path: Path) -> None:
+    women = dpglm.load_data("fair")
+    columns = {"affair": ["no", "yes"], "age": {"bounds": (17, 42)}}
+    for declared in (None, 6000):
+        schema = {"variables": columns} | ({} if declared is None else {"rows": declared})
+        privacy = dpglm.Privacy(1.0, 1e-6, "add-remove")
+        fit = dpglm.fit("affair ~ age", women, schema=schema, privacy=privacy, progress=False)
+        for kind in KINDS[:3]:
+            found = text(fit, kind, tmp_path)
+            assert "6366" not in found
+            assert "6,366" not in found
+        assert ("6,000 rows (declared)" in text(fit, "methods", tmp_path)) is (declared is not None)
+        units = json.loads(text(fit, "registry", tmp_path))["deployment"]["privacy_loss"]
+        assert units.get("number_of_privacy_units") == declared
+
+
+def test_rows_that_weigh_the_same_are_no_persons(tmp_path: Path) -> None:
+    women = dpglm.load_data("fair").assign(who=lambda rows: [str(place // 2) for place in range(len(rows))])
+    for weights in ("unit", "row"):
+        unit = {"column": "who", "rows": 2, "weights": weights}
+        columns = {"affair": ["no", "yes"], "age": {"bounds": (17, 42)}}
+        schema = {"variables": columns, "rows": 3000, "unit": unit}
+        fit = dpglm.fit("affair ~ age", women, schema=schema, privacy=(1.0, 1e-6), progress=False)
+        words = "3,000 persons" if weights == "unit" else "3,000 rows"
+        assert words in text(fit, "methods", tmp_path)
+        units = json.loads(text(fit, "registry", tmp_path))["deployment"]["privacy_loss"]
+        assert ("number_of_privacy_units" in units) is (weights == "unit")
+
+
+def test_a_pooled_fit_is_not_exported(tmp_path: Path) -> None:
+    women = dpglm.load_data("fair")
+    sites = {"north": women[:3000], "south": women[3000:]}
+    fits = dpglm.fit("affair ~ age", sites, privacy=(4.0, 1e-6), progress=False)
+    assert isinstance(fits, dpglm.SiteFits)
+    with pytest.raises(MethodError, match="each site"):
+        fits.pool().export("methods", tmp_path / "out")
+    assert "at site" not in text(fits["north"], "methods", tmp_path)
+
+
+def test_what_people_state_stays_words(tmp_path: Path) -> None:
+    hostile = {"organisation": 'Ward "7"\n# </script>\u202e', "signatory": {"date": "Tuesday"}}
+    for kind in KINDS[:3]:
+        assert "\u202e" not in text(fitted(), kind, tmp_path, hostile)
+    found = json.loads(text(fitted(), "registry", tmp_path, hostile))["deployment"]["basic"]
+    assert found["data_curators"][0]["data_curator_name"].startswith('Ward "7" # </script>')
+    assert "publication_date" not in found
+    fitted().export("ro-crate", tmp_path / "c.zip", facts=hostile)
+
+
+def test_the_plan_of_a_crate_runs_again(tmp_path: Path) -> None:
+    files, _ = opened(fitted().export("ro-crate", tmp_path / "c.zip"))
+    for name in ("fit.py", "specification.json"):
+        (tmp_path / name).write_bytes(files[f"data/workflow/{name}"])
+    dpglm.load_data("fair").to_csv(tmp_path / "table.csv", index=False)
+    ledger = dpglm.Ledger(tmp_path / "fair.db", budget=(3.0, 1e-5), dataset="fair")
+    command = [sys.executable, "fit.py", "fair.db", "again.json", "table.csv"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    again = dpglm.load(tmp_path / "again.json")
+    assert again.plan_fingerprint == fitted().plan_fingerprint == ledger.entries[0].plan
+
+
+def test_what_becomes_of_counts_is_told(tmp_path: Path) -> None:
+    schema = {"children": (0, 5), "age": (17, 42)}
+    women = dpglm.load_data("fair")[[*schema]]
+    fit = dpglm.fit(
+        "children ~ age", women, schema=schema, family="poisson", privacy=(1.0, 1e-6), progress=False
+    )
+    for kind in ("registry", "methods"):
+        assert "Counts above the declared bound of 5 are read as 5" in text(fit, kind, tmp_path)
+        assert "Counts above" not in text(fitted(), kind, tmp_path)
+
+
+def test_no_file_of_a_crate_tells_a_number_of_rows_that_is_private(tmp_path: Path) -> None:
+    for relation, public in (("replace-one", True), ("add-remove", False)):
+        files, _ = opened(fitted(relation).export("ro-crate", tmp_path / "c.zip", facts=FACTS))
+        told = [name for name, content in files.items() if b"6366" in content or b"6,366" in content]
+        assert bool(told) is public, told
