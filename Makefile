@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # No window and no display, whatever the machine.
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test lint audit benchmark golden reports studies clean
+.PHONY: demo test lint audit benchmark golden reports studies docs clean
 
 demo: $(VENV)/.package
 	$(BIN)/python -m vignettes.demo
@@ -48,6 +48,13 @@ reports: $(VENV)/.package
 studies: $(VENV)/.tests
 	for name in dpsc radmm stacking hospitals fwell dlr; do $(BIN)/python -m studies run $$name --jobs 2 || exit 1; done
 	$(BIN)/python -m studies index
+
+# The site in docs/_build: warnings are errors, and nothing is asked of the network.
+docs: $(VENV)/.tests
+	$(BIN)/python -m pip install --quiet --editable ".[docs]" --config-settings editable_mode=compat
+	rm -rf docs/_build docs/reference
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto -b html -c docs . docs/_build
+	$(BIN)/python -m pytest tests/browser/test_site.py
 
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -243,13 +243,11 @@ def plan(
     [('sea', 'mine')]
     """
     if privacy is None:
-        raise PrivacyError(
-            "privacy=None for a plan", expected="the budget that the fit will have", remedy=REMEDY
-        )
+        raise PrivacyError("privacy=None for a plan", expected="the budget of the fit", remedy=REMEDY)
     if not isinstance(formula, str):
         raise no_formula(formula)
     declared = informed(schema_of(schema, formula), profile)
-    spec = ModelSpec.of(
+    return ModelSpec.of(
         formula,
         declared,
         family=family,
@@ -258,8 +256,7 @@ def plan(
         goal=goal,
         method=method,
         privacy=privacy,
-    )
-    return spec.plan(n=n)
+    ).plan(n=n)
 
 
 def audit(
@@ -323,10 +320,14 @@ def audit(
 def load(path: str | PathLike[str]) -> FitResult:
     """Read a result written by ``save``; it predicts again, from its own specification.
 
-    Raises
-    ------
-    StoreError, SchemaError, FormulaError, MethodError
-        Not a saved result, or one of another version; or the specification was tampered with.
+    A StoreError says that it is no saved result, or one of another version; that, a SchemaError, a
+    FormulaError or a MethodError, that the specification was tampered with.
+
+    >>> import dpglm, tempfile
+    >>> fit = dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dpglm.load(fit.save(f"{folder}/fit.json")).names
+    ('Intercept', 'age')
     """
     record: FitRecord = read(path)
     model = ModelSpec.of_document(record.specification).coded_model

@@ -6,6 +6,7 @@ No message ever holds a value from a private row, and no exception is raised bec
 from __future__ import annotations
 
 import reprlib
+import traceback
 from typing import Final
 
 import numpy as np
@@ -53,6 +54,21 @@ class DpglmError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.found, self.expected, self.remedy)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter print: the user's lines up to the package, and the message.
+
+        ``traceback.print_exception`` and ``%debug`` have them all.
+        """
+        frames = list(traceback.walk_tb(self.__traceback__))
+        rooms = [str(frame.f_globals.get("__name__")).partition(".")[0] for frame, _ in frames]
+        inside = rooms.index("dpglm") if "dpglm" in rooms else len(rooms)
+        own = [
+            f"line {one.lineno}{'' if one.name.startswith('<') else f' in {one.name}'}: {one.line}"
+            for one, room in zip(traceback.StackSummary.extract(frames[:inside]), rooms, strict=False)
+            if room != "IPython"
+        ]
+        return [*own, type(self).__name__, *str(self).splitlines()]
 
 
 def _visible(text: str) -> str:

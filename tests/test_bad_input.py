@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +275,18 @@ def test_a_column_given_where_a_declaration_belongs_is_not_printed(entry: Any) -
         dpglm.Schema.of({"x": entry})
     assert "71" not in str(caught.value)
     assert "33" not in str(caught.value)
+
+
+def test_an_error_renders_itself_for_notebooks_and_keeps_its_frames_for_others() -> None:
+    def asked() -> None:
+        dpglm.fit("y ~ center(x)", UnreadFrame({"y": ["no"], "x": [1.0]}), schema=SCHEMA, privacy=1.0)
+
+    with pytest.raises(FormulaError) as told:
+        asked()
+    lines = told.value._render_traceback_()
+    assert [line for line in lines if line.startswith("line ")] == lines[:2]
+    assert " in asked: dpglm.fit(" in lines[1]
+    assert lines[2] == "FormulaError"
+    assert lines[3:] == str(told.value).splitlines()
+    assert "dpglm/data/formula" in "".join(traceback.format_exception(told.value))
+    assert PrivacyError("a", expected="b", remedy="c")._render_traceback_()[0] == "PrivacyError"

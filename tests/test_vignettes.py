@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -130,6 +133,27 @@ def test_a_vignette_runs_and_prints_what_it_shows(path: Path, tmp_path: Path) ->
     for figure in re.findall(r"!\[[^]]+\]\(([^)]+)\)", page):
         assert (path.parent / figure).is_file()
         assert (tmp_path / figure).is_file()
+
+
+def test_the_four_commands_of_the_whole_analysis_run(tmp_path: Path) -> None:
+    path = pages.FOLDER / "from_code_book_to_methods.md"
+    files = next(iter(pages.blocks(path.read_text(encoding="utf-8"))))
+    subprocess.run([sys.executable, "-c", files.code], cwd=tmp_path, check=True)
+    draft = dpglm.Schema.from_redcap(tmp_path / "dictionary.csv")
+    (tmp_path / "schema.yaml").write_text(draft.to_yaml().replace("HIGH", "260"), encoding="utf-8")
+    (console,) = re.findall(r"```console\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    commands = [shlex.split(line.removeprefix("$ dpglm ")) for line in console.splitlines()]
+    assert len(commands) == 4
+    printed = []
+    for words in commands:
+        run = [sys.executable, "-m", "dpglm.cli", *words]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+        printed.append(done.stdout)
+    assert "No things to correct." in printed[0]
+    assert "Differential privacy with epsilon = 1, delta = 1e-6" in printed[2]
+    assert "NOT PRIVATE" not in "".join(printed)
+    assert dpglm.Ledger(tmp_path / "study.db").spent.epsilon == 1.0
 
 
 def test_every_vignette_with_a_seed_says_that_it_is_not_private() -> None:

@@ -42,6 +42,13 @@ def blocks(page: str) -> Iterator[CodeBlock]:
         yield CodeBlock(found["code"], found["text"], page.count("\n", 0, found.start("code")) + 1)
 
 
+def between(page: str) -> list[str]:
+    """The words before, between and after the blocks of a page."""
+    places = [found.span() for found in _BLOCK.finditer(page)]
+    starts, stops = [0, *(stop for _, stop in places)], [*(start for start, _ in places), len(page)]
+    return [page[start:stop] for start, stop in zip(starts, stops, strict=True)]
+
+
 def outputs(path: Path, folder: Path) -> list[str]:
     """Run all blocks of a page in one scope, with ``folder`` as the working folder; what each prints."""
     scope: dict[str, object] = {"__name__": path.stem}

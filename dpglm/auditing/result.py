@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.guarantee_figures import bounds_figure
 from dpglm.report.plots import draw
-from dpglm.tables.table import Column, Table, balance, budget, count
+from dpglm.tables.table import Column, Summarised, Table, balance, budget, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class AuditRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(Summarised):
     """What ``dpglm.audit`` gives back; made of public facts and of noise, and free of any private table.
 
     Parameters
@@ -72,9 +72,6 @@ class Audit:
     def __repr__(self) -> str:
         state = "no claim refuted" if self.passed else "A CLAIM IS REFUTED"
         return f"<Audit {self.formula!r}, method {self.method}: {state}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
 
     @property
     def passed(self) -> bool:

@@ -26,7 +26,7 @@ Kind = TypeVar("Kind", bound=Release)
 Costs: TypeAlias = tuple[tuple[str, Event], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PricedReleases:
     """The releases of one fit, in order, and the guarantee they add up to.
 
@@ -43,6 +43,9 @@ class PricedReleases:
     releases: tuple[Release, ...]
     guarantee: Guarantee
     privacy: Privacy | None
+
+    def __repr__(self) -> str:
+        return f"<PricedReleases: {len(self.releases)}; {self.guarantee.statement()}>"
 
     def __post_init__(self) -> None:
         if self.privacy is None:

@@ -11,7 +11,11 @@ from typing import Literal, Protocol, runtime_checkable
 
 @dataclass(frozen=True)
 class Box:
-    """Where messages of one run wait: those to a site (``"asks"``), or from it (``"answers"``)."""
+    """Where messages of one run wait: those to a site (``"asks"``), or from it (``"answers"``).
+
+    >>> Box("monday", "north", "asks").site
+    'north'
+    """
 
     run: str
     site: str
@@ -44,7 +48,13 @@ class Transport(Protocol):
 
 
 class InProcess:
-    """A carrier between threads of one process, for tests and for trying things out."""
+    """A carrier between threads of one process, for tests and for trying things out.
+
+    >>> carrier, box = InProcess(), Box("monday", "north", "asks")
+    >>> carrier.send(box, b"hello")
+    >>> carrier.receive(box, timeout=1.0)
+    b'hello'
+    """
 
     def __init__(self) -> None:
         self._boxes: dict[Box, queue.Queue[bytes]] = defaultdict(queue.Queue)

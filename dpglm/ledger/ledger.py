@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
@@ -314,7 +313,7 @@ class Ledger:
         return str(self._records())
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return self._records().summary().to_html()
 
     def _planned(self, charges: Sequence[Charge]) -> list[Planned]:
         """Charges with their cost under the budget; the documented errors of :meth:`charge`."""

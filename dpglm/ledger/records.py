@@ -16,6 +16,10 @@ from dpglm.ledger.lines import ANSWERED, Entry, entry, fields_of, now, opening
 from dpglm.ledger.log import FORMAT, RESTORE, Line
 from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.privacy.budget import Privacy
+from dpglm.tables.charges import charge_table
+from dpglm.tables.table import Table
+
+FINGERPRINTED = "a keyed fingerprint of the table is noted: whoever holds its key can test guesses with it"
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,15 @@ class LedgerRecords:
             "entries": [{name: getattr(entry, name) for name in shown} for entry in self.entries],
         }
 
+    def summary(self) -> Table:
+        """Budget, balance and the latest charges as a table."""
+        balance = (
+            ("Budget", worded(self.budget)),
+            ("Spent", amounts(self.filter.spent)),
+            ("Left", amounts(self.filter.remaining)),
+        )
+        return charge_table(self.dataset, balance, self.entries, (FINGERPRINTED,) if self.table else ())
+
     def __str__(self) -> str:
         rows: list[tuple[str, ...]] = [("", "when", "what", "status", "epsilon", "delta", "mu", "key")]
         for e in self.entries:
@@ -179,9 +192,7 @@ class LedgerRecords:
         first = f"Ledger {self.dataset!r}: budget {worded(self.budget)}"
         last = f"spent {amounts(self.filter.spent)}; left {amounts(self.filter.remaining)}"
         if self.table is not None:
-            last += (
-                "\na keyed fingerprint of the table is noted: whoever holds its key can test guesses with it"
-            )
+            last += f"\n{FINGERPRINTED}"
         return "\n".join([first, *(table if self.entries else ["no charges yet"]), last])
 
 

@@ -128,6 +128,11 @@ class Release(ABC):
         return self
 
     @property
+    def shortens(self) -> bool:
+        """Whether rows that are too long for it are shortened, and do not count less."""
+        return False
+
+    @property
     def summed(self) -> NoisySum | None:
         """The release as a sum over rows plus noise, which holders can form together; None if it is none."""
         return None

@@ -74,6 +74,10 @@ class Mapped(Release):
         return self.inner
 
     @property
+    def shortens(self) -> bool:
+        return isinstance(self.mapping, Standardisation) and self.mapping.shortens
+
+    @property
     def summed(self) -> NoisySum | None:
         inner = self.inner.summed
         return None if inner is None else MappedSum(inner, self.mapping)

@@ -69,7 +69,7 @@ class Ask(Protocol):
         """Run a planned release."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Problem:
     """What is to be fitted, from public facts only.
 
@@ -78,6 +78,10 @@ class Problem:
     rules that plan. ``count_rows`` counts the table's own where that is public. ``offset`` is the declared
     range of a row's offset, None where there is none. ``moments`` are known means and standard deviations of
     numbers, by label.
+
+    >>> import dpglm
+    >>> dpglm.plan("y ~ x", {"y": ["no", "yes"], "x": (0, 9)}, privacy=1.0).problem
+    <Problem: 2 coefficients, binomial, none, explain>
     """
 
     geometry: Geometry
@@ -90,6 +94,10 @@ class Problem:
     count_rows: Callable[[], int] | None = None
     offset: tuple[float, float] | None = (0.0, 0.0)
     moments: Mapping[str, tuple[float, float]] | None = None
+
+    def __repr__(self) -> str:
+        pieces = (self.family.name, self.penalty.name, self.goal)
+        return f"<Problem: {len(self.geometry.names)} coefficients, {', '.join(pieces)}>"
 
     def public_size(self) -> float | None:
         """Number of rows where it is public, counted or declared, for BIC."""
@@ -137,6 +145,9 @@ class Estimate:
     ``exact_path`` what a fit without privacy found at other strengths. ``part`` is what a paper adds.
     ``scales`` are those of the coded coefficients where rows were standardised. ``problem`` is what was
     solved in the end, by a method that chooses among several.
+
+    >>> Estimate(np.zeros(2), np.zeros(2), np.array([True, False])).strength is None
+    True
     """
 
     coded: FloatVector
@@ -213,6 +224,10 @@ class Method(ABC):
     """An algorithm that plans releases and turns them into coefficients.
 
     Its options are fields; its name in ``fit(method=...)`` is the object with its defaults.
+
+    >>> import dpglm
+    >>> isinstance(dpglm.methods.Objective(coding="clipped"), Method)
+    True
     """
 
     name: ClassVar[str]

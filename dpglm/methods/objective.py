@@ -85,12 +85,12 @@ class Objective(Method):
     scales : {"measured", "declared"}
         How numbers are scaled where a ``ridge`` is not given and ``coding`` is centred. ``"measured"`` spends
         5 % of mu squared (10 % of a pure epsilon) on means and standard deviations, and rows are read in
-        these units. Beside an information matrix long rows have a weight below 1, so where the model is
-        wrong, the coefficients of the weighted rows are estimated. Without one, where a penalty and no
-        strength is given, long rows are shortened; for predictions and lists the logistic loss is shifted,
-        too. Counts with intervals are fitted in two stages, without objective perturbation, as
-        ``methods/counts.py`` says. ``"declared"`` scales by declared ranges, reads all rows alike and shifts
-        no loss; wide bounds then cost precision.
+        these units. For ``goal="explain"`` and no penalty that selects, long rows have a weight below 1, so
+        where the model is wrong, the coefficients of the weighted rows are estimated. Elsewhere, where a
+        penalty and no strength is given, long rows are shortened; for predictions and lists the logistic
+        loss is shifted, too. Counts with intervals are fitted in two stages, without objective
+        perturbation, as ``methods/counts.py`` says. ``"declared"`` scales by declared ranges, reads all rows
+        alike and shifts no loss; wide bounds then cost precision.
 
     References
     ----------
@@ -193,7 +193,7 @@ class Objective(Method):
         scaling = Scaling.of(problem.geometry)
         (minimiser,) = plan.of_kind(PerturbedMinimiser)
         # Where typical rows were shortened, their constant was too.
-        factor = 1.0 if scales is None else min(1.0, scales.longer)
+        factor = min(1.0, scales.longer) if scales is not None and scales.shortened else 1.0
         scaled = scaling.scaled(factor * ask(plan.releases[-1], before))
         if minimiser.penalty.selects and minimiser.penalty.weight:
             # The minimiser had exact zeros; the residual noise moved them by a known amount. Post-processing.
@@ -222,13 +222,17 @@ class Objective(Method):
         geometry, found = problem.geometry, rows.information
         matrix = np.eye(len(found))
         if plan.on_mapped_rows:
-            geometry, matrix = expected_geometry(problem, rows, noise_of_score(plan) if information else None)
+            noise = None if plan.releases[-1].shortens else noise_of_score(plan)
+            geometry, matrix = expected_geometry(problem, rows, noise)
             found = matrix @ found @ matrix.T
         if not information:
             # Rows that are shortened are about as long as a typical one.
-            length = max(float(np.trace(matrix @ rows.moments @ matrix.T)), 1.0)
-            noise = noise_of_minimiser(found / length, minimiser.ridges, minimiser.deviation, rows.dispersion)
-            return noise.mapped(matrix).scaled(1.0 / math.sqrt(length))
+            square = float(np.trace(matrix @ rows.moments @ matrix.T))
+            length = max(square, 1.0) if plan.releases[-1].shortens else 1.0
+            spread = noise_of_minimiser(
+                found / length, minimiser.ridges, minimiser.deviation, rows.dispersion
+            )
+            return spread.mapped(matrix).scaled(1.0 / math.sqrt(length))
         terms, deviation = geometry.term_columns, minimiser.deviation
         model = expected_model(
             terms,

@@ -24,7 +24,6 @@ from dpglm.inference.coefficients import Scaling
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.mechanisms.base import Release
 from dpglm.mechanisms.column_sums import ColumnSums
-from dpglm.mechanisms.information import Information
 from dpglm.mechanisms.mapped import Coordinates, LengthClasses, Mapped, Standardisation
 from dpglm.mechanisms.objective_perturbation import PerturbedMinimiser
 from dpglm.methods.base import Ask, Geometry, Problem
@@ -67,11 +66,20 @@ TAIL: Final = 0.05
 # this share of the sampling variance, with rows that weigh so much.
 NEGLIGIBLE: Final = 0.01
 USUAL_WEIGHT: Final = 0.15
+# Coefficients above which a map of rows costs more time than scales are worth without intervals.
+MOST_ALONE: Final = 300
 
 
 def standardises(problem: Problem, privacy: Privacy) -> bool:
-    """Whether numbers are measured first, for intervals: a rule in public numbers only."""
-    return bool(problem.geometry.standardisable) and releases_information(problem, privacy)
+    """Whether numbers are measured first and long rows count less: a rule in public numbers only.
+
+    For intervals; and for maximum likelihood, where the budget does not pay for intervals.
+    """
+    if not problem.geometry.standardisable:
+        return False
+    likelihood = problem.goal == "explain" and not problem.penalty.selects and problem.strength is None
+    alone = likelihood and problem.family.link == "logit" and privacy.mu is None
+    return (alone and len(problem.geometry.names) <= MOST_ALONE) or releases_information(problem, privacy)
 
 
 def shortens(problem: Problem) -> bool:
@@ -148,8 +156,9 @@ def number_sums(
 
 
 def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, ...]:
-    """Sums, classes, minimiser and information that just fit the budget."""
+    """Sums, classes and minimiser, and the information where it is paid for, that just fit the budget."""
     geometry, relation = problem.geometry, privacy.relation
+    information = releases_information(problem, privacy)
     # Lengths of typical rows, and with them usual priors and the constant, do not depend on what is measured.
     # A prior that is declared for a whole range does: the ridge is that of the largest standard deviation.
     largest = dict.fromkeys(geometry.standardisable, (0.0, MOST_SHARE))
@@ -157,15 +166,13 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
     standardised = replace(problem, geometry=usual, strength=None)
     share = _measured_share(problem, privacy)
     ridge, scales = calibrated_ridge(
-        standardised, privacy, information=True, weighted=True, measured_share=share
+        standardised, privacy, information=information, weighted=True, measured_share=share
     )
     minimiser = perturbed_objective(
         standardised, NoPenalty(), ridge=ridge, scales=scales, max_leverage=scales.max_leverage
     )
-    last = (
-        Mapped(minimiser, Standardisation()),
-        Mapped(information_release(standardised, scales), Standardisation()),
-    )
+    inner = (minimiser, information_release(standardised, scales)) if information else (minimiser,)
+    last = tuple(Mapped(each, Standardisation()) for each in inner)
     if problem.moments is not None:
         return last
     pure = privacy.definition == "pure"
@@ -186,7 +193,7 @@ def standardised_releases(problem: Problem, privacy: Privacy) -> tuple[Release, 
 def measured_scales(problem: Problem, plan: PricedReleases, ask: Ask) -> MeasuredScales:
     """Known scales; or ask for the sums and, where rows are to count less, for the classes."""
     geometry, names = problem.geometry, problem.geometry.standardisable
-    shortened = not plan.of_kind(Information)
+    shortened = plan.releases[-1].shortens
     longer, lost = _longest(problem), None
     if problem.moments is not None:
         moments = dict(problem.moments)

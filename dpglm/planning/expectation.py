@@ -20,7 +20,7 @@ from dpglm.planning.merging import Merger, proposals, without_shares
 from dpglm.planning.tables import Over, curve, plot_curve, summary
 from dpglm.postprocessing.functions import why
 from dpglm.postprocessing.intervals import quantile
-from dpglm.tables.table import Table
+from dpglm.tables.table import Summarised, Table
 from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ DETECTABLE: Final = 2.8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Expectation:
+class Expectation(Summarised):
     """What a plan's fit can be expected to give; it never sees data and costs nothing.
 
     Standard errors are those to expect if columns are spread as declared and overlap as columns usually do:
@@ -71,9 +71,6 @@ class Expectation:
 
     def __repr__(self) -> str:
         return f"<Expectation of {self.plan.specification.formula!r}: n = {self.n:,}>"
-
-    def __str__(self) -> str:
-        return str(self.summary())
 
     @cached_property
     def model(self) -> CodedModel:

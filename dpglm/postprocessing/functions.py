@@ -81,7 +81,7 @@ def _functions(record: FitRecord, rows: FloatMatrix, known: FloatVector, critica
         reported = np.array([decision.reported for decision in decisions])
         centre, deviations = contrasts.estimates, contrasts.deviations
         own = ends(record, contrasts, centre, critical * deviations)
-        wide = wide_intervals(contrasts, critical)
+        wide = wide_intervals(record, contrasts, critical)
         limits[usable] = np.where(reported[:, None], own, wide) + added[:, None]
         estimates[usable] = np.where(reported, centre, contrasts.shrunk) + added
         errors[usable] = np.where(reported, deviations, np.nan)

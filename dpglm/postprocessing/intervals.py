@@ -70,10 +70,10 @@ def intervals(record: FitRecord, level: float, adjust: str | None = None) -> Flo
     own = ends(record, record.contrasts, centre, reach)
     if adjust is not None or record.contrasts is None:
         return own
-    return np.where(record.reported[:, None], own, wide_intervals(record.contrasts, critical))
+    return np.where(record.reported[:, None], own, wide_intervals(record, record.contrasts, critical))
 
 
-def wide_intervals(contrasts: Contrasts, critical: float) -> FloatMatrix:
+def wide_intervals(record: FitRecord, contrasts: Contrasts, critical: float) -> FloatMatrix:
     """Intervals that rest mostly on prior scales, shape (k, 2), ``critical`` deviations to each side.
 
     The shortest that hold the interval of the linear model and as many prior scales to each side of the
@@ -81,18 +81,26 @@ def wide_intervals(contrasts: Contrasts, critical: float) -> FloatMatrix:
     coefficient is far larger than its prior scale says. One that cannot be computed has no end.
     """
     with np.errstate(all="ignore"):
-        own, reach = critical * contrasts.deviations, critical * np.sqrt(contrasts.prior)
-        low = np.minimum(contrasts.estimates - own, contrasts.shrunk - reach)
-        high = np.maximum(contrasts.estimates + own, contrasts.shrunk + reach)
+        own = ends(record, contrasts, contrasts.estimates, critical * contrasts.deviations, wide=True)
+        reach = critical * np.sqrt(contrasts.prior)
+        low = np.minimum(own[:, 0], contrasts.shrunk - reach)
+        high = np.maximum(own[:, 1], contrasts.shrunk + reach)
     return np.column_stack([np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)])
 
 
 def ends(
-    record: FitRecord, contrasts: Contrasts | None, centre: FloatVector, reach: FloatVector
+    record: FitRecord,
+    contrasts: Contrasts | None,
+    centre: FloatVector,
+    reach: FloatVector,
+    *,
+    wide: bool = False,
 ) -> FloatMatrix:
     """Ends of the intervals ``centre +- reach`` of k functions, further out near separation, shape (k, 2)."""
     near = separation(record, contrasts)
-    return np.column_stack([centre - reach, centre + reach]) if near is None else near.ends(centre, reach)
+    if near is None:
+        return np.column_stack([centre - reach, centre + reach])
+    return near.ends(centre, reach, wide=wide)
 
 
 def interval_end(value: float) -> str:
@@ -185,6 +193,9 @@ def _names(record: FitRecord, which: BoolVector) -> tuple[str, ...]:
 SEPARATED: Final = 0.05
 UNEVEN: Final = 0.4
 FAR: Final = 0.3
+# The same for intervals that are wide anyway: with the numbers above many would have no end for noise alone.
+UNEVEN_WIDE: Final = 0.25
+FAR_WIDE: Final = 0.5
 # The step from t to an estimate ends too early where noise is large: by up to this share of it.
 SHORT: Final = 0.2
 _ROUNDING = 1e-9
@@ -234,13 +245,14 @@ class Separation:
                     outward[j], rarer[j] = way, expit(-abs(predictors[at]))
         return cls(outward, start, rarer)
 
-    def mapped(self, estimates: FloatVector, reach: FloatVector) -> BoolVector:
+    def mapped(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> BoolVector:
         """Which intervals ``estimates +- reach`` end too early, shape (k,)."""
+        uneven, apart = (UNEVEN_WIDE, FAR_WIDE) if wide else (UNEVEN, FAR)
         step = self.outward * (estimates - self.start)
-        separated = (self.rarer < SEPARATED) & (step + reach > FAR)
-        return np.asarray((self.outward != 0.0) & (separated | ((self.rarer < UNEVEN) & (step > FAR))))
+        separated = (self.rarer < SEPARATED) & (step + reach > apart)
+        return np.asarray((self.outward != 0.0) & (separated | ((self.rarer < uneven) & (step > apart))))
 
-    def ends(self, estimates: FloatVector, reach: FloatVector) -> FloatMatrix:
+    def ends(self, estimates: FloatVector, reach: FloatVector, *, wide: bool = False) -> FloatMatrix:
         """Lower and upper ends of intervals that reach this far in the linear model, shape (k, 2).
 
         They rise with ``reach``; an end may be infinite, and is NaN with the estimate.
@@ -250,7 +262,7 @@ class Separation:
         far = self.outward * (estimates - self.start) + reach
         with np.errstate(divide="ignore", invalid="ignore"):
             outer = self.start - self.outward * np.log1p(-np.minimum(far, 1.0))
-        for j in np.flatnonzero(self.mapped(estimates, reach) & ~np.isnan(far)):
+        for j in np.flatnonzero(self.mapped(estimates, reach, wide=wide) & ~np.isnan(far)):
             place, furthest = (1, max) if self.outward[j] > 0.0 else (0, min)
             ends[j, place] = furthest(ends[j, place], outer[j])
         return ends

@@ -22,6 +22,8 @@ from dpglm.postprocessing.parts import ExactPath, MeasuredScales, ResultPart, Ro
 from dpglm.privacy.budget import Privacy
 from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.tables.charges import charge_table
+from dpglm.tables.table import Summarised, Table, balance, budget, computed
 from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 from dpglm.wide_maps import MOST_DENSE
 
@@ -103,7 +105,7 @@ class LedgerLine:
 
 
 @dataclass(frozen=True)
-class LedgerState:
+class LedgerState(Summarised):
     """The ledger as it stood right after this result was charged."""
 
     dataset: str
@@ -114,6 +116,16 @@ class LedgerState:
     remaining_epsilon: float
     remaining_delta: float
     entries: tuple[LedgerLine, ...]
+
+    def summary(self) -> Table:
+        """Budget, balance and the latest charges as a table."""
+        said = (
+            ("Budget", budget(self.budget_epsilon), budget(self.budget_delta)),
+            ("Spent", budget(computed(self.spent_epsilon)), budget(computed(self.spent_delta))),
+            ("Left", balance(self.remaining_epsilon), balance(self.remaining_delta)),
+        )
+        facts = tuple((label, f"epsilon = {epsilon}, delta = {delta}") for label, epsilon, delta in said)
+        return charge_table(self.dataset, facts, self.entries)
 
 
 @dataclass(frozen=True)

@@ -23,16 +23,18 @@ from dpglm.inference.coefficients import (
 from dpglm.inference.contrasts import Contrasts, benjamini_hochberg
 from dpglm.postprocessing.intervals import p_values
 from dpglm.postprocessing.record import FitRecord
+from dpglm.tables.table import ABSENT, Column, Summarised, Table, coefficient
 from dpglm.typing import FloatMatrix, FloatVector, IntVector
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_TERMS = 60
 FREE = "to numbers that were released before: no further privacy cost"
 
 
-@dataclass(frozen=True, eq=False)
-class CoefficientPath:
+@dataclass(frozen=True, eq=False, repr=False)
+class CoefficientPath(Summarised):
     """Coefficients at each strength of a penalty, computed from released numbers alone.
 
     That of a fit without privacy is exact instead, and NOT PRIVATE.
@@ -53,6 +55,8 @@ class CoefficientPath:
         By which it was chosen.
     losses, errors : ndarray, shape (k,), or None
         Mean held-out loss and its standard error, where a fit without privacy was cross-validated.
+    privacy : str
+        What was promised.
     """
 
     penalty: str
@@ -63,6 +67,7 @@ class CoefficientPath:
     rule: str = "least BIC"
     losses: FloatVector | None = None
     errors: FloatVector | None = None
+    privacy: str = ""
 
     @property
     def counts(self) -> IntVector:
@@ -76,6 +81,43 @@ class CoefficientPath:
 
         index = pd.Index(self.strengths, name="strength")
         return pd.DataFrame(self.coefficients, index=index, columns=list(self.names))
+
+    def summary(self) -> Table:
+        """Where each coefficient enters, the first one first, and its value at the chosen strength."""
+        nonzero = self.coefficients != 0.0
+        entered = np.where(nonzero.any(axis=0), nonzero.argmax(axis=0), len(self.strengths))
+        order = np.argsort(entered, kind="stable")[:MOST_TERMS].tolist()
+        rows = tuple(
+            (
+                self.names[j],
+                coefficient(float(self.strengths[entered[j]])) if nonzero[:, j].any() else ABSENT,
+                coefficient(float(self.coefficients[self.chosen, j])),
+            )
+            for j in order
+        )
+        first, last, best = (coefficient(float(self.strengths[k])) for k in (0, -1, self.chosen))
+        more = len(self.names) - len(order)
+        promise = "" if self._alarm else self.privacy
+        notes = (f"{more} coefficients that enter last are not shown." if more else "", promise)
+        return Table(
+            title=f"Path of penalty {self.penalty}",
+            columns=(Column("term", "left"), Column("enters at strength"), Column("chosen")),
+            rows=rows,
+            wide=(
+                ("Strengths", f"{len(self.strengths)}, from {first} to {last}"),
+                ("Chosen", f"{best}, {self.rule}"),
+            ),
+            notes=tuple(filter(None, notes)),
+            alarm=self._alarm,
+        )
+
+    @property
+    def _alarm(self) -> str:
+        return self.privacy if self.privacy.startswith("NOT PRIVATE") else ""
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.names)} coefficients at {len(self.strengths)} strengths"
+        return " ".join(filter(None, (f"<CoefficientPath of {self.penalty}: {sizes}>", self._alarm)))
 
 
 def refit(record: FitRecord, penalty: str | Penalty | None, strength: float | None) -> FitRecord:
@@ -100,7 +142,7 @@ def path(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
     unit = _unit(record)
     steps, index = chosen_path(contrasts, scaling, chosen, size=_size(record), unit=unit)
     users = np.array([on_user_scale(unit * scaled, scaling, contrasts) for scaled in steps.coefficients])
-    return CoefficientPath(chosen.name, record.names, steps.strengths, users, index)
+    return CoefficientPath(chosen.name, record.names, steps.strengths, users, index, privacy=record.promise)
 
 
 def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
@@ -123,6 +165,7 @@ def _exact(record: FitRecord, penalty: str | Penalty | None) -> CoefficientPath:
         f"one standard error, {path.folds} folds" if path.folds else "given",
         path.losses if path.folds else None,
         path.errors if path.folds else None,
+        record.promise,
     )
 
 

@@ -19,7 +19,7 @@ from dpglm.postprocessing.functions import require_information, signed_sum, term
 from dpglm.postprocessing.intervals import separation
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
-from dpglm.tables.table import Column, Table, p_value, statistic
+from dpglm.tables.table import Column, Summarised, Table, p_value, statistic
 from dpglm.typing import FloatMatrix, FloatVector
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Restriction: TypeAlias = (
 
 
 @dataclass(frozen=True)
-class WaldResult:
+class WaldResult(Summarised):
     """A Wald test.
 
     Attributes
@@ -70,12 +70,6 @@ class WaldResult:
             notes=(*told, self.privacy),
             alarm=self.privacy if self.privacy.startswith("NOT PRIVATE") else "",
         )
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
 
 
 def wald_test(record: FitRecord, hypothesis: object) -> WaldResult:

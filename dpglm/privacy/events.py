@@ -30,6 +30,7 @@ One replaced row is one removed and one added, two steps in all of these. The pr
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
@@ -280,11 +281,13 @@ class ReleaseDescription:
     facts: tuple[Fact, ...] = ()
 
 
+MOST_LINES: Final = 20
+
 # Label of the fact that says who is trusted with what, where it is not one curator; summaries show it.
 TRUST: Final = "Who is trusted"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MethodDescription:
     """How a method works, from public facts only."""
 
@@ -294,6 +297,24 @@ class MethodDescription:
     why: str = ""  # why the guarantee holds, in a few sentences
     interval_method: str = ""  # how standard errors and intervals are made; empty where there are none
     facts: tuple[Fact, ...] = ()  # in reading order
+
+    def __repr__(self) -> str:
+        return f"<MethodDescription: {self.algorithm}; {', '.join(self._lines())}>"
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{html.escape(line)}</li>" for line in self._lines(whole=True))
+        return f"<p>{html.escape(self.algorithm)}</p><ul>{items}</ul>"
+
+    def _lines(self, *, whole: bool = False) -> list[str]:
+        """Releases in words, at most twenty of them."""
+        lines = [
+            (f"{one.times} x " if one.times > 1 else "")
+            + one.name
+            + (f": {one.released}; {one.noise}, scale {one.scale:.4g}; {one.theorem}" if whole else "")
+            for one in self.releases[:MOST_LINES]
+        ]
+        left_out = len(self.releases) - len(lines)
+        return [*lines, f"and {left_out} more"] if left_out else lines
 
 
 def gaussian_mu(event: Event) -> float | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self, get_args
 
 from scipy.special import ndtr, ndtri
@@ -62,7 +63,7 @@ class Guarantee:
     rho: float | None = None
     theorem: str = ""
     assumptions: tuple[str, ...] = ()
-    curve: tuple[tuple[float, float], ...] = ()
+    curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)  # too many digits to read
     private: bool = True
     reason: str = ""
     persons: bool = False
@@ -130,6 +131,9 @@ class Guarantee:
             parts.append("provided that " + ", and that ".join(self.assumptions))
         return "; ".join(parts) + "."
 
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.statement())}</p>"
+
     def posterior(self, prior: float) -> float:
         """The most an attacker can believe, of something about one row that was ``prior`` probable before.
 
@@ -175,8 +179,7 @@ class Guarantee:
         >>> round(promise.true_positive_rate(0.01), 4)
         0.0198
         """
-        good = 0.0 <= false_positive_rate <= 1.0
-        _require(good, f"{false_positive_rate=}", "0 <= false_positive_rate <= 1")
+        _require(0.0 <= false_positive_rate <= 1.0, f"{false_positive_rate=}", "a rate from 0 to 1")
         if not self.private:
             return 1.0
         rate = 1.0
@@ -214,11 +217,9 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; an infinite epsilon becomes None."""
-        values = asdict(self)
-        values["epsilon"] = None if self.epsilon == math.inf else self.epsilon
-        values["assumptions"] = list(self.assumptions)
-        values["curve"] = [list(point) for point in self.curve]
-        return values
+        epsilon = None if self.epsilon == math.inf else self.epsilon
+        lists = {"assumptions": list(self.assumptions), "curve": [list(point) for point in self.curve]}
+        return asdict(self) | {"epsilon": epsilon} | lists
 
     def _points(self) -> tuple[tuple[float, float], ...]:
         return (self.epsilon, self.delta), *self.curve

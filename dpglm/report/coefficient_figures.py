@@ -25,6 +25,7 @@ from dpglm.report.figure import (
     Points,
     Rows,
     Rule,
+    padded,
     shortened,
 )
 from dpglm.report.section import shown
@@ -74,7 +75,7 @@ def coefficient_figure(record: FitRecord) -> Figure:
     if full.any() or not forest:
         ends_drawn = ends_drawn[full]
     ends_drawn = ends_drawn[np.isfinite(ends_drawn)]
-    axis = _padded(
+    axis = padded(
         f"{what}, {shown(record.link, 20)} scale",
         min(0.0, *dots.tolist(), *ends_drawn.tolist()),
         max(0.0, *dots.tolist(), *ends_drawn.tolist()),
@@ -216,7 +217,7 @@ def path_figure(path: CoefficientPath) -> Figure:
     if path.losses is not None and path.errors is not None:
         low, high = path.losses - path.errors, path.losses + path.errors
         right = (
-            _padded("mean held-out loss, one standard error", float(low.min()), float(high.max())),
+            padded("mean held-out loss, one standard error", float(low.min()), float(high.max())),
             (
                 Points(strengths, path.losses.tolist(), "claim", radius=2.0),
                 Intervals(strengths, low.tolist(), high.tolist(), "error", caps=False, upright=True),
@@ -277,12 +278,6 @@ def _left_out(record: FitRecord, drawn: list[int], rule: str, *, intercept: bool
     if len(drawn) >= total:
         return ""
     return f"; {len(drawn)} of {total}" + (f", the {rule}" if len(drawn) == MOST_ROWS else "")
-
-
-def _padded(label: str, low: float, high: float) -> Axis:
-    """A linear axis with some room beyond its values."""
-    room = 0.06 * (high - low) or 1.0
-    return Axis(label, low - room, high + room)
 
 
 def _log_axis(

@@ -269,6 +269,12 @@ class Figure:
         )
 
 
+def padded(label: str, low: float, high: float) -> Axis:
+    """A linear axis with some room beyond its values."""
+    room = 0.06 * (high - low) or 1.0
+    return Axis(label, low - room, high + room)
+
+
 def shortened(words: str, most: int) -> str:
     """``words`` with its middle left out where it is longer than ``most``.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -13,6 +15,7 @@ from dpglm.postprocessing.refits import CoefficientPath
 from dpglm.postprocessing.refits import path as penalty_path
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.report.coefficient_figures import coefficient_figure, path_figure, variance_figure
+from dpglm.report.effect_figures import effects_figure
 from dpglm.report.figure import (
     PALETTES,
     ROLES,
@@ -32,31 +35,45 @@ from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_o
 from dpglm.report.ranking import weights_figure
 from dpglm.report.sample import FIGURES
 from dpglm.report.site_figures import site_figure
+from dpglm.tables.table import one_line
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
-Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile", "sites"]
+Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "effects"]
 SampleKind: TypeAlias = Literal["shares", "means", "quartiles", "tradeoff", "profile"]
 RankingKind: TypeAlias = Literal["weights", "tradeoff", "profile"]
 COLOURS = PALETTES["print"] | {"none": "none"}
 MOST_LETTERS = 40  # of a name
+LINE = 0.22  # height of a line of names, inches
+BELOW = -36.0  # from the axes to the legend, points: marks of the axis and its label lie between
 
 
 def plot(
     record: FitRecord,
     kind: Kind = "coef",
-    coefficient: str | None = None,
+    name: str | None = None,
     *,
     ax: Axes | None = None,
     path: CoefficientPath | None = None,
+    grid: pd.DataFrame | None = None,
 ) -> Axes:
     """The figure of :meth:`dpglm.FitResult.plot`."""
-    if coefficient is not None and kind != "sites":
-        raise MethodError(
-            f"a coefficient for plot({kind!r})", expected="one for plot('sites')", remedy="Leave it out."
-        )
-    figure = site_figure(record, coefficient) if kind == "sites" else _figure(record, kind, path)
+    for word, given, kinds in (
+        ("name", name, ("sites", "effects")),
+        ("path", path, ("path",)),
+        ("grid", grid, ("effects",)),
+    ):
+        if given is not None and kind not in kinds:
+            raise MethodError(
+                f"a {word} for plot({kind!r})",
+                expected=f"one for {' or '.join(f'plot({one!r})' for one in kinds)}",
+                remedy="Leave it out.",
+            )
+    if kind == "effects":
+        return _marked(record, effects_figure(record, name, grid), ax)
+    figure = site_figure(record, name) if kind == "sites" else _figure(record, kind, path)
     return _marked(record, figure, ax)
 
 
@@ -134,7 +151,7 @@ def _guarantee_figure(record: Record, kind: str, kinds: tuple[str, ...]) -> Figu
 def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
     """A figure with matplotlib, on the axes given or on new ones."""
     from matplotlib import axes as drawings
-    from matplotlib import pyplot
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     if ax is not None and not isinstance(ax, drawings.Axes):
         raise MethodError(
@@ -142,7 +159,7 @@ def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
             expected="the Axes of a matplotlib figure",
             remedy="Use ax=pyplot.subplots()[1], or leave ax out.",
         )
-    axes = pyplot.subplots(layout="constrained")[1] if ax is None else ax
+    axes = _new_axes(figure) if ax is None else ax
     for axis, which in ((figure.x, "x"), (figure.y, "y")):
         if not isinstance(axis, Names):
             if axis.log:
@@ -153,8 +170,8 @@ def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
             axes.set(**{f"{which}ticks": values, f"{which}ticklabels": texts})
     axes.minorticks_off()
     if isinstance(figure.y, Names):
-        names = figure.y.names
-        axes.set_yticks(range(len(names)), [_literal(shortened(name, MOST_LETTERS)) for name in names])
+        names = _told_apart(figure.y.names)
+        axes.set_yticks(range(len(names)), [_literal(name) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
     for mark in figure.marks:
         _mark(axes, mark)
@@ -171,9 +188,37 @@ def draw(figure: Figure, *, ax: Axes | None = None) -> Axes:
         edge = 1.2 if figure.right else 1.0
         axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(edge, 0.5))
     elif figure.legend:
-        anchor, columns = (0.5, -0.14), len(figure.legend)
-        axes.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=anchor, ncols=columns)
+        # Below the label of the axis, however high the axes are; in the middle of a figure of its own, whose
+        # axes long names make narrow.
+        below = axes.transAxes + ScaledTranslation(0.0, BELOW / 72.0, axes.figure.dpi_scale_trans)
+        across = axes.figure.transFigure if ax is None else axes.transAxes
+        axes.legend(
+            frameon=False,
+            fontsize="small",
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=blended_transform_factory(across, below),
+            ncols=1 if sum(len(mark.label) for mark in figure.legend) > 60 else len(figure.legend),
+        )
     return axes
+
+
+def _new_axes(figure: Figure) -> Axes:
+    """Axes of a new figure, high enough for the lines of its names."""
+    from matplotlib import pyplot
+
+    width, height = pyplot.rcParams["figure.figsize"]
+    names = _told_apart(figure.y.names) if isinstance(figure.y, Names) else []
+    lines = len(names) * max((name.count("\n") + 1 for name in names), default=0)
+    size = (width, max(height, LINE * lines + 1.2))
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Names, shortened where all of them still differ then, and else whole on several lines."""
+    short = [shortened(name, MOST_LETTERS) for name in names]
+    apart = len(set(short)) == len(set(names))
+    return short if apart else [textwrap.fill(one_line(name), MOST_LETTERS) for name in names]
 
 
 def _mark(axes: Axes, mark: Mark) -> None:

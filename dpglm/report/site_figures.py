@@ -15,7 +15,7 @@ from dpglm.postprocessing.joint_sites import JointSite, JointSites
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import PooledSites, Site, pool_of
 from dpglm.postprocessing.summary import trust
-from dpglm.report.figure import Axis, Figure, Intervals, Mark, Names, Points, Rows, Rule
+from dpglm.report.figure import Figure, Intervals, Mark, Names, Points, Rows, Rule, padded
 from dpglm.report.section import Section, shown
 from dpglm.tables.table import ABSENT, budget, coefficient, count, p_value, percent, statistic
 
@@ -44,7 +44,6 @@ def site_figure(record: FitRecord, name: str | None) -> Figure:
     labels = (*pool.names[:drawn], ALL)
     inside = ends[given] if given.any() else np.zeros((1, 2))
     low, high = min(0.0, float(inside.min())), max(0.0, float(inside.max()))
-    room = 0.06 * (high - low) or 1.0
     lines = np.flatnonzero(given)
     last = lines[lines == drawn].tolist()
     marks: list[Mark] = [
@@ -63,7 +62,7 @@ def site_figure(record: FitRecord, name: str | None) -> Figure:
         f"{shown(chosen, 60)} by site",
         "One line per site: a dot at its own estimate, and a bar over its interval. The last line, with a "
         "larger dot, is the pooled estimate, at which a dashed line is drawn.",
-        x=Axis(f"coefficient, {shown(record.link, 20)} scale", low - room, high + room),
+        x=padded(f"coefficient, {shown(record.link, 20)} scale", low, high),
         y=Names(labels, frozenset(np.flatnonzero(~given).tolist())),
         marks=(Rule(0.0, "x", "zero"), *marks),
         caption=f"{shown(chosen, 60)}: 95 % intervals of each site’s debiased estimate, its noise included, "

@@ -14,7 +14,7 @@ from dpglm.postprocessing.summary import approximation, family_text, guarantee_n
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.results.charges import KeepsCharges, charge_notes, kept_fits
 from dpglm.results.fit_result import FitResult
-from dpglm.tables.table import ABSENT, Column, Table, budget, coefficient
+from dpglm.tables.table import ABSENT, Column, Summarised, Table, budget, coefficient
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,8 +139,8 @@ def _line(record: FitRecord) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SiteFits(Mapping[str, FitResult]):
-    """One :class:`FitResult` per site, in the order of the sites; it cannot be changed and holds no data.
+class SiteFits(Mapping[str, FitResult], Summarised):
+    """A :class:`dpglm.FitResult` per site, in the order of the sites; it cannot be changed and holds no data.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class SiteFits(Mapping[str, FitResult]):
     def pool(self, *, effects: Effects = "common", fixed: Sequence[str] = ()) -> FitResult:
         """One model of all sites, from what each of them released, see :func:`dpglm.pool`: free.
 
-        Its guarantee is that of :attr:`privacy`.
+        Its guarantee is that of ``privacy``.
 
         Parameters
         ----------
@@ -220,12 +220,6 @@ class SiteFits(Mapping[str, FitResult]):
         """The sites side by side, as :func:`dpglm.compare` shows them."""
         return compare(self)
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
     def __repr__(self) -> str:
         alarm = next((f" {fit._record.alarm}" for fit in self._fits.values() if not fit.private), "")
         return f"<SiteFits: {', '.join(map(repr, self))}>{alarm}"
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()

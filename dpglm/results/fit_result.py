@@ -262,24 +262,30 @@ class FitResult(Effects):
     def plot(
         self,
         kind: Kind = "coef",
-        coefficient: str | None = None,
+        name: str | None = None,
         *,
         ax: Axes | None = None,
         path: CoefficientPath | None = None,
+        grid: pd.DataFrame | None = None,
     ) -> Axes:
         """Draw a figure with matplotlib, on ``ax`` or on new axes.
 
         Parameters
         ----------
-        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites"}
+        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "effects"}
             Coefficients with 95 % intervals, without the intercept; the parts of their variances;
             coefficients against the strength of a penalty, along ``path`` or :meth:`path`; the spend by
             release; least type II error at each type I error of a test for one row; delta against epsilon;
-            one coefficient by site, of a pooled fit.
-        coefficient : str, optional
-            For ``"sites"``; the first slope by default.
+            one coefficient by site, of a pooled fit; average effects of all columns on the mean response, or
+            the mean response over the values of one column, as `margins` has them.
+        name : str, optional
+            For ``"sites"`` a coefficient, the first slope by default; for ``"effects"`` a data column.
+        grid : DataFrame, optional
+            For ``"effects"``: public rows to average over, as for `margins`.
+
+        Effects of numbers are per round step, a power of ten of at most a third of the declared range.
         """
-        return plot(self._record, kind, coefficient, ax=ax, path=path)
+        return plot(self._record, kind, name, ax=ax, path=path, grid=grid)
 
     def export(self, kind: ExportKind, path: str | PathLike[str], *, facts: object = None) -> Path:
         """Write what is filed or printed elsewhere, whole or not at all, and return the path.

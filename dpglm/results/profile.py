@@ -15,7 +15,7 @@ from dpglm.report.plots import SampleKind, plot_sample
 from dpglm.report.sample import profile_subject
 from dpglm.report.section import Subject
 from dpglm.results.result import Result
-from dpglm.tables.table import Table
+from dpglm.tables.table import Summarised, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,8 +131,8 @@ class Profile(Result[ProfileRecord]):
 
 
 @dataclass(frozen=True, repr=False)
-class SiteProfiles(Mapping[str, Profile]):
-    """A :class:`Profile` of each site, in the order of the sites, and one of all their rows.
+class SiteProfiles(Mapping[str, Profile], Summarised):
+    """A :class:`dpglm.Profile` of each site, in the order of the sites, and one of all their rows.
 
     Parameters
     ----------
@@ -181,12 +181,6 @@ class SiteProfiles(Mapping[str, Profile]):
         """The table of the pooled profile."""
         return self.pooled.summary()
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
     def __repr__(self) -> str:
         alarm = f" {self.pooled._record.alarm}" if self.pooled._record.alarm else ""
         return f"<SiteProfiles: {', '.join(map(repr, self))}>{alarm}"
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -15,7 +15,7 @@ from dpglm.privacy.events import MethodDescription
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.report.page import render
 from dpglm.report.section import Subject
-from dpglm.tables.table import Table
+from dpglm.tables.table import Summarised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 @dataclass(frozen=True, repr=False)
-class Result(ABC, Generic[AnyRecord]):
+class Result(Summarised, Generic[AnyRecord]):
     """Released numbers and public facts, and nothing else: all use of it is free, and it holds no data."""
 
     _record: AnyRecord
@@ -70,10 +70,6 @@ class Result(ABC, Generic[AnyRecord]):
         return self._record.version
 
     @abstractmethod
-    def summary(self) -> Table:
-        """The numbers, their price and the guarantee in one table."""
-
-    @abstractmethod
     def _subject(self) -> Subject:
         """What its report is about."""
 
@@ -106,9 +102,3 @@ class Result(ABC, Generic[AnyRecord]):
         :func:`dpglm.load` reads a fit, :meth:`dpglm.Profile.load` a profile.
         """
         return store.save(self._record, path)
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, get_args
 
@@ -254,7 +255,10 @@ def bar_of(
     if progress is False or time_is_padded():
         yield lambda: None
         return
-    from tqdm.auto import tqdm
+    if find_spec("ipywidgets"):
+        from tqdm.auto import tqdm
+    else:
+        from tqdm.std import tqdm  # type: ignore[assignment]  # where tqdm.auto would warn in a notebook
 
     labels = iter(steps)
     draws: dict[str, Any] = {"unit": "draw", "mininterval": 0.5, "desc": label}

@@ -45,7 +45,7 @@ from dpglm.spec.arguments import (
 from dpglm.spec.charging import at_scales, charged, with_row_map
 from dpglm.spec.joint import run_at_sites
 from dpglm.spec.sites import site_tables
-from dpglm.tables.table import Table
+from dpglm.tables.table import Summarised, Table
 from dpglm.wide_maps import MOST_DENSE, too_wide
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ STEPS: Final = ("charge", "read and solve", "write up")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(Summarised):
     """What a fit will release and what that costs: made from public facts, before any row is read.
 
     An ethics board can approve it by its `fingerprint`, which stands in ledger, result and report. Its
@@ -92,12 +92,6 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<Plan {self.specification.formula!r}: {self.guarantee.statement()}>"
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
 
     @property
     def guarantee(self) -> Guarantee:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any, Literal
@@ -103,6 +104,20 @@ class Table:
             stubs=[row[0] for row in self.rows],
             title=" - ".join(part for part in (self.alarm, self.title) if part),
         )
+
+
+class Summarised(ABC):
+    """What is printed, and shown in a notebook, as its summary."""
+
+    @abstractmethod
+    def summary(self) -> Table:
+        """All that a reader should see, as a table."""
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()
 
 
 def one_line(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from dpglm.tables.table import Column, Table
+from dpglm.tables.table import Column, Summarised, Table
 from dpglm.verification.pages import Difference
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Check:
 
 
 @dataclass(frozen=True, repr=False)
-class Verification:
+class Verification(Summarised):
     """What `dpglm.verify` gives back: which numbers follow from what a file holds, and what cannot be known.
 
     Parameters
@@ -42,6 +42,12 @@ class Verification:
         Places of the page that differ: place, found, expected.
     alarm : str
         ``"NOT PRIVATE: ..."`` of a result without a promise.
+
+    Examples
+    --------
+    >>> checks = (Check("epsilon", "agrees", ""), Check("ledger", "not checked", "no ledger was given"))
+    >>> Verification("report", "0.1.0", "0.1.0", "8f3b...", checks).passed
+    True
     """
 
     kind: str
@@ -93,14 +99,8 @@ class Verification:
         """Plain values for JSON."""
         return {"passed": self.passed, **asdict(self), "cannot_be_checked": list(CANNOT)}
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
     def __repr__(self) -> str:
         return f"<Verification of a {self.kind}: {'agrees' if self.passed else 'DOES NOT AGREE'}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
 
 
 CANNOT: Final = (

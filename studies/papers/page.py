@@ -144,7 +144,7 @@ def _section(one: Summary, told: Mapping[str, Table | None], pages: Mapping[str,
         listed = first_table(pages[one.listed.study], one.listed.heading)
         if listed is not None:
             places = f'href="{file_of(one.listed.study)}#'
-            rows = [[Markup(cell.replace('href="#', places)) for cell in row] for row in listed.rows]
+            rows = [[Markup(str(cell).replace('href="#', places)) for cell in row] for row in listed.rows]
             tables.append(Table(listed.caption, listed.columns, rows))
     items = [(item.item, _places(item.places), item.note) for item in one.counterparts]
     if items:

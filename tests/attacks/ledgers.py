@@ -15,6 +15,9 @@ import dpglm
 from dpglm.ledger import log
 from dpglm.privacy.guarantee import Guarantee
 
+# What a ledger is made of in a notebook.
+TAGS = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+
 ROOT = Path(dpglm.__file__).parents[1]
 
 OPENING: Mapping[str, Any] = {

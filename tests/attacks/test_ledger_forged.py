@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pytest
 from dpglm.errors import BudgetExceeded, LedgerError
 from dpglm.ledger.ledger import Ledger
 from dpglm.privacy.budget import Privacy
-from tests.attacks.ledgers import CHARGE, OPENING, forged, pure
+from tests.attacks.ledgers import CHARGE, OPENING, TAGS, forged, pure
 
 WRONG: tuple[Any, ...] = (
     None, True, 5, -1.0, "", "-1", "nan", "inf", "1e999", "1e308", "5e-324", "-0.0", 10**400, [], {}, ["0.1"],
@@ -29,7 +30,9 @@ def used(path: Path) -> Ledger:
     """Everything that reads or writes a ledger, each with its documented errors only."""
     ledger = Ledger(path)
     assert str(ledger).replace("\n", "").isprintable()
-    assert ledger._repr_html_().startswith("<pre>")
+    page = ledger._repr_html_()
+    assert page.startswith('<div class="dpglm-table">')
+    assert set(re.findall(r"</?([^\s>]*)", page)) == TAGS
     assert ledger.spent.epsilon <= ledger.budget.epsilon
     assert ledger.remaining.epsilon >= 0
     assert json.dumps(ledger.state())

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tqdm.auto
+import tqdm.std
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -327,7 +328,8 @@ class Steps(tqdm.auto.tqdm):  # type: ignore[type-arg]
 
 def test_fits(drawn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole fits of tables with one row exchanged: the same steps, errors and warnings."""
-    monkeypatch.setattr(tqdm.auto, "tqdm", Steps)
+    for home in (tqdm.auto, tqdm.std):  # the second one where there is no ipywidgets
+        monkeypatch.setattr(home, "tqdm", Steps)
     schema = Schema.of(
         {
             "y": {"levels": ["no", "yes"], "aliases": {0: "no", 1: "yes"}, "missing_codes": [9]},

@@ -185,6 +185,25 @@ def test_rows_far_on_the_right_side_hardly_count() -> None:
     assert made(Binomial(), far)._score(theta, 0.0)[1] == made(_Flat(), far)._score(theta, 0.0)[1]
 
 
+@pytest.mark.parametrize("name", ["binomial", "shifted"])
+def test_no_curvature_nearby_exceeds_what_a_computed_slope_tells(name: str) -> None:
+    """Row by row, to seven digits: a bound that left out the distance or the slope's error would fail."""
+    one, near = family(name), 1e-7
+    closest = 0.0
+    for eta in np.random.default_rng(4).normal(0.0, 12.0, 200):
+        for y in (0.0, 1.0):
+            piece = ArrayChunk(np.zeros((1, 1), dtype=np.float32), np.array([y]), None)
+            made = Certified(lambda: [], one, *[np.zeros(1)] * 2, None, *[np.zeros(1)] * 2)
+            bound = made._bent(one.slope(np.array([eta]), piece.y), piece, near, 0.0)
+            assert bound <= 0.25
+            with ctx.workprec(200):
+                for moved in (arb(float(eta)) - near, arb(float(eta)) + near):
+                    slope = one.ball_slope(moved, y)
+                    share = abs(slope) * (1 - abs(slope)) / arb(bound)
+                    closest = max(closest, float(share.upper()))
+    assert 0.999999 < closest <= 1.0
+
+
 def test_a_ridge_below_rounding_is_no_error() -> None:
     """Two columns alike, a curvature of 10^20 and a ridge of 1: in doubles the matrix is singular."""
     made = Certified(lambda: [], family("binomial"), np.ones(2), np.ones(2), None, np.zeros(2), np.zeros(2))

@@ -22,6 +22,7 @@ from unittest import mock
 
 import numpy as np
 import tqdm.auto
+import tqdm.std
 
 import dpglm
 from dpglm.curator.curator import Curator
@@ -144,7 +145,8 @@ def watched(
             mock.patch("dpglm.spec.plan.noise_of", side_effect=lambda seed: Replayed(seen.drawn))
         )
         stack.enter_context(mock.patch("dpglm.ledger.lines.now", return_value=NOW))
-        stack.enter_context(mock.patch.object(tqdm.auto, "tqdm", _bar(seen.steps)))
+        for home in (tqdm.auto, tqdm.std):  # the second one where there is no ipywidgets
+            stack.enter_context(mock.patch.object(home, "tqdm", _bar(seen.steps)))
         _patch_readers(stack, seen, swapped)
         try:
             with _tracing(seen.flow if trace else None):

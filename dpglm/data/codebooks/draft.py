@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dpglm.data.codebooks.decided import DraftColumn, decided
 from dpglm.data.codebooks.told import Told
 from dpglm.data.formula.columns import ColumnUse, formula_columns
+from dpglm.data.schema.overview import draft_table
 from dpglm.data.schema.text import flow, key_of, saved
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN: Final = 40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SchemaDraft:
     """A schema for what a code book tells, and the reason for all that it does not.
 
@@ -132,6 +133,13 @@ class SchemaDraft:
         )
         lines = [line for one in self.columns for line in one.lines(key_of(one.name))]
         return saved("\n".join([*head, "variables:" if lines else "variables: {}", *lines]) + "\n", path)
+
+    def _repr_html_(self) -> str:
+        return draft_table(self).to_html()
+
+    def __repr__(self) -> str:
+        complete = sum(one.complete for one in self.columns)
+        return f"<SchemaDraft: {complete} of {len(self.columns)} columns are declared>"
 
     def __str__(self) -> str:
         complete = [one.name for one in self.columns if one.complete]

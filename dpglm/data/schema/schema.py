@@ -15,9 +15,11 @@ from dpglm.data.codebooks.doors import CodeBooks
 from dpglm.data.codebooks.draft import SchemaDraft
 from dpglm.data.formula.columns import formula_columns
 from dpglm.data.schema import text as schema_text
+from dpglm.data.schema.overview import schema_table
 from dpglm.data.schema.unit import Unit
 from dpglm.data.schema.variables import Categorical, Numeric, Variable, variable_from_dict
 from dpglm.errors import SchemaError, shown
+from dpglm.tables.table import Summarised, Table, one_line
 
 if TYPE_CHECKING:
     from dpglm.data.tables.stacked import Chunk
@@ -30,8 +32,8 @@ _SETTINGS: Final = ("title", "unit", "rows", "sites", "moments")
 _MOST_ROWS: Final = 10**15  # exact as a double, and so is what is computed from it
 
 
-@dataclass(frozen=True)
-class Schema(CodeBooks):
+@dataclass(frozen=True, repr=False)
+class Schema(CodeBooks, Summarised):
     """Public declaration of a table: bounds or levels of each column, and what a row is.
 
     Parameters
@@ -238,6 +240,13 @@ class Schema(CodeBooks):
     def to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
         """YAML of the schema, also written to ``path`` if given."""
         return schema_text.saved(schema_text.to_yaml(self.to_dict()), path)
+
+    def summary(self) -> Table:
+        """What is declared of each column, as a table; of many columns the first sixty."""
+        return schema_table(self)
+
+    def __repr__(self) -> str:
+        return one_line(f"<Schema {self.title!r}: {len(self.variables)} columns>")
 
     @property
     def unit_column(self) -> Unit | None:

@@ -56,7 +56,7 @@ class Numeric:
         Marks in texts that spell numbers: ``"1.234,5"`` has the decimal ``","`` and thousands ``"."``.
     date : dict, optional
         The column holds dates or times, and the number is how many units after an origin:
-        ``{"origin": "2015-01-01", "unit": "days"}``, see :class:`dpglm.data.schema.dates.DateReading`.
+        ``{"origin": "2015-01-01", "unit": "days"}``, see ``dpglm.data.schema.dates.DateReading``.
     label, measured_in : str
         What the column is and its unit of measurement, in words that summaries and plots use.
     source : str
@@ -169,7 +169,7 @@ class Numeric:
         return checked_reading(self.decimal, self.thousands, self.missing_codes, self.infinite, self.date)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain JSON values; :func:`variable_from_dict` reads them back."""
+        """Plain JSON values; ``variable_from_dict`` reads them back."""
         return {"bounds": [self.low, self.high], **_options(self)}
 
 
@@ -298,7 +298,7 @@ class Categorical:
         return LevelReading(self.levels, aliases, codes, self.strip, self.ignore_case)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain JSON values; :func:`variable_from_dict` reads them back."""
+        """Plain JSON values; ``variable_from_dict`` reads them back."""
         return {"levels": list(self.levels), **_options(self)}
 
     @cached_property

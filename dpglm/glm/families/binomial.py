@@ -60,7 +60,7 @@ class Binomial(Family):
         return tail / (1.0 + tail) ** 2
 
     def curvature_total(self, slopes: FloatVector) -> float:
-        return float(slopes.sum())  # a(1 - a) <= a
+        return float(slopes.sum())  # a(1 - a) <= a, as y is 0 or 1
 
     def ball_slope(self, eta: Any, y: float) -> Any:
         return (1 + (eta / 2).tanh()) / 2 - y

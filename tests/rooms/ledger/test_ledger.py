@@ -24,6 +24,7 @@ from dpglm.ledger.odometer import Balance, PrivacyFilter
 from dpglm.privacy.budget import Privacy, pure_curve
 from dpglm.privacy.gdp import gdp_delta, gdp_epsilon
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.tables.charges import MOST_CHARGES
 
 law = settings(derandomize=True, deadline=None, max_examples=200)
 amounts = st.one_of(
@@ -772,6 +773,17 @@ def test_the_records_as_of_an_entry_ends_with_the_hash_that_was_the_head_then(pa
         assert len(then.hashes) == len(then.entries) + 1
 
 
+def test_a_long_ledger_shows_its_latest_charges_and_its_whole_balance(path: Path) -> None:
+    ledger = Ledger(path, 10.0)
+    for place in range(MOST_CHARGES + 5):
+        ledger.charge(pure(0.125), what=f"model {place}")
+    page = ledger._repr_html_()
+    assert "model 4<" not in page
+    assert all(f"model {place}<" in page for place in range(5, MOST_CHARGES + 5))
+    assert "The latest 40 of 45 lines; the balance counts all." in page
+    assert f"<td>epsilon = {0.125 * (MOST_CHARGES + 5)}</td>" in page
+
+
 def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "now", lambda: "2024-02-29T12:00:00Z")
     ledger = Ledger(path, (1.0, 1e-5), dataset="<ward>")
@@ -782,7 +794,9 @@ def test_the_table_in_words_is_the_same_every_time(path: Path, monkeypatch: pyte
         "1  2024-02-29T12:00:00Z  y ~ x  charged  0.5      1e-06  -\n"
         "spent epsilon = 0.5, delta = 1e-06; left epsilon = 0.5, delta = 9e-06"
     )
-    assert ledger._repr_html_().startswith("<pre>Ledger &#x27;&lt;ward&gt;&#x27;")
+    page = ledger._repr_html_()
+    assert "Ledger &lt;ward&gt;" in page
+    assert "<td>epsilon = 0.5, delta = 9e-06</td>" in page
     assert repr(ledger) == "Ledger('<ward>', budget epsilon = 1.0, delta = 1e-05 (replace-one, one row))"
 
 

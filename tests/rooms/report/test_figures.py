@@ -177,8 +177,12 @@ def test_bars_of_variance_fill_their_line_and_forests_span_their_intervals() -> 
     stems = re.findall(r'class="interval" x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)"', drawn(forest).__html__())
     points = re.findall(r'class="point" cx="([\d.]+)"', drawn(forest).__html__())
     whiskers = [(float(a), float(b)) for a, b in stems if a != b]
-    for (low, high), dot in zip(whiskers, points, strict=True):
-        assert (low + high) / 2.0 == pytest.approx(float(dot), abs=0.11)  # tenths of a unit
+    told = result.bse.notna().to_numpy() & (np.array(result.names) != "Intercept")
+    ends = result.conf_int().to_numpy()[told]
+    scale = np.polyfit(ends.ravel(), np.ravel(whiskers), 1)
+    np.testing.assert_allclose(np.polyval(scale, ends), whiskers, atol=0.11)  # tenths of a unit
+    dots = result._record.debiased[told]
+    np.testing.assert_allclose(np.polyval(scale, dots), np.array(points, dtype=float), atol=0.11)
     assert drawn(forest).__html__().count("hollow") == 1
 
 
@@ -239,7 +243,7 @@ def test_a_plot_without_privacy_is_marked_and_has_no_guarantee_to_draw() -> None
 
 
 def test_an_unknown_plot_is_refused_with_the_known_ones() -> None:
-    known = "'coef', 'variance', 'path', 'spend', 'tradeoff', 'profile' or 'sites'"
+    known = "'coef', 'variance', 'path', 'spend', 'tradeoff', 'profile', 'sites' or 'effects'"
     with pytest.raises(MethodError, match=known):
         plot(fit(), "nonsense")  # type: ignore[arg-type]
 

@@ -1,0 +1,188 @@
+"""Figures of effects: average effects of each column, or mean responses over the values of one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dpglm.errors import MethodError
+from dpglm.postprocessing.functions import require_information
+from dpglm.postprocessing.grid import bounds_of, declaration, levels_of, row_map_of
+from dpglm.postprocessing.labels import labelled
+from dpglm.postprocessing.margins import margins
+from dpglm.postprocessing.record import FitRecord
+from dpglm.report.figure import Band, Curve, Figure, Intervals, Mark, Names, Points, Rule, padded, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STEPS: Final = 41  # values of a number between its bounds
+MOST_LINES: Final = 40
+LEVEL: Final = 0.95
+
+
+def effects_figure(record: FitRecord, column: str | None, rows: pd.DataFrame | None) -> Figure:
+    """Average effects of all columns, or mean responses over the values of ``column``, with 95 % intervals.
+
+    ``rows`` is a public grid to average over; by default that of `margins`.
+    """
+    require_information(record, "plot('effects')")
+    if column is None:
+        return _effects(record, rows)
+    declaration(record, column)
+    levels = levels_of(record, column)
+    return _over_number(record, column, rows) if levels is None else _over_levels(record, column, rows)
+
+
+def _effects(record: FitRecord, rows: pd.DataFrame | None) -> Figure:
+    """A line for each level against the first one, and for a number's change by a round step."""
+    lines: list[tuple[str, float, float, float, bool]] = []
+    schema = record.specification.schema
+    names = [name for name in row_map_of(record).columns if "date" not in declaration(record, name)]
+    if not names:
+        raise MethodError(
+            "plot('effects') of a fit without columns of numbers or levels",
+            expected="a formula that reads some",
+            remedy="Use plot('coef').",
+        )
+    for name in names:
+        levels = levels_of(record, name)
+        step = _step(*bounds_of(record, name)) if levels is None else 1.0
+        if levels is None:
+            changes = [f"{labelled((name,), schema)[0]}, per {step:g}"]
+        else:
+            changes = list(labelled(tuple(f"{name}[T.{one}]" for one in levels[1:]), schema))
+        found = _margins(record, effect=name, rows=rows).to_dict("records")
+        for change, line in zip(changes, found, strict=True):
+            dot, low_end, high_end = (step * line[what] for what in ("estimate", "conf_low", "conf_high"))
+            lines.append((change, dot, low_end, high_end, bool(line["reliable"])))
+    # Of many, those that are clearest: the least number of half widths from 0 is left out.
+    if len(lines) > MOST_LINES:
+        clear = sorted(lines, key=lambda line: -abs(line[1]) / max(line[3] - line[2], 1e-300))[:MOST_LINES]
+        lines = [line for line in lines if line in clear]
+    dots, low, high = (np.array([line[k] for line in lines]) for k in (1, 2, 3))
+    return _figure(
+        record,
+        dots,
+        np.column_stack([low, high]),
+        np.array([line[4] for line in lines]),
+        tuple(line[0] for line in lines),
+        f"average effect on {_response(record)}",
+        zero=True,
+    )
+
+
+def _over_levels(record: FitRecord, column: str, rows: pd.DataFrame | None) -> Figure:
+    """A line for each level: the mean response there."""
+    found, declared = _margins(record, by=column, rows=rows), declaration(record, column)
+    words = {str(level): label for level, label in declared.get("level_labels", {}).items()}
+    return _figure(
+        record,
+        found["estimate"].to_numpy(float),
+        found[["conf_low", "conf_high"]].to_numpy(float),
+        found["reliable"].to_numpy(bool),
+        tuple(
+            f"{declared.get('label') or column}: {words.get(str(level), level)}" for level in found[column]
+        ),
+        _response(record),
+    )
+
+
+def _over_number(record: FitRecord, column: str, rows: pd.DataFrame | None) -> Figure:
+    """A curve with a band: the mean response where the column has each value."""
+    at = {}
+    if rows is None:
+        at = {column: np.linspace(*bounds_of(record, column), STEPS).tolist()}
+    found = _margins(record, by=column, rows=rows, at=at).sort_values(column)
+    x = found[column].to_numpy(float)
+    dots, low, high = (found[name].to_numpy(float) for name in ("estimate", "conf_low", "conf_high"))
+    drawn = np.isfinite(dots) & np.isfinite(low) & np.isfinite(high)
+    if not drawn.any():
+        raise _endless(f"plot('effects', {column!r})")
+    x, dots, low, high = (values[drawn] for values in (x, dots, low, high))
+    label = labelled((column,), record.specification.schema)[0]
+    return Figure(
+        "effects",
+        f"{_response(record)} over {label}",
+        x=padded(shortened(label, 60), float(x.min()), float(x.max())),
+        y=padded(_response(record), float(low.min()), float(high.max())),
+        marks=(Band(x.tolist(), low.tolist(), high.tolist()), Curve(x.tolist(), dots.tolist())),
+    )
+
+
+def _figure(
+    record: FitRecord,
+    dots: Any,
+    ends: Any,
+    reliable: Any,
+    names: tuple[str, ...],
+    label: str,
+    *,
+    zero: bool = False,
+) -> Figure:
+    """A line for each name: a dot and its interval, thin where it rests on prior scales."""
+    # A bar without end runs to the edge of what has ends.
+    finite = np.concatenate([dots[np.isfinite(dots)], ends[np.isfinite(ends)], [0.0] if zero else []])
+    if not np.isfinite(dots).any():
+        raise _endless("plot('effects')")
+    axis = padded(label, float(finite.min()), float(finite.max()))
+    low, high = np.clip(ends, axis.low, axis.high).T
+    known = np.isfinite(dots)
+    marks: list[Mark] = [Rule(0.0, "x", "zero")] if zero else []
+    words = ("95 % interval", "rests on its prior scale")
+    for which, bar, dot, word in (
+        (reliable & known, "interval", "point", words[0]),
+        (~reliable & known, "wide", "hollow", words[1]),
+    ):
+        at = np.flatnonzero(which).tolist()
+        if at:
+            marks += [
+                Intervals(at, low[which].tolist(), high[which].tolist(), bar, caps=False),
+                Points(dots[which].tolist(), at, dot, word),
+            ]
+    faint = frozenset(np.flatnonzero(~reliable).tolist())
+    return Figure("effects", label, x=axis, y=Names(names, faint), marks=tuple(marks))
+
+
+def _margins(
+    record: FitRecord,
+    *,
+    rows: pd.DataFrame | None,
+    by: str | None = None,
+    effect: str | None = None,
+    at: dict[str, object] | None = None,
+) -> pd.DataFrame:
+    return margins(record, by, effect=effect, at=at, rows=rows, what="mean", level=LEVEL)
+
+
+def _step(low: float, high: float) -> float:
+    """The largest power of ten that fits three times between the bounds.
+
+    Examples
+    --------
+    >>> _step(17.5, 42.0), _step(0.0, 1e5), _step(1.0, 4.0)
+    (1.0, 10000.0, 1.0)
+    """
+    return float(f"1e{math.floor(math.log10(high / 3.0 - low / 3.0) + 1e-9)}")
+
+
+def _response(record: FitRecord) -> str:
+    """What a mean response is, in a few words."""
+    response = record.response
+    declared: Any = record.specification.schema.get("variables", {})
+    facts = declared.get(response.name, {})
+    name = shortened(facts.get("label") or response.name, 40)
+    if not response.levels:
+        return f"mean of {name}"
+    words = {str(level): label for level, label in facts.get("level_labels", {}).items()}
+    return f"P({name} = {words.get(response.levels[1], response.levels[1])})"
+
+
+def _endless(what: str) -> MethodError:
+    return MethodError(
+        f"{what}, where no interval has two ends",
+        expected="a fit that tells enough for one",
+        remedy="Use fit.margins(...), which says why, or a larger budget.",
+    )
