@@ -348,7 +348,7 @@ def test_the_command_line_prints_the_summary(tmp_path) -> None:
     shown = expected("ill ~ age + job", JOBS, n=10_000, privacy=BUDGET, penalty="none").summary()
     assert one.output.rstrip("\n") == str(shown)
     bad = CliRunner().invoke(main, ["plan", *words, "--privacy", "1,1e-6", "--delta", "1e-6"])
-    assert bad.exit_code == 1
+    assert bad.exit_code == 2
     assert "Remedy:" in bad.output
 
 

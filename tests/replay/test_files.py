@@ -243,8 +243,9 @@ def test_refusals_are_the_same(command: str) -> None:
 
         return written
 
+    run(write(b"no,1,2,0.5,40,a"), words)  # what is imported on the way is imported once
     one, other = run(write(b"no,1,2,0.5,40,a"), words, trace=True), run(write(b'"canary'), words, trace=True)
     assert not differences(one.public(), other.public())
-    assert one.outcome[0] == 1
+    assert one.outcome[0] == (1 if command == "missing column" else 4)
     assert "canary" not in repr(other.public())
     assert set(one.outcome[3]) == {"spent.db", "table.schema.yaml"}

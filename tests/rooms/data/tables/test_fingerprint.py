@@ -145,7 +145,7 @@ def test_the_command_line_notices_two_ledgers_for_one_table(tmp_path: Path) -> N
         assert Ledger(path).table not in (None, *out.split())
     run("create", paths[2], "--budget", 1, "--dataset", "t")
     assert "both" in run(
-        "create", tmp_path / "d", "--budget", 1, "--dataset", "t", "--table", table, status=1
+        "create", tmp_path / "d", "--budget", 1, "--dataset", "t", "--table", table, status=2
     )
     told = run("tables", *paths, status=1)
     assert told.count("table 1") == 2
