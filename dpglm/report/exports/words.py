@@ -73,7 +73,7 @@ def releases(record: FitRecord) -> str:
 def penalty(record: FitRecord) -> str:
     """The penalty of the coefficients, and whether it was applied to what was released before."""
     parts = [f"penalty: {shown(record.penalty)}"]
-    if (strength := strength_text(record)) != ABSENT:
+    if record.strength_sum != 0.0 and (strength := strength_text(record)) != ABSENT:
         parts.append(f"strength: {strength}")
     if isinstance(record.part, SubmodelOf):
         parts.append(f"submodel: {shown(record.part.words)}")

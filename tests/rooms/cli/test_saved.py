@@ -301,3 +301,18 @@ def test_numbers_that_json_has_not_are_told() -> None:
     found = plain({"a": [np.float64("nan"), -np.inf, np.int64(3)], "b": pd.DataFrame({"c": [1.5]})})
     assert found == {"a": [None, "-Infinity", 3], "b": [{"c": 1.5}]}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("refit", "fit.json", "--drop", "nobody"), "--merge job other x,y"),
+        (("predict", "fit.json", "semicolon.csv"), "--separator"),
+        (("predict", "fit.json", "new.csv", "--what", "class", "--interval", "0.9"), "--what 'mean'"),
+    ],
+)
+def test_a_remedy_is_what_can_be_typed(words: tuple[str, ...], option: str) -> None:
+    Path("semicolon.csv").write_text("age;religious\n30;2\n", encoding="utf-8")
+    done = CliRunner().invoke(main, [*words])
+    assert done.exit_code in (1, 2)
+    assert option in done.output.partition("Remedy:")[2]
