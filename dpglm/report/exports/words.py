@@ -73,7 +73,8 @@ def releases(record: FitRecord) -> str:
 def penalty(record: FitRecord) -> str:
     """The penalty of the coefficients, and whether it was applied to what was released before."""
     parts = [f"penalty: {shown(record.penalty)}"]
-    if record.strength_sum != 0.0 and (strength := strength_text(record)) != ABSENT:
+    strength = strength_text(record)
+    if strength != ABSENT and 0.0 not in (record.strength, record.strength_sum):
         parts.append(f"strength: {strength}")
     if isinstance(record.part, SubmodelOf):
         parts.append(f"submodel: {shown(record.part.words)}")

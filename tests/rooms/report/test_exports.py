@@ -304,3 +304,9 @@ def test_no_file_of_a_crate_tells_a_number_of_rows_that_is_private(tmp_path: Pat
         files, _ = opened(fitted(relation).export("ro-crate", tmp_path / "c.zip", facts=FACTS))
         told = [name for name, content in files.items() if COUNTED.search(content)]
         assert bool(told) is public, told
+
+
+def test_the_strength_of_a_penalty_is_told_where_there_is_one(tmp_path: Path) -> None:
+    assert "strength: " in text(fitted().refit("l1", strength=0.01), "methods", tmp_path)
+    for fit in (fitted(), dpglm.fit("affair ~ age", dpglm.load_data("fair"), privacy=1.0, progress=False)):
+        assert "strength: " not in text(fit, "methods", tmp_path)
