@@ -66,6 +66,7 @@ DOORS: dict[str, set[str]] = {
             "commands",
             "exchange",
             "failures",
+            "filed",
             "files",
             "group",
             "ledger",

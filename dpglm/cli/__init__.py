@@ -2,6 +2,7 @@
 
 from dpglm.cli import commands as commands
 from dpglm.cli import exchange as exchange
+from dpglm.cli import filed as filed
 from dpglm.cli import ledger as ledger
 from dpglm.cli import saved as saved
 from dpglm.cli import schema as schema

@@ -15,16 +15,37 @@ from dpglm.errors import BudgetExceeded, DpglmError, LedgerError, SchemaError, S
 UNUSABLE: Final = 2
 DIFFERS: Final = 3
 REFUSED: Final = 4
-# A budget in the words of Python, and as it is typed.
-_PAIR: Final = re.compile(r"\bprivacy=\(?([0-9.e-]+)(?:(,) ([0-9.e-]+)\))?")
-_TYPED: Final = r"--privacy \1\2\3"
+# What errors say in the words of Python, and how it is typed.
+_TYPED: Final = (
+    (r"\bprivacy=dpglm\.Privacy\((?:\.\.\.|[0-9.e-]+), (relation|unit)='([^']*)'\)", r"--\1 '\2'"),
+    (r"\bprivacy=\(?([0-9.e-]+)(?:(,) ([0-9.e-]+)\))?", r"--privacy \1\2\3"),
+    (r"\b(drop|family|goal|method|penalty|relation|unit|what)='([^']*)'", r"--\1 '\2'"),
+    (r"\b(n|strength)=([0-9._]+)", r"--\1 \2"),
+    (r"\bstrength= ", "--strength "),
+    (r"\bmerge=\{'job': \{'other': \['x', 'y'\]\}\}", "--merge job other x,y"),
+    (r"\bCsvFile\(path, separator=';'\)", "--separator semicolon"),
+    (r"A CSV file without commas is a dpglm\.CsvFile\.", "A CSV file without commas takes --separator."),
+)
+
+
+def typed(words: str) -> str:
+    """A message with arguments of Python as options.
+
+    Examples
+    --------
+    >>> typed("Use privacy=(1.0, 1e-6), or method='moments'.")
+    "Use --privacy 1.0,1e-6, or --method 'moments'."
+    """
+    for python, option in _TYPED:
+        words = re.sub(python, option, words)
+    return words
 
 
 class Failure(click.ClickException):
     """An error of ours as one message, without a traceback; the exit status is 1 but for the kinds below."""
 
     def __init__(self, error: DpglmError) -> None:
-        super().__init__(f"{type(error).__name__}\n{_PAIR.sub(_TYPED, str(error))}")
+        super().__init__(f"{type(error).__name__}\n{typed(str(error))}")
 
     @staticmethod
     def of(error: DpglmError) -> Failure:

@@ -21,7 +21,7 @@ Exit status:
   1  an error, or a check whose answer is no: audit, schema check, ledger tables
   2  the command line, or a file that it names, cannot be used
   3  verify: something differs
-  4  the ledger does not cover the cost; nothing was read or released
+  4  the ledger does not cover the cost; nothing was computed from rows or released
 
 A file that is read may be - for standard input. docs/command_line.md has more.
 """

@@ -1,25 +1,27 @@
-"""The verbs of saved files, which read no private table and cost nothing: show, refit, predict and others."""
+"""The verbs of saved files, which read no private table and are free: show, refit, predict, compare, pool."""
 
 from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
 
 import click
 
 import dpglm
-from dpglm.cli.failures import DIFFERS, Unusable, usable
-from dpglm.cli.files import FILE, PATH, SAVED, TABLE, YAML, check_targets
+from dpglm.cli.failures import usable
+from dpglm.cli.files import FILE, PATH, SAVED, TABLE, check_targets, ledger_at
 from dpglm.cli.group import main
 from dpglm.cli.options import REPORT, SAVE, piece
 from dpglm.cli.output import JSON, Document, give, plan_document, result_document, say
 from dpglm.cli.tables import file_of, table_options
-from dpglm.errors import DpglmError, StoreError
+from dpglm.errors import StoreError
 from dpglm.postprocessing import store
+from dpglm.postprocessing.record import SPECIFICATION
 from dpglm.postprocessing.site_pool import Effects
+from dpglm.results.charges import kept_fits, paid_lines
 from dpglm.tables.table import Table
 
 FORMATS: Final[dict[str, Callable[[Table], str]]] = {
@@ -51,7 +53,7 @@ def saved(path: Path) -> Any:
             remedy=f"Use dpglm verify {path.name}: a report shows itself in a browser.",
         )
     mark = store.mark_in(text)
-    if mark == "dpglm-specification":
+    if mark == SPECIFICATION:
         with usable():
             return dpglm.ModelSpec.from_json(text)
     if mark == "dpglm-profile":
@@ -66,7 +68,7 @@ def saved_fit(path: Path) -> dpglm.FitResult:
     found = saved(path)
     if not isinstance(found, dpglm.FitResult):
         raise StoreError(
-            f"{path.name}, which holds {_name(found)}",
+            f"{path.name}, which holds {kind_of(found)}",
             expected="a saved fit",
             remedy="Use a file that dpglm fit --save wrote; dpglm show shows this one.",
         )
@@ -85,7 +87,7 @@ def show(file: Path, n: int | None, form: str, as_json: bool) -> None:
         planned = found.plan(n=n)
         say(as_json, lambda: plan_document(planned), lambda: FORMATS[form](planned.summary()))
     elif n is not None:
-        raise click.UsageError(f"--n is of a plan, and {file.name} holds {_name(found)}.")
+        raise click.UsageError(f"--n is of a plan, and {file.name} holds {kind_of(found)}.")
     else:
         say(as_json, lambda: result_document(found), lambda: FORMATS[form](found.summary()))
 
@@ -165,17 +167,26 @@ def predict(
 
 
 @main.command()
-@click.argument("files", type=SAVED, nargs=-1, required=True)
+@click.argument("files", type=SAVED, nargs=-1)
+@click.option("--ledger", type=FILE, help="Which of its lines paid for what; alone: all fits that it keeps.")
 @click.option("--format", "form", type=click.Choice([*FORMATS]), default="text", show_default=True)
 @JSON
-def compare(files: tuple[Path, ...], form: str, as_json: bool) -> None:
-    """Print coefficients of FILES, saved fits, side by side, with the guarantee of each."""
+def compare(files: tuple[Path, ...], ledger: Path | None, form: str, as_json: bool) -> None:
+    """Print coefficients of FILES, saved fits, side by side, with the guarantee of each.
+
+    A ledger alone stands for the fits whose answers it keeps, those that were charged under a key.
+    """
     stems = Counter(path.stem for path in files)
     names = [path.stem if stems[path.stem] == 1 else str(path) for path in files]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise click.UsageError(f"{twice[0]} is named twice.")
+    opened = None if ledger is None else ledger_at(ledger)
     fits = {name: saved_fit(path) for name, path in zip(names, files, strict=True)}
-    table = dpglm.compare(fits)
+    if not fits and opened is None:
+        raise click.UsageError("Name saved fits, or a ledger that keeps some.")
+    if not fits and opened is not None:
+        fits = {name: dpglm.FitResult(record) for name, record in kept_fits(opened).items()}
+    table = dpglm.compare(fits, ledger=opened)
     say(
         as_json,
         lambda: {
@@ -183,44 +194,16 @@ def compare(files: tuple[Path, ...], form: str, as_json: bool) -> None:
             "alarm": table.alarm,
             "fits": {name: result_document(fit) for name, fit in fits.items()},
             "notes": table.notes,
+            **({} if opened is None else _paid(fits, opened)),
         },
         lambda: FORMATS[form](table),
     )
 
 
-@main.command()
-@click.argument("file", type=SAVED)
-@click.option("-o", "--output", type=PATH, required=True, help="Write the HTML page here.")
-@click.option("--facts", type=YAML, help="report.yaml: organisation, purpose, legal basis, signatory, ...")
-@click.option(
-    "--answer",
-    "answers",
-    nargs=2,
-    multiple=True,
-    metavar="QUESTION TEXT",
-    help="Of 'Choices outside the software': bounds, exploration, repeats, formula, tuning, ...",
-)
-@JSON
-def report(
-    file: Path, output: Path, facts: Path | None, answers: tuple[tuple[str, str], ...], as_json: bool
-) -> None:
-    """Write the privacy report of FILE, a saved fit, profile or ranking, as one HTML page."""
-    check_targets([path for path in (file, facts) if path is not None], output)
-    found = saved(file)
-    if isinstance(found, dpglm.ModelSpec):
-        raise StoreError(
-            f"{file.name}, which holds {_name(found)}",
-            expected="a saved fit, profile or ranking",
-            remedy="A plan has released nothing yet; dpglm show shows it.",
-        )
-    page = found.report(output, choices=dict(answers), facts=facts)
-    alarm = found.summary().alarm
-    say(
-        as_json,
-        lambda: {"kind": "page", "private": found.private, "alarm": alarm},
-        lambda: alarm,
-        page,
-    )
+def _paid(fits: Mapping[str, dpglm.FitResult], opened: dpglm.Ledger) -> Document:
+    """The ledger as it is now, and its lines by the fit that they paid for."""
+    records = {name: fit._record for name, fit in fits.items()}
+    return {"ledger": opened.state(), "paid_by": paid_lines(records, opened)}
 
 
 @main.command()
@@ -250,27 +233,7 @@ def pool(
     give(pooled, as_json, report, save)
 
 
-@main.command()
-@click.argument("file", type=SAVED)
-@click.option("--result", type=SAVED, help="The saved result of a report that does not hold it.")
-@click.option("--ledger", type=FILE, help="The ledger that was charged: checked, too.")
-@JSON
-def verify(file: Path, result: Path | None, ledger: Path | None, as_json: bool) -> None:
-    """Compute the numbers of FILE, a report or a saved result, again; reads no data.
-
-    The exit status is 0 where all that was checked agrees, 3 where something differs, and 2 where a file
-    cannot be read.
-    """
-    try:
-        found = dpglm.verify(file, result=result, ledger=ledger)
-    except DpglmError as error:
-        raise Unusable(error) from None
-    say(as_json, found.to_dict, lambda: str(found))
-    if not found.passed:
-        raise click.exceptions.Exit(DIFFERS)
-
-
-def _name(found: object) -> str:
+def kind_of(found: object) -> str:
     """What a file holds, in words."""
     known = {
         dpglm.FitResult: "a fit",

@@ -160,12 +160,10 @@ class Ledger:
     def charge(self, guarantee: Guarantee, *, what: str, plan: str = "", key: str | None = None) -> Entry:
         """Take the cost of a guarantee from the budget; on disk when this returns.
 
-        Call it before data are read: whatever happens afterwards, an interrupt, a kill or a power cut, costs
-        budget and never privacy. Charges of several threads and processes are taken one after the other.
-
-        ``what`` it is for is said in public words: the formula and the method. ``plan`` is the fingerprint of
-        the plan that is charged, as hexadecimal text; empty where there is none. A ``key`` is charged once:
-        :meth:`keep` then keeps the answer under it.
+        Call it before data are read: an interrupt, a kill or a power cut then costs budget, never privacy.
+        Charges of several threads and processes are taken one after the other. ``what`` it is for is said in
+        public words; ``plan`` is the fingerprint of the plan, as hexadecimal text, or empty. A ``key`` is
+        charged once: :meth:`keep` then keeps the answer under it.
 
         Raises
         ------
@@ -268,6 +266,11 @@ class Ledger:
             raise charged_before(key, under)
         return under.charges[-1], {site: self._log.answer(hashed) for site, hashed in under.answers.items()}
 
+    def answers(self) -> dict[str, dict[str, str]]:
+        """All texts that are kept, by key and site; a LedgerError where one is gone or was changed."""
+        keyed, answer = self._records().keyed, self._log.answer
+        return {key: {site: answer(of) for site, of in under.answers.items()} for key, under in keyed.items()}
+
     def sign_head(self, private_key: str | os.PathLike[str]) -> str:
         """The head with the name of the data set, the number of lines and the time, signed, as JSON text.
 
@@ -283,9 +286,8 @@ class Ledger:
         A LedgerError where the chain is broken, where ``head`` is not on it (lines are gone), or where a kept
         answer is gone or was changed.
         """
-        for under in self._records(head=head, public_key=public_key).keyed.values():
-            for hashed in under.answers.values():
-                self._log.answer(hashed)
+        self._records(head=head, public_key=public_key)
+        self.answers()
 
     def to_frame(self) -> pd.DataFrame:
         """The entries as a table, a row each."""

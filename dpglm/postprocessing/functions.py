@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from dpglm.errors import MethodError
 from dpglm.inference.contrasts import Contrasts, IntervalDecision, interval_decisions
-from dpglm.postprocessing.intervals import SURPRISE, ends, quantile, separation, wide_intervals
+from dpglm.postprocessing.intervals import SURPRISE, ends, outer_ends, quantile, wide_intervals
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import factor
@@ -85,7 +85,7 @@ def _functions(record: FitRecord, rows: FloatMatrix, known: FloatVector, critica
         limits[usable] = np.where(reported[:, None], own, wide) + added[:, None]
         estimates[usable] = np.where(reported, centre, contrasts.shrunk) + added
         errors[usable] = np.where(reported, deviations, np.nan)
-        near = separation(record, contrasts)
+        near = outer_ends(record, contrasts)
         reach = np.abs(centre + added)
         if near is not None:
             reach = np.where(added == 0.0, near.reach_of(centre, -added), reach)

@@ -96,8 +96,8 @@ def ends(
     *,
     wide: bool = False,
 ) -> FloatMatrix:
-    """Ends of the intervals ``centre +- reach`` of k functions, further out near separation, shape (k, 2)."""
-    near = separation(record, contrasts)
+    """Ends of k intervals ``centre +- reach``, shape (k, 2); in a logistic model by `OuterEnds`."""
+    near = outer_ends(record, contrasts)
     if near is None:
         return np.column_stack([centre - reach, centre + reach])
     return near.ends(centre, reach, wide=wide)
@@ -119,12 +119,12 @@ def quantile(level: float) -> float:
     return float(ndtri(0.5 + level / 2.0))
 
 
-def separation(record: FitRecord, contrasts: Contrasts | None) -> Separation | None:
-    """How near separation functions of the coefficients are; None where no level can be separated."""
+def outer_ends(record: FitRecord, contrasts: Contrasts | None) -> OuterEnds | None:
+    """How far out intervals of a logistic fit reach; None where the standard error says it."""
     if contrasts is None or record.link != "logit" or record.exact:
         return None
     with np.errstate(all="ignore"):
-        return Separation.of(contrasts)
+        return OuterEnds.of(contrasts)
 
 
 def caveats(record: FitRecord) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def listed(names: tuple[str, ...]) -> str:
 
 def _separated(record: FitRecord) -> list[str]:
     """Coefficients whose 95 % interval is longer, or has no end, on one side."""
-    near = separation(record, record.contrasts)
+    near = outer_ends(record, record.contrasts)
     if near is None:
         return []
     centre, reach = record.debiased, quantile(0.95) * record.standard_errors
@@ -202,8 +202,8 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Separation:
-    r"""Intervals of a logistic model, whose rows weigh less the further out the coefficients are.
+class OuterEnds:
+    r"""Outer ends of intervals in a logistic model, whose rows weigh less the further out coefficients are.
 
     Notes
     -----

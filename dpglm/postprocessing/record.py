@@ -5,11 +5,12 @@ The fields and their types are the format of a saved result, see :mod:`dpglm.pos
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from dpglm.wide_maps import MOST_DENSE
 
 Value = TypeVar("Value")
 Goal = Literal["explain", "predict", "select"]
+SPECIFICATION: Final = "dpglm-specification"  # format mark of a specification as JSON
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,13 @@ class SpecificationDocument:
         """Number of rows as the schema declares it."""
         rows = self.schema.get("rows")
         return rows if isinstance(rows, int) else None
+
+    def to_json(self) -> str:
+        """The text of `dpglm.ModelSpec.to_json`."""
+        document = asdict(self)
+        # Of the columns of a schema the order says nothing; of groups in an option it does.
+        document["schema"]["variables"] = dict(sorted(document["schema"]["variables"].items()))
+        return json.dumps({"format": SPECIFICATION, **document}, indent=1)
 
 
 @dataclass(frozen=True)

@@ -185,3 +185,8 @@ def _require_near(found: Restricted, user_from_coded: FloatMatrix) -> None:
             expected=f"a distance of at most {found.limit:g}",
             remedy="Keep the term, or the levels apart; or fit the submodel anew, at its price.",
         )
+
+
+def paid_specification(record: FitRecord) -> SpecificationDocument:
+    """The specification of the plan that was charged: of a submodel that of the whole fit."""
+    return record.part.fitted if isinstance(record.part, SubmodelOf) else record.specification

@@ -69,22 +69,27 @@ def _document(record: Record, *, packed: bool = False) -> dict[str, Any]:
 
 
 def save(record: Record, path: str | PathLike[str]) -> Path:
-    """Write ``record`` with its SHA-256 as JSON, unless :func:`from_json` would refuse the text."""
-    text = to_json(record)
+    """Write :func:`saved_text`, unless :func:`from_json` would refuse it."""
+    text = saved_text(record)
     from_json(text, type(record))
-    head, brace, rest = text.partition("{\n")
-    return write_atomically(path, f'{head}{brace}"{DIGEST}": "{fingerprint(record)}",\n{rest}')
+    return write_atomically(path, text)
 
 
-def write_atomically(path: str | PathLike[str], text: str) -> Path:
-    """Write ``text`` as UTF-8 to ``path`` and return the path; the file appears whole or not at all."""
+def saved_text(record: Record) -> str:
+    """``record`` with its SHA-256 as JSON."""
+    head, brace, rest = to_json(record).partition("{\n")
+    return f'{head}{brace}"{DIGEST}": "{fingerprint(record)}",\n{rest}'
+
+
+def write_atomically(path: str | PathLike[str], content: str | bytes) -> Path:
+    """Write bytes, or text as UTF-8, and return the path; the file appears whole or not at all."""
     target = writable(path)
     # Beside the target: os.replace is atomic within one file system only.
     draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         try:
-            with open(draft, "x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with open(draft, "xb") as file:
+                file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(draft, target)

@@ -16,7 +16,7 @@ from dpglm.inference.contrasts import Contrasts, interval_decisions, wald
 from dpglm.postprocessing.contrast import terms_tested
 from dpglm.postprocessing.frames import marked
 from dpglm.postprocessing.functions import require_information, signed_sum, term_positions
-from dpglm.postprocessing.intervals import separation
+from dpglm.postprocessing.intervals import outer_ends
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.uncertainty import no_intervals
 from dpglm.tables.table import Column, Summarised, Table, p_value, statistic
@@ -147,11 +147,11 @@ def anova(record: FitRecord, kind: int) -> pd.DataFrame:
 def _as_interval(
     record: FitRecord, contrasts: Contrasts, values: FloatVector, statistic_value: float, p: float
 ) -> tuple[float, float]:
-    """Statistic and p-value of one restriction, less where separation makes the interval longer.
+    """Statistic and p-value of one restriction, less where the interval is longer for it.
 
     The p-value is then 1 less the level of the smallest interval that contains the value.
     """
-    near = separation(record, contrasts)
+    near = outer_ends(record, contrasts)
     if near is None:
         return statistic_value, p
     reach = float(near.reach_of(contrasts.estimates, values)[0])

@@ -8,25 +8,18 @@ in the order of its chapters: the guarantee, algorithms, deployment.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-from dpglm.postprocessing.record import FitRecord, Record
+from dpglm.postprocessing.record import Record
+from dpglm.report.claims import DEFINITIONS, accuracy, composition, looked_at, neighbours, unprotected
 from dpglm.report.facts import ReportFacts
 from dpglm.report.figure import Rows
 from dpglm.report.section import Section, Subject, price, shown
-from dpglm.tables.table import budget, computed, count, percent
+from dpglm.tables.table import percent
 
 GUIDELINE: Final = "NIST SP 800-226"
 RESULTS: Final = ("model", "sample", "ranking")
 UNKNOWN: Final = "not known to software"
-DEFINITIONS: Final = {
-    "pure": "pure ε-differential privacy",
-    "approximate": "(ε, δ)-differential privacy",
-    "gdp": "Gaussian differential privacy",
-    "zcdp": "zero-concentrated differential privacy",
-}
 
 
 def crosswalk(
@@ -61,21 +54,7 @@ Line = tuple[str, tuple[str, ...], str]
 
 def _guarantee(record: Record, subject: Subject, answers: Mapping[str, str]) -> list[Line]:
     """Chapter 2: what is promised, to whom, and beside what."""
-    guarantee, ledger = record.guarantee, record.ledger
-    public = ["the schema", subject.public]
-    if guarantee.relation == "replace-one":
-        public.insert(0, f"the number of {'persons' if guarantee.persons else 'rows'}")
-    spent = "no ledger: other releases from these data are not counted"
-    if ledger is not None:
-        spent = (
-            f"ledger {ledger.dataset}: ε = {budget(computed(ledger.spent_epsilon))} of "
-            f"{budget(ledger.budget_epsilon)} spent after this charge; charges add up"
-        )
-    neighbours = (
-        "a row exchanged for another" if guarantee.relation == "replace-one" else "a row more or less"
-    )
-    if guarantee.persons:
-        neighbours = neighbours.replace("a row", "all rows of a person")
+    guarantee = record.guarantee
     return [
         (
             "Privacy parameters",
@@ -85,10 +64,10 @@ def _guarantee(record: Record, subject: Subject, answers: Mapping[str, str]) -> 
         ),
         ("Variant of differential privacy", ("guarantee",), DEFINITIONS[guarantee.definition]),
         ("Unit of privacy", ("guarantee", "limits"), guarantee.unit),
-        ("Neighbouring tables", ("guarantee",), f"{neighbours} ({guarantee.relation})"),
-        ("Composition over releases", ("ledger",), spent),
+        ("Neighbouring tables", ("guarantee",), neighbours(guarantee)),
+        ("Composition over releases", ("ledger",), composition(record)),
         ("Post-processing", RESULTS, "all shown numbers follow from the releases; no row was read for them"),
-        ("Quantities without protection", ("guarantee", "declared"), ", ".join(public)),
+        ("Quantities without protection", ("guarantee", "declared"), unprotected(record, subject)),
         (
             "Mixing with other releases",
             ("choices",),
@@ -101,17 +80,13 @@ def _algorithms(record: Record) -> list[Line]:
     """Chapter 3: mechanisms, accuracy and bias."""
     releases = record.description.releases
     theorems = dict.fromkeys(release.theorem for release in releases if release.theorem)
-    accuracy = "standard errors hold the noise of the releases"
-    if isinstance(record, FitRecord):
-        given = int(np.count_nonzero(record.reported))
-        accuracy = f"{given} of {len(record.names)} coefficients have a standard error, which holds the noise"
     return [
         (
             "Mechanisms and sensitivity",
             ("mechanism",),
             f"releases: {sum(release.times for release in releases)}; {'; '.join(theorems)}",
         ),
-        ("Accuracy", ("usefulness", *RESULTS), accuracy),
+        ("Accuracy", ("usefulness", *RESULTS), accuracy(record)),
         (
             "Bias, and small groups",
             ("usefulness", *RESULTS),
@@ -120,22 +95,9 @@ def _algorithms(record: Record) -> list[Line]:
         (
             "Choices that looked at data",
             ("declared", "choices"),
-            _looked(record),
+            looked_at(record),
         ),
     ]
-
-
-def _looked(record: Record) -> str:
-    schema: Mapping[str, Any] = getattr(record, "schema", {})
-    if isinstance(record, FitRecord):
-        schema = record.specification.schema
-    columns = schema.get("variables", {})
-    looked = [
-        name for name, facts in columns.items() if isinstance(facts, Mapping) and facts.get("looked_at_data")
-    ]
-    if looked:
-        return f"bounds or levels of {', '.join(looked)} were read off the data, which ε does not cover"
-    return f"none of {count(len(columns))} columns is declared to have been bounded by looking at the data"
 
 
 def _deployment(record: Record, subject: Subject, facts: ReportFacts) -> list[Line]:

@@ -12,6 +12,7 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.site_pool import Effects
 from dpglm.postprocessing.summary import approximation, family_text, guarantee_notes, strength_text
 from dpglm.privacy.guarantee import Guarantee
+from dpglm.results.charges import KeepsCharges, charge_notes, kept_fits
 from dpglm.results.fit_result import FitResult
 from dpglm.tables.table import ABSENT, Column, Summarised, Table, budget, coefficient
 
@@ -27,16 +28,23 @@ ERRORS = (
 TOGETHER = "Each guarantee holds for its fit alone. What they cost together is for a ledger to say."
 
 
-def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *more: FitResult) -> Table:
+def compare(
+    fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult] | KeepsCharges,
+    *more: FitResult,
+    ledger: KeepsCharges | None = None,
+) -> Table:
     """Coefficients of several fits side by side, with a guarantee for each.
 
     Parameters
     ----------
-    fits : FitResult, or a sequence or mapping of them
+    fits : FitResult, or a sequence or mapping of them, or Ledger
         The keys of a mapping are the headings, else ``(1)``, ``(2)``, ... Of a :class:`dpglm.SiteFits` they
-        are the sites, and the notes say what all of them cost together.
+        are the sites, and the notes say what all of them cost together. A ledger stands for all fits whose
+        answers it keeps, by their keys.
     *more : FitResult
         Further fits, where the first was given alone.
+    ledger : Ledger, optional
+        Then the notes say which of its lines paid for which fit, what else was charged, and what is left.
 
     Returns
     -------
@@ -47,7 +55,7 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
     Raises
     ------
     MethodError
-        Nothing to compare, or something that is not a result.
+        Nothing to compare, something that is not a result, or a ledger that keeps no fit.
 
     Examples
     --------
@@ -58,6 +66,9 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
     >>> [row[0] for row in dpglm.compare([small, large]).rows if row[0] != "(std err)"]
     ['Intercept', 'age', 'religious']
     """
+    if isinstance(fits, KeepsCharges):
+        kept = {name: FitResult(record) for name, record in kept_fits(fits).items()}
+        return compare(kept, *more, ledger=fits)
     named = _named((fits, *more) if more else fits)
     terms = list(dict.fromkeys(name for record in named.values() for name in record.names))
     labels = dict(
@@ -83,7 +94,9 @@ def compare(fits: FitResult | Sequence[FitResult] | Mapping[str, FitResult], *mo
             *(f"{label}: {note}" for label, record in named.items() for note in guarantee_notes(record)),
             *(f"{label}: {note}" for label, record in named.items() if (note := approximation(record))),
             *((ERRORS,) if given else ()),
-            fits.together if isinstance(fits, SiteFits) and not more else TOGETHER,
+            *((fits.together,) if isinstance(fits, SiteFits) and not more else ()),
+            *(charge_notes(named, ledger) if ledger is not None else ()),
+            *((TOGETHER,) if ledger is None and (more or not isinstance(fits, SiteFits)) else ()),
         ),
         alarm="; ".join(open_fits),
     )

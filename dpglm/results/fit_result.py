@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpglm.glm.penalties import Penalty
 from dpglm.postprocessing import between_sites, frames, intervals, refits, restriction, summary, uncertainty
 from dpglm.postprocessing.record import SpecificationDocument
 from dpglm.postprocessing.refits import CoefficientPath
+from dpglm.report.exports import ExportKind
+from dpglm.report.exports.export import export
 from dpglm.report.plots import Kind, plot
 from dpglm.report.result_sections import fit_subject
 from dpglm.report.section import Subject
@@ -283,6 +287,24 @@ class FitResult(Effects):
         Effects of numbers are per round step, a power of ten of at most a third of the declared range.
         """
         return plot(self._record, kind, name, ax=ax, path=path, grid=grid)
+
+    def export(self, kind: ExportKind, path: str | PathLike[str], *, facts: object = None) -> Path:
+        """Write what is filed or printed elsewhere, whole or not at all, and return the path.
+
+        Parameters
+        ----------
+        kind : {"registry", "ro-crate", "dpia", "methods"}
+            A record for the registry of deployments of differential privacy (JSON); a Five Safes RO-Crate
+            with report, result and plan (zip); paragraphs for an assessment of data protection (text); a
+            paragraph with citations for a journal (text).
+        path : str or path
+            Of the new file.
+        facts : mapping, path or Ledger, optional
+            As for :meth:`report`. What people did not state is "not stated"; nothing is approved.
+
+        A MethodError for a result that is NOT PRIVATE, and for a pooled one.
+        """
+        return export(self._record, kind, path, facts)
 
     def _subject(self) -> Subject:
         return fit_subject(self._record)

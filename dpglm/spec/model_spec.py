@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any, Final, Literal, Self
+from typing import Any, Literal, Self
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.schema.schema import Schema
@@ -18,8 +18,8 @@ from dpglm.mechanisms.base import Rows
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
 from dpglm.planning.expected_rows import expected_weight
-from dpglm.postprocessing.record import Choice, Goal, SpecificationDocument
-from dpglm.postprocessing.restriction import SubmodelOf
+from dpglm.postprocessing.record import SPECIFICATION, Choice, Goal, SpecificationDocument
+from dpglm.postprocessing.restriction import paid_specification
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.store import read
 from dpglm.privacy.budget import Privacy
@@ -41,8 +41,6 @@ from dpglm.spec.arguments import (
 from dpglm.spec.defaults import DEFAULT_FAMILY, DEFAULT_GOAL, DEFAULT_METHOD
 from dpglm.spec.plan import Plan, hashed
 from dpglm.spec.profiled import known_moments
-
-FORMAT: Final = "dpglm-specification"
 
 
 @dataclass(frozen=True)
@@ -243,10 +241,7 @@ class ModelSpec:
 
     def to_json(self) -> str:
         """The specification as JSON text: the same text for the same specification."""
-        document = asdict(self.to_document())
-        # Of the columns of a schema the order says nothing; of groups in an option it does.
-        document["schema"]["variables"] = dict(sorted(document["schema"]["variables"].items()))
-        return json.dumps({"format": FORMAT, **document}, indent=1)
+        return self.to_document().to_json()
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -259,7 +254,7 @@ class ModelSpec:
         """
         try:
             content = json.loads(text)
-            if content.pop("format") != FORMAT:
+            if content.pop("format") != SPECIFICATION:
                 raise ValueError
             for name in ("family", "penalty", "method"):
                 content[name] = Choice(**content[name])
@@ -321,9 +316,7 @@ def plan_of(fit: object) -> Plan:
             expected="the fit of one site",
             remedy="Audit the result of each site.",
         )
-    part = fit._record.part
-    paid = part.fitted if isinstance(part, SubmodelOf) else fit.specification
-    plan = ModelSpec.of_document(paid).plan(n=fit.n_rows or None)
+    plan = ModelSpec.of_document(paid_specification(fit._record)).plan(n=fit.n_rows or None)
     if plan.fingerprint != fit.plan_fingerprint:
         raise MethodError(
             f"a fit by dpglm {fit.version} whose plan does not follow from its specification",

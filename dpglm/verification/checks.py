@@ -16,6 +16,7 @@ from dpglm.postprocessing import refits
 from dpglm.postprocessing.joint_sites import JointSites, site_lines
 from dpglm.postprocessing.profile import OVERALL, ProfileRecord
 from dpglm.postprocessing.record import FitRecord, Record, SpendLine
+from dpglm.postprocessing.restriction import paid_specification
 from dpglm.postprocessing.site_pool import PooledSites
 from dpglm.postprocessing.spending import parallel_lines
 from dpglm.privacy.budget import Privacy
@@ -121,7 +122,7 @@ def _promised(record: Record) -> Promised:
 
 
 def _plan(record: FitRecord) -> Plan:
-    return ModelSpec.of_document(record.specification).plan(n=record.n_rows or None)
+    return ModelSpec.of_document(paid_specification(record)).plan(n=record.n_rows or None)
 
 
 def _unplanned(found: str) -> MethodError:

@@ -12,17 +12,17 @@ from dpglm.inference.contrasts import Contrasts
 from dpglm.inference.interval_model import OWN_SCALE, interval_model, with_own_scales
 from dpglm.inference.linear_model import LinearModel
 from dpglm.inference.score_and_information import ScoreAndInformation
-from dpglm.postprocessing.intervals import FAR, SEPARATED, SHORT, UNEVEN, Separation
+from dpglm.postprocessing.intervals import FAR, SEPARATED, SHORT, UNEVEN, OuterEnds
 
 LEVELS = (0.5, 0.8, 0.95, 0.99, 0.999)
 
 
-def random_functions(seed: int, count: int = 400) -> tuple[Separation, np.ndarray, np.ndarray]:
-    """Functions as `Separation.of` can find them, with estimates and standard errors."""
+def random_functions(seed: int, count: int = 400) -> tuple[OuterEnds, np.ndarray, np.ndarray]:
+    """Functions as `OuterEnds.of` can find them, with estimates and standard errors."""
     random = np.random.default_rng(seed)
     outward = random.choice([-1.0, 0.0, 1.0], count, p=[0.4, 0.2, 0.4])
     start = np.where(outward == 0.0, random.normal(0, 2, count), outward * random.exponential(2.0, count))
-    near = Separation(outward, start, random.uniform(0.0, 0.5, count))
+    near = OuterEnds(outward, start, random.uniform(0.0, 0.5, count))
     return near, start + random.normal(0.0, 0.8, count), random.exponential(0.3, count) + 0.01
 
 
@@ -94,7 +94,7 @@ def test_a_value_is_rejected_exactly_where_the_interval_leaves_it_out(seed: int,
 
 
 def test_no_estimate_no_ends() -> None:
-    near = Separation(np.ones(2), np.full(2, 3.0), np.full(2, 0.01))
+    near = OuterEnds(np.ones(2), np.full(2, 3.0), np.full(2, 0.01))
     ends = near.ends(np.array([np.nan, 4.2]), np.array([np.nan, 0.1]))
     assert np.isnan(ends[0]).all()
     assert ends[1].tolist() == [pytest.approx(4.1), np.inf]
@@ -128,7 +128,7 @@ ROWS = np.array([[0.5, 0.0, -0.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # interce
 
 @pytest.mark.parametrize(("level", "way"), [(7.0, 1.0), (-7.0, -1.0)])
 def test_outward_is_away_from_zero_and_only_for_levels(level: float, way: float) -> None:
-    near = Separation.of(Contrasts(interval_model(released((0.5, 1.0, level))), ROWS))
+    near = OuterEnds.of(Contrasts(interval_model(released((0.5, 1.0, level))), ROWS))
     assert near.outward.tolist() == [0.0, 0.0, way]
     assert near.start[2] == level
     assert near.rarer[2] < SEPARATED
@@ -137,9 +137,9 @@ def test_outward_is_away_from_zero_and_only_for_levels(level: float, way: float)
 
 def test_a_level_is_judged_with_its_neighbours_at_their_mean() -> None:
     base = released((8.0, 0.0, 0.4))  # all rows of both levels are nearly alike
-    assert Separation.of(Contrasts(interval_model(base), ROWS)).rarer[2] < SEPARATED
+    assert OuterEnds.of(Contrasts(interval_model(base), ROWS)).rarer[2] < SEPARATED
     slope = replace(base, centre=np.array([0.0, 9.0, 0.4]))  # mean of the slope is 0
-    assert Separation.of(Contrasts(interval_model(slope), ROWS)).rarer[2] > UNEVEN
+    assert OuterEnds.of(Contrasts(interval_model(slope), ROWS)).rarer[2] > UNEVEN
 
 
 def test_own_scales_grow_where_an_estimate_is_surprising_and_nowhere_else() -> None:

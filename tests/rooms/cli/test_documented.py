@@ -18,13 +18,14 @@ from dpglm.cli import main
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGE = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+BLOCKS = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINES = sorted(
     {
         line
         for page in PAGES
-        for line in re.findall(
-            r"^(?:\w+ \S+ \| )?dpglm (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE
-        )
+        for language, block in BLOCKS.findall(page.read_text(encoding="utf-8"))
+        for line in re.findall(r"^(?:\w+ \S+ \| )?dpglm (.+)$", block, re.MULTILINE)
+        if not language
     }
 )
 
@@ -89,7 +90,8 @@ def test_keys_of_json_are_on_the_page(tmp_path: Path, monkeypatch: pytest.Monkey
         ("fit", model[0], "rows.csv", *model[1:], "--ledger", "l.db", "-o", "fit.json", "--report", "r.html"),
         ("describe", "rows.csv", *model[1:]),
         ("predict", "fit.json", "rows.csv"),
-        ("compare", "fit.json"),
+        ("compare", "fit.json", "--ledger", "l.db"),
+        ("export", "methods", "fit.json"),
         ("report", "fit.json", "-o", "page.html"),
         ("verify", "r.html"),
         ("show", "plan.json"),
@@ -102,4 +104,4 @@ def test_keys_of_json_are_on_the_page(tmp_path: Path, monkeypatch: pytest.Monkey
         assert missing == []
         assert set(found["wrote"]) <= {str(path) for path in Path().iterdir()}
     assert [kind for kind in kinds if f"`{kind}`" not in PAGE] == []
-    assert len(kinds) == 15
+    assert len(kinds) == 16

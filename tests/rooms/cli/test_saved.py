@@ -22,7 +22,7 @@ from dpglm.cli import main
 from dpglm.cli.choices import PYTHON_ONLY, names
 from dpglm.errors import DpglmError
 
-WORDS = ("show", "refit", "report", "verify", "compare", "predict", "pool")
+WORDS = ("show", "refit", "report", "verify", "compare", "predict", "pool", "export")
 
 
 @cache
@@ -216,7 +216,7 @@ def test_a_result_without_a_promise_says_so_wherever_it_goes() -> None:
 
 def words_of(word: str, file: str) -> tuple[str, ...]:
     more = {"report": ("-o", "out.html"), "predict": ("new.csv",), "refit": ("--penalty", "l1")}
-    return (word, file, *more.get(word, ()))
+    return ("export", "methods", file) if word == "export" else (word, file, *more.get(word, ()))
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_used_is_one_message(word: str, file: str) -> None
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("word", ["refit", "compare", "predict"])
+@pytest.mark.parametrize("word", ["refit", "compare", "predict", "export"])
 @pytest.mark.parametrize("file", ["profile.json", "ranking.json", "plan.json", "fit.html"])
 def test_a_file_of_another_kind_is_named(word: str, file: str) -> None:
     said = run(*words_of(word, file), status=2).output
@@ -301,3 +301,18 @@ def test_numbers_that_json_has_not_are_told() -> None:
     found = plain({"a": [np.float64("nan"), -np.inf, np.int64(3)], "b": pd.DataFrame({"c": [1.5]})})
     assert found == {"a": [None, "-Infinity", 3], "b": [{"c": 1.5}]}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("refit", "fit.json", "--drop", "nobody"), "--merge job other x,y"),
+        (("predict", "fit.json", "semicolon.csv"), "--separator"),
+        (("predict", "fit.json", "new.csv", "--what", "class", "--interval", "0.9"), "--what 'mean'"),
+    ],
+)
+def test_a_remedy_is_what_can_be_typed(words: tuple[str, ...], option: str) -> None:
+    Path("semicolon.csv").write_text("age;religious\n30;2\n", encoding="utf-8")
+    done = CliRunner().invoke(main, [*words])
+    assert done.exit_code in (1, 2)
+    assert option in done.output.partition("Remedy:")[2]

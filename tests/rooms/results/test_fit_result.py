@@ -40,7 +40,15 @@ EFFECTS = ("anova", "contrast", "grid", "margins", "survival", "llf", "aic", "bi
 def values_of(result):
     """Every public attribute; a method is called without arguments where it needs none."""
     for name in dir(result):
-        if name.startswith("_") or name in ("predict", "wald_test", "auc", "plot", "report", "save"):
+        if name.startswith("_") or name in (
+            "predict",
+            "wald_test",
+            "auc",
+            "plot",
+            "report",
+            "save",
+            "export",
+        ):
             continue
         if name in EFFECTS:
             continue  # of fits with standard errors and a map of rows, see test_effects

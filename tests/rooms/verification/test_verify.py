@@ -116,6 +116,18 @@ def test_fits_of_all_goals_agree(options: dict[str, Any], tmp_path: Path) -> Non
     assert found.alarm.startswith("NOT PRIVATE") == ("seed" in options)
 
 
+def test_a_submodel_agrees_with_the_plan_of_the_whole_fit(tmp_path: Path) -> None:
+    women = dpglm.load_data("fair")
+    columns = {"affairs": (0, 10), "age": (17, 42), "religious": (1, 4)}
+    schema = {name: {"bounds": bounds} for name, bounds in columns.items()}
+    options = {"family": "gaussian", "privacy": (1.0, 1e-6), "progress": False}
+    fit = dpglm.fit("affairs ~ age + religious", women, schema=schema, **options)  # type: ignore[arg-type]
+    small = fit.refit(drop="age")
+    for part in (small, small.refit("l1")):
+        assert dpglm.verify(part.save(tmp_path / "small.json")).passed
+        assert dpglm.verify(part.report(tmp_path / "small.html")).passed
+
+
 def test_a_refit_and_a_profile_agree(tmp_path: Path) -> None:
     refit = fitted().refit(penalty="l1/2")
     assert dpglm.verify(refit.save(tmp_path / "refit.json")).passed

@@ -1,0 +1,104 @@
+"""Words about a fit that its exports share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dpglm.postprocessing.joint_sites import JointSites
+from dpglm.postprocessing.record import FitRecord
+from dpglm.postprocessing.refits import FREE
+from dpglm.postprocessing.restriction import SubmodelOf
+from dpglm.postprocessing.summary import (
+    count_notes,
+    family_text,
+    link_notes,
+    scale_notes,
+    strength_text,
+)
+from dpglm.privacy.events import TRUST
+from dpglm.report.section import Subject, shown
+from dpglm.tables.table import ABSENT, count
+
+AFTERWARDS: Final = "applied to released numbers, at no further privacy cost"
+NOT_COVERED: Final = (
+    "The guarantee says nothing of the time, memory and power of the computation, of access to the raw rows, "
+    "or of other software that read them."
+)
+
+
+def model(record: FitRecord) -> str:
+    """The model in words: family, link and response."""
+    return f"{family_text(record)} model of {shown(record.response.name)}"
+
+
+def data_name(record: FitRecord) -> str:
+    """What the data are called in the schema or the ledger; empty where neither names them."""
+    title = record.specification.schema.get("title")
+    named = title if isinstance(title, str) and title else ""
+    return shown(named or ("" if record.ledger is None else record.ledger.dataset))
+
+
+def public_rows(record: FitRecord) -> str:
+    """The number of rows where it is public, or was declared; empty otherwise."""
+    unit = "persons" if _counts_persons(record) else "rows"
+    if record.n_rows is not None:
+        return f"{count(record.n_rows)} {unit}"
+    declared = record.specification.rows
+    return "" if declared is None else f"{count(declared)} {unit} (declared)"
+
+
+def public_units(record: FitRecord) -> int | None:
+    """How many units are protected, where that is public or was declared."""
+    if record.guarantee.persons and not _counts_persons(record):
+        return None
+    return record.specification.rows if record.n_rows is None else record.n_rows
+
+
+def _counts_persons(record: FitRecord) -> bool:
+    """Whether numbers of rows are numbers of persons."""
+    unit = record.specification.schema.get("unit")
+    by_row = isinstance(unit, Mapping) and unit.get("weights") == "row"
+    return record.guarantee.persons and not by_row
+
+
+def releases(record: FitRecord) -> str:
+    """Names of the releases, and how often each was made."""
+    return ", ".join(
+        release.name if release.times == 1 else f"{release.name} ({count(release.times)} times)"
+        for release in record.description.releases
+    )
+
+
+def penalty(record: FitRecord) -> str:
+    """The penalty of the coefficients, and whether it was applied to what was released before."""
+    parts = [f"penalty: {shown(record.penalty)}"]
+    strength = strength_text(record)
+    if strength != ABSENT and 0.0 not in (record.strength, record.strength_sum):
+        parts.append(f"strength: {strength}")
+    if isinstance(record.part, SubmodelOf):
+        parts.append(f"submodel: {shown(record.part.words)}")
+    if record.description.penalty_applied == FREE:
+        parts.append(AFTERWARDS)
+    return "; ".join(parts)
+
+
+def meant(record: FitRecord) -> tuple[str, ...]:
+    """What coefficients are where they are not quite those of the model as it is named, a sentence each."""
+    return (*link_notes(record), *count_notes(record), *scale_notes(record))
+
+
+def sentences(*texts: str) -> str:
+    """Texts with a capital letter and a stop, one after the other."""
+    return " ".join(f"{text[0].upper()}{text[1:].rstrip('.')}." for text in texts if text)
+
+
+def trust(record: FitRecord, subject: Subject) -> str:
+    """Who saw raw rows, and who is trusted with what where that is not one curator."""
+    told = [str(fact.value) for fact in record.description.facts if fact.label == TRUST]
+    return "; ".join([f"{subject.curators} saw raw rows", *told])
+
+
+def at_sites(record: FitRecord) -> bool:
+    """Whether several holders of rows made the fit together."""
+    return isinstance(record.part, JointSites)
