@@ -125,6 +125,8 @@ class LinearModel:
         at, design = intercept.start, self.design
         total = max(float(design[at, at]), scale)
         score = self.response - design @ self.released.centre
+        # Predictors of a linear model are measured in residual standard deviations.
+        unit = 1.0 if self.released.third_derivative_bound else self.released.dispersion
         with np.errstate(all="ignore"):
             inverse = positive_inverse(self.positive_design + scale * np.eye(len(design)))
             found = []
@@ -135,7 +137,7 @@ class LinearModel:
                     variance = float(design[k, k] - design[at, k] ** 2 / total)
                     alone = 1.0 / (scale * float(inverse[k, k])) - 1.0
                     left = abs(float(score[k])) + POSSIBLE * self.released.score_scale
-                    moves = left / np.sqrt(self.released.dispersion * weight * (max(variance, 0.0) + scale))
+                    moves = left / np.sqrt(unit * weight * (max(variance, 0.0) + scale))
                     found.append(Spread(k, term.label, variance / coded, scale / coded, alone, moves))
         return tuple(found)
 
