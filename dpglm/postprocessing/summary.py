@@ -22,7 +22,7 @@ from dpglm.postprocessing.intervals import (
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState
-from dpglm.postprocessing.uncertainty import no_intervals
+from dpglm.postprocessing.uncertainty import hidden_notes, no_intervals
 from dpglm.privacy.events import TRUST
 from dpglm.tables.table import (
     ABSENT,
@@ -320,7 +320,7 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
     repair = f"{WIDE} In brackets: how many times the rows, or the epsilon, a standard error would take."
     if (mergeable(record) & ~record.reported).any():
         repair += " Or merge the level with another by declaration."
-    return (*lines, repair)
+    return (*lines, *hidden_notes(record), repair)
 
 
 def mergeable(record: FitRecord) -> BoolVector:
