@@ -99,13 +99,14 @@ def test_levels_and_bounds_give_the_same_fit(fit: dpglm.FitResult) -> None:
         ("Surv(week, week) ~ x", "same column"),
         ("Surv(half, left) ~ x", "whole periods"),
         ("Surv(many, left) ~ x", "more than 100 periods"),
+        ("Surv(huge, left) ~ x", "whole periods"),
         ("Surv(week, left) ~ x + left", "both sides"),
         ("Surv(week, x) ~ arm", "two levels"),
         ("Surv(wek, left) ~ x", "Did you mean week"),
     ],
 )
 def test_times_without_public_periods_are_refused(formula: str, words: str) -> None:
-    schema = SCHEMA | {"half": (0.5, 6), "many": (1, 101)}
+    schema = SCHEMA | {"half": (0.5, 6), "many": (1, 101), "huge": (2**53, 2**53 + 2)}
     with pytest.raises(DpglmError, match=words):
         dpglm.plan(formula, schema, privacy=BUDGET)
     assert dpglm.plan("Surv(many, left) ~ x", SCHEMA | {"many": (1, 100)}, privacy=BUDGET).names
@@ -125,6 +126,12 @@ def test_times_without_public_periods_are_refused(formula: str, words: str) -> N
 def test_what_has_no_proof_for_several_periods_is_refused(chosen: dict[str, Any]) -> None:
     with pytest.raises((MethodError, PrivacyError)):
         fitted(people(100), **chosen)
+
+
+def test_a_refusal_says_what_there_is_more_of() -> None:
+    schema = dpglm.Schema.of(SCHEMA, rows=3000)
+    with pytest.raises(MethodError, match="several periods of one person"):
+        dpglm.plan(FORMULA, schema, method="dpsgd", privacy=BUDGET)
 
 
 def test_a_ranking_of_columns_is_refused() -> None:

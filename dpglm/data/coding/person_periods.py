@@ -5,7 +5,7 @@ Whether they bias hazards, and what they cost: the proof beside this file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.variables import Numeric
+from dpglm.data.tables.source import CHUNK_ROWS
 from dpglm.typing import SHARES, FloatVector, IntVector
 
 Columns = Mapping[str, NDArray[Any]]
@@ -58,6 +59,17 @@ class PersonPeriods:
             return schema
         wider = replace(variable, low=variable.low - 1.0, high=variable.high + 1.0)
         return replace(schema, variables={**schema.variables, self.periods.column: wider})
+
+    def pieces(self, columns: Columns) -> Iterator[tuple[dict[str, NDArray[Any]], FloatVector]]:
+        """Rows and their shares, of so many persons at a time that these have at most `CHUNK_ROWS` of them.
+
+        All rows of a frame at once would take a memory that grows with the times.
+        """
+        persons = CHUNK_ROWS // len(self.periods.values)
+        for first in range(0, len(columns[self.event]), persons):
+            some = {name: column[first : first + persons] for name, column in columns.items()}
+            rows = self.expanded(some)
+            yield rows, self.shares(len(rows[self.event]))
 
     def expanded(self, columns: Columns) -> dict[str, NDArray[Any]]:
         """Columns of the rows of persons and periods, from cleaned columns of persons.
