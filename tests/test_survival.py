@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import dpglm
 from dpglm.errors import DpglmError, FormulaError, MethodError, PrivacyError
+from dpglm.spec.profiled import known_moments
 from tests.oracles.test_survival import FORMULA, SCHEMA, WEEKS, people
 
 BUDGET = dpglm.Privacy(4.0, 1e-6, relation="add-remove")
@@ -134,6 +136,18 @@ def test_a_refusal_says_what_there_is_more_of() -> None:
         dpglm.plan(FORMULA, schema, method="dpsgd", privacy=BUDGET)
 
 
+def test_a_profile_of_times_tells_the_periods_of_rows() -> None:
+    """Nearly all are seen to the end: the mean of times is near 12, and that of the periods of rows 6.5."""
+    week = {"bounds": (1, 12), "mean": 11.4, "sd": 1.9}
+    schema = dpglm.Schema.of({**SCHEMA, "week": week, "x": {"bounds": (-3, 3), "mean": 0, "sd": 1}})
+    known = dataclasses.replace(schema, moments="known")
+    model = dpglm.ModelSpec.of("Surv(week, left) ~ week + x", known, privacy=BUDGET).coded_model
+    moments = known_moments(model)
+    assert moments is not None
+    np.testing.assert_allclose(moments["week"], (6.5, np.sqrt((12**2 - 1) / 12)), rtol=0.06)
+    np.testing.assert_allclose(moments["x"], (0.0, 1.0), atol=0.01)
+
+
 def test_a_ranking_of_columns_is_refused() -> None:
     with pytest.raises(FormulaError, match="times"):
         dpglm.rank_features(FORMULA, people(100), schema=SCHEMA, privacy=(1.0, 1e-6))
@@ -183,7 +197,7 @@ def test_curves_fall_and_stay_within_their_intervals(fit: dpglm.FitResult) -> No
     pd.testing.assert_frame_equal(fit.survival(fit.grid(arm=None)), fit.survival({"arm": None}))
 
 
-@pytest.mark.parametrize("rows", [{"week": 2}, {"who": 1}, {"arm": "z"}, 5])
+@pytest.mark.parametrize("rows", [{"week": 2}, {"who": 1}, {"arm": "z"}, 5, people(10).iloc[:0]])
 def test_rows_that_are_none_are_refused(rows: Any, fit: dpglm.FitResult) -> None:
     with pytest.raises(MethodError):
         fit.survival(rows)
@@ -220,6 +234,14 @@ def test_terms_are_dropped_but_not_the_baseline() -> None:
     exact = fitted(people(2000), "Surv(week, left) ~ x + C(arm)", privacy=None, seed=None)
     with pytest.raises(MethodError, match="baseline"):
         exact.refit(drop="C(week)")
+
+
+def test_periods_are_not_merged() -> None:
+    """Somebody is at risk in each of two periods: a curve would count one of them."""
+    levels = [str(week) for week in range(1, WEEKS + 1)]
+    found = fitted(people(2000), schema=SCHEMA | {"week": levels})
+    with pytest.raises(MethodError, match="whose levels are periods"):
+        found.refit(merge={"week": {"first": ["1", "2"]}})
 
 
 def test_a_plan_expects_what_a_fit_finds(fit: dpglm.FitResult) -> None:
