@@ -84,8 +84,11 @@ def test_the_first_row_of_each_person_is_read_where_a_column_tells_persons() -> 
     plan = dpglm.plan(FORMULA, once, privacy=BUDGET)
     assert plan.guarantee.persons
     assert "all rows with the same who" in plan.guarantee.statement()
+    several = dpglm.Schema.of(SCHEMA, unit={"column": "who"})
     with pytest.raises(PrivacyError, match="rows: 1"):
-        dpglm.plan(FORMULA, dpglm.Schema.of(SCHEMA, unit={"column": "who"}), privacy=BUDGET)
+        dpglm.plan(FORMULA, several, privacy=BUDGET)
+    with pytest.raises(PrivacyError, match="rows: 1"):  # their shares would be lost without a word
+        fitted(twice, schema=several, privacy=None, seed=None)
 
 
 def test_levels_and_bounds_give_the_same_fit(fit: dpglm.FitResult) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.person_periods import PersonPeriods
+from dpglm.data.coding.person_periods import PersonPeriods, require_one_row
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.cluster import ClusterSource
@@ -65,6 +65,7 @@ class Design:
         self._rows_of, self._schema = PersonRows(source, schema.unit_column), schema
         self._periods = periods
         if periods is not None:
+            require_one_row(schema.unit_column)
             self._schema = periods.reading(schema)
             if isinstance(source, ClusterSource):  # where a piece has as many coded rows as rows
                 raise MethodError(

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema
+from dpglm.data.schema.unit import Unit
 from dpglm.data.schema.variables import Numeric
 from dpglm.data.tables.source import CHUNK_ROWS
+from dpglm.errors import PrivacyError
 from dpglm.typing import SHARES, FloatVector, IntVector
 
 Columns = Mapping[str, NDArray[Any]]
@@ -103,3 +105,13 @@ class PersonPeriods:
     def shares(self, count: int) -> FloatVector:
         """Shares of so many rows."""
         return np.full(count, self.share)
+
+
+def require_one_row(unit: Unit | None) -> None:
+    """Refuse a column of persons of whom several rows are read: their periods would count more than once."""
+    if unit is not None and unit.shared:
+        raise PrivacyError(
+            "Surv(time, event) for persons who may have several rows",
+            expected="one row of each person, with the last period of this person",
+            remedy=f"Write unit: {{column: {unit.column}, rows: 1}}; each person's first row is read.",
+        )
