@@ -92,6 +92,12 @@ class CodedModel:
         A MethodError names a term or level that is not there.
         """
         schema = self.schema
+        if self.periods is not None and self.periods.column in merge:
+            raise MethodError(
+                f"merge of {self.periods.column!r}, whose levels are periods",
+                expected="levels of other columns: somebody is at risk in each of two periods",
+                remedy="Declare longer periods, and fit the model anew.",
+            )
         for column, groups in merge.items():
             schema = merged(schema, column, groups)
         part = CodedModel.of(without(self.coding.model, drop), schema, self.family)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
-from dpglm.data.coding.person_periods import PersonPeriods
+from dpglm.data.coding.person_periods import PersonPeriods, require_one_row
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema, require_columns
 from dpglm.data.tables.cluster import ClusterSource
@@ -65,6 +65,7 @@ class Design:
         self._rows_of, self._schema = PersonRows(source, schema.unit_column), schema
         self._periods = periods
         if periods is not None:
+            require_one_row(schema.unit_column)
             self._schema = periods.reading(schema)
             if isinstance(source, ClusterSource):  # where a piece has as many coded rows as rows
                 raise MethodError(
@@ -124,21 +125,22 @@ class Design:
         numeric = self._schema.plain_numbers(self._columns)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
             # Here and not in a thread: pandas changes the filters of warnings, which all threads share.
-            columns, share = self._cleaned(frame, kept, share)
-            yield len(columns[self._response.name]), Later(partial(self._chunks_of, columns, share))
+            for columns, shares in self._cleaned(frame, kept, share):
+                yield len(columns[self._response.name]), Later(partial(self._chunks_of, columns, shares))
 
     def _coded_frame(self, frame: Any, kept: IntVector | None, share: FloatVector | None) -> list[RowChunk]:
-        return self._chunks_of(*self._cleaned(frame, kept, share))
+        ((columns, shares),) = self._cleaned(frame, kept, share)  # without periods
+        return self._chunks_of(columns, shares)
 
     def _cleaned(
         self, frame: Any, kept: IntVector | None, share: FloatVector | None
-    ) -> tuple[Mapping[str, NDArray[Any]], FloatVector | None]:
+    ) -> Iterator[tuple[Mapping[str, NDArray[Any]], FloatVector | None]]:
         """Cleaned columns and shares: of the rows of a frame, or of their periods, with shares alike."""
         columns = self._schema.clean(frame, self._columns, kept)
         if self._periods is None:
-            return columns, share
-        columns = self._periods.expanded(columns)
-        return columns, self._periods.shares(len(columns[self._response.name]))
+            yield columns, share
+        else:
+            yield from self._periods.pieces(columns)
 
     def _chunks_of(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> list[RowChunk]:
         return list(self._encoded(columns, share))
