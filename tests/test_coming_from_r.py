@@ -26,6 +26,8 @@ SCHEMA = {
     "cost": (-10, 10),
     "age": (18, 95),
     "years": (0.5, 10),
+    "week": (1, 6),
+    "left": ["no", "yes"],
     "sex": ["F", "M"],
     "job": ["a", "b", "c"],
 }
@@ -43,6 +45,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "cost": eta + draw.normal(size=n),
         "age": age,
         "years": years,
+        "week": np.minimum(draw.geometric(0.1, n), 6),
+        "left": np.where(draw.uniform(size=n) < 0.5, "yes", "no"),
         "sex": sex,
         "job": job,
     }

@@ -123,6 +123,8 @@ def declared_neighbours(model: CodedModel, relation: Relation) -> list[Neighbour
     """
     corners = Corners.of(model.schema, model.coding)
     low, high = model.family.worst_case_responses
+    if model.periods is not None:  # without an event a person has a row in every period
+        low, high = high, low
     longest, (unlike, sign) = corners.longest, corners.most_unlike
     row, flipped = (longest, high), (longest, low)
     answer, against = (high, low) if sign > 0 else (low, high)
@@ -195,7 +197,8 @@ class _Tables:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.corners.values, self.model.response.name)))
+        time = () if self.model.periods is None else (self.model.periods.column,)
+        return tuple(dict.fromkeys((*self.corners.values, self.model.response.name, *time)))
 
     def _cells(self, row: Row, *, text: bool = False, blank: bool = False) -> dict[str, Any]:
         """The raw cells of one row; a ``blank`` one lacks its numbers, or its response in a model of none."""
@@ -203,8 +206,13 @@ class _Tables:
         variables, response = self.model.schema.variables, self.model.response
         values = {name: column[place] for name, column in self.corners.values.items()}
         values[response.name] = response.shift + response.unit * answer
+        periods = self.model.periods
+        if periods is not None:  # without an event to the end of the last period
+            values[periods.column] = periods.values[-1] if periods.numeric else len(periods.values) - 1
         numbers = [name for name in self.corners.values if not isinstance(variables[name], Categorical)]
         cells = {name: _cell(variables[name], values[name], text=text) for name in self._names}
+        if periods is not None and answer:  # an event in the first one
+            cells[periods.column] = str(periods.values[0]) if text else periods.values[0]
         for name in (numbers or [response.name]) if blank else []:
             codes = variables[name].missing_codes
             cells[name] = codes[0] if codes else None

@@ -50,7 +50,7 @@ class PricedReleases:
     def __post_init__(self) -> None:
         if self.privacy is None:
             return
-        if self.privacy.persons:
+        if self.privacy.persons or self.privacy.shared:
             self._require_persons(shared=self.privacy.shared)
         # The calibration found the noise; this reads the price off the releases themselves.
         for releases in self._read_together():
@@ -66,7 +66,7 @@ class PricedReleases:
         for release in self.releases:
             if release.covers == "nothing" or (shared and release.covers == "one row"):
                 raise MethodError(
-                    f"a column that tells whose a row is, for the release of a {release.name!r}",
+                    f"several rows of one person, for the release of a {release.name!r}",
                     expected="releases whose proof is about all rows of a person that are read",
                     remedy="Leave method out; some methods take a unit of which rows: 1 is read.",
                 )

@@ -11,6 +11,7 @@ from scipy.special import gammaincc, ndtr
 
 from dpglm.errors import MethodError
 from dpglm.inference.linear_model import (
+    LEAST_ALONE,
     LinearModel,
     linearisation_error,
     linearisation_errors,
@@ -24,6 +25,8 @@ from dpglm.typing import BoolVector, FloatMatrix, FloatVector
 LEAST_SIGNAL: Final = 8.0
 MOST_SHARE_OF_SCALE: Final = 0.5
 MOST_ADJUSTMENT: Final = 0.35
+# Below it, information in units of the noise says nothing of how much more would be enough.
+LEAST_FACTOR: Final = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +205,7 @@ def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
 
     Standard errors here are those of the linear model itself, which is what the tests were measured with. The
     factor treats the standard error as falling like 1 / (n epsilon), which it does where noise dominates.
+    Beside a number that masks others, see `LinearModel.masking`, nothing is reported.
     Without noise every function has a standard error.
     """
     if contrasts.model.released.exact:
@@ -214,6 +218,13 @@ def interval_decisions(contrasts: Contrasts) -> tuple[IntervalDecision, ...]:
             ("noise hides its variation", np.sqrt(LEAST_SIGNAL / contrasts.signal)),
             ("too wide against the declared scale", deviations / (MOST_SHARE_OF_SCALE * scale)),
             ("cannot be told from the other terms", np.sqrt(share / MOST_ADJUSTMENT)),
+            *(
+                (
+                    f"noise hides how much {spread.label} varies",
+                    np.full(len(scale), LEAST_ALONE / max(spread.alone, LEAST_FACTOR)),
+                )
+                for spread in contrasts.model.masking
+            ),
         )
     decisions = []
     for j in range(len(scale)):

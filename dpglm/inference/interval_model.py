@@ -32,6 +32,12 @@ _LEAST_POWER, _MOST_POWER = -8.0, 2.0
 _SEARCH_STEPS, _SEARCH_ROUNDS = (2.0, 1.0, 0.5), 2
 # A term's prior scale is at least so many times its estimate.
 OWN_SCALE: Final = 1.5
+# A number's prior scale is larger where the information, less its noise, shows less than the first share of
+# the variance that it is coded for; at least the second is taken to be there. Where the number is hidden,
+# the scale is that of so many times the usual effect.
+USUALLY_SEEN: Final = 0.5
+LEAST_SEEN: Final = 1e-3
+HIDDEN_SCALE: Final = 3.0
 # Keeps a covariance whose parts differ by more than 16 digits positive.
 _JITTER = 1e-13
 _KINDS = ("slope", "levels", "other")
@@ -65,6 +71,21 @@ def fitted_scales(model: LinearModel) -> ScoreAndInformation:
     return replace(released, term_columns=tuple(scaled))
 
 
+def with_seen_spreads(model: LinearModel) -> ScoreAndInformation:
+    """The released numbers with prior scales in the standard deviations that the information shows.
+
+    Noise, or a declared range far too wide, makes a standard deviation too large; per unit the prior scale of
+    the coefficient is then too small, and neighbours take over what it may not explain. Post-processing.
+    """
+    factors = {}
+    for spread in model.spreads:
+        seen, usual = max(spread.seen - spread.noise, LEAST_SEEN), HIDDEN_SCALE if spread.hidden else 1.0
+        factors[spread.start] = usual * np.sqrt(max(USUALLY_SEEN / seen, 1.0))
+    terms = model.released.term_columns
+    scaled = (replace(term, prior=term.prior * factors.get(term.start, 1.0)) for term in terms)
+    return replace(model.released, term_columns=tuple(scaled))
+
+
 def with_own_scales(model: LinearModel) -> ScoreAndInformation:
     """The released numbers with prior scales of at least `OWN_SCALE` times the estimates.
 
@@ -95,7 +116,7 @@ def grown(released: ScoreAndInformation, squares: FloatVector) -> ScoreAndInform
 
 
 def interval_model(released: ScoreAndInformation) -> LinearModel:
-    """The linear model that intervals rest on, with prior scales of `with_own_scales`.
+    """The linear model that intervals rest on: prior scales of `with_seen_spreads`, then `with_own_scales`.
 
     In a logistic model, and in one of counts, its design is the information between t and the posterior
     mean, see `secant_design`. The mean follows from the design, and the prior scales from the mean: each is
@@ -108,7 +129,8 @@ def interval_model(released: ScoreAndInformation) -> LinearModel:
     """
     if released.exact:  # nothing rests on a prior, and nothing moves
         return LinearModel(released, np.zeros((released.size, released.size)))
-    own = with_own_scales(LinearModel(released))
+    at_centre = LinearModel(released)
+    own = with_own_scales(at_centre.like(with_seen_spreads(at_centre)))
     at_centre = declared = LinearModel(own)
     step = np.zeros(released.size)
     for _ in range(_STEPS if released.logistic or released.exponential else 0):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import assert_never
+from typing import Final, assert_never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,32 @@ from dpglm.typing import FloatMatrix, FloatVector
 
 # Rounds in which the mean of (t - theta)(t - theta)' and the covariance of the error settle.
 ROUNDS = 5
+# A number is hidden if the information shows less than this share of the variance that it is coded for, and
+# less about it beside the other terms than this many times the noise. It masks all others if it may move
+# predictors by more than this standard deviation, which the score leaves possible with so many deviations of
+# its noise. Set on two numbers with correlations 0, .8 and .95, of which one is declared 8 to 100 standard
+# deviations wide to each side, in three families.
+LITTLE_SEEN: Final = 0.25
+LEAST_ALONE: Final = 5.0
+MOST_MOVED: Final = 0.2
+POSSIBLE: Final = 1.645
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much a number varies, as the released information shows it, and what that may move."""
+
+    start: int  # its coded column
+    label: str
+    seen: float  # variance, as a share of the one that its column is coded for
+    noise: float  # standard deviation of the noise in `seen`
+    alone: float  # information about it beside the other terms, in units of the noise
+    moves: float  # standard deviation of predictors that its score leaves possible
+
+    @property
+    def hidden(self) -> bool:
+        """Whether noise hides its variation because its declared range is far wider."""
+        return self.seen < LITTLE_SEEN and self.alone < LEAST_ALONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +115,40 @@ class LinearModel:
     def positive_design(self) -> FloatMatrix:
         """H with eigenvalues floored at 0, shape (p, p)."""
         return positive_part(self.design)
+
+    @cached_property
+    def spreads(self) -> tuple[Spread, ...]:
+        """Of each number, weighted like the information; none without an intercept or without noise."""
+        intercept, scale = self.cells.intercept, self.released.information_scale
+        if intercept is None or self.released.exact:
+            return ()
+        at, design = intercept.start, self.design
+        total = max(float(design[at, at]), scale)
+        score = self.response - design @ self.released.centre
+        # Predictors of a linear model are measured in residual standard deviations.
+        unit = 1.0 if self.released.third_derivative_bound else self.released.dispersion
+        with np.errstate(all="ignore"):
+            inverse = positive_inverse(self.positive_design + scale * np.eye(len(design)))
+            found = []
+            for term in self.released.term_columns:
+                if term.kind == "slope":
+                    k, weight = term.start, total / float(intercept.table[0, 0]) ** 2
+                    coded = weight * term.bound / 4.0
+                    variance = float(design[k, k] - design[at, k] ** 2 / total)
+                    alone = 1.0 / (scale * float(inverse[k, k])) - 1.0
+                    left = abs(float(score[k])) + POSSIBLE * self.released.score_scale
+                    moves = left / np.sqrt(unit * weight * (max(variance, 0.0) + scale))
+                    found.append(Spread(k, term.label, variance / coded, scale / coded, alone, moves))
+        return tuple(found)
+
+    @property
+    def masking(self) -> tuple[Spread, ...]:
+        """Hidden numbers that may move predictors so far that no other coefficient can be told.
+
+        Neighbours take up what they explain. In a logistic model a strong effect that is left out draws all
+        others towards 0, whatever it is correlated with, and in one of counts it is in the intercept.
+        """
+        return tuple(spread for spread in self.spreads if spread.hidden and spread.moves > MOST_MOVED)
 
     @cached_property
     def sampling(self) -> FloatMatrix:

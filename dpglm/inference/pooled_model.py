@@ -3,9 +3,8 @@ r"""One linear model of several sites, each of which released a score and an inf
 Site j says :math:`z_j = D_j B_j \theta + e_j`, see `LinearModel`, with B_j the public map from the pool's
 coded coefficients to its own. Their plain sum wastes what the less noisy sites say. Least squares with
 weights :math:`D_j' \Omega_j^{-1}` is drawn towards the sites' shrunken estimates: the noise of a matrix is
-then in weight and residual. On ten sites of 2,000 rows at (1, 1e-6) a slope of 1 lost .026, and coverage
-was .92. So
-the weight of a site is made of a design of which little is its own noise,
+then in weight and residual (ten sites of 2,000 rows at (1, 1e-6): a slope of 1 lost .026, and coverage was
+.92). So the weight of a site is made of a design of which little is its own noise,
 
 .. math:: W_j = \hat D_j \hat\Omega_j^{-1}, \qquad
           \hat D_j = s_j D + \Lambda_j \circ (D_j - s_j D), \qquad D = \sum_k D_k,
@@ -15,8 +14,8 @@ the pooled shape that noise does not explain, cell by cell. Without noise they a
 identity, and the sites' normal equations add up: the pooled estimate is that of all rows.
 
 Scores of logistic models and of counts bend on the way from t_j to the pooled coefficients, which are known
-well. So each site's equation is a step of Newton's method from there. With the mean information on the way in
-place of that at the end, standard errors were 5 % too small (coverage .93 in place of .95).
+well. So each site's equation is a step of Newton's method from there: the mean information on the way, in
+place of that at the end, made standard errors 5 % too small (coverage .93, not .95).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from dpglm.inference.interval_model import grown, interval_model, secant_design
-from dpglm.inference.linear_model import LinearModel, positive_inverse, positive_part
+from dpglm.inference.linear_model import LinearModel, Spread, positive_inverse, positive_part
 from dpglm.inference.score_and_information import Cells, ScoreAndInformation
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -66,12 +65,11 @@ class SiteEquation:
 class PooledModel(LinearModel):
     """The sites' equations, weighted and added up, as one linear model; ``released`` has the pool's priors.
 
-    The design is the sum of the sites' designs. Sites are independent, so that each part of the covariance is
-    a sum over sites.
+    The design is the sum of the sites', and so is each part of the covariance: sites are independent.
     """
 
     sites: tuple[SiteEquation, ...] = ()
-    # The variances of the sites' own coefficients count so much more: they are estimated from few sites.
+    # By this the sites' own variances, estimated from few sites, are multiplied.
     caution: float = 1.0
 
     @cached_property
@@ -95,12 +93,17 @@ class PooledModel(LinearModel):
         own = _summed([site.weight @ site.model.sampling @ site.weight.T for site in self.sites])
         return own + self.spread
 
+    @property
+    def masking(self) -> tuple[Spread, ...]:
+        """Numbers that are hidden at every site."""
+        first, *others = (site.model.masking for site in self.sites)
+        return tuple(one for one in first if all(one.label in {s.label for s in o} for o in others))
+
     @cached_property
     def score_noise(self) -> FloatMatrix:
         """Covariance of the noise of the sites' estimates, shape (p, p)."""
-        return _summed(
-            [site.model.released.score_scale**2 * site.weight @ site.weight.T for site in self.sites]
-        )
+        scaled = (site.model.released.score_scale * site.weight for site in self.sites)
+        return _summed([weight @ weight.T for weight in scaled])
 
     @cached_property
     def noise(self) -> FloatMatrix:
@@ -228,19 +231,18 @@ def _first_gap(released: ScoreAndInformation) -> FloatMatrix:
 def _own_deviation(
     site: SiteEquation, mean: FloatVector, between: FloatMatrix
 ) -> tuple[FloatVector, FloatMatrix]:
-    """How far a site's coefficients are from the pool's: posterior mean and covariance, (p,) and (p, p)."""
+    """How far a site's coefficients are from the pool's: posterior mean and covariance."""
     design = site.model.design
     pull = between @ design @ positive_inverse(site.model.omega + site.spread)
-    residual = site.response - design @ site.link @ mean
     left = between - pull @ design @ between
-    return pull @ residual, 0.5 * (left + left.T)
+    return pull @ (site.response - design @ site.link @ mean), 0.5 * (left + left.T)
 
 
 def _bend(model: LinearModel, step: FloatVector, left: FloatMatrix) -> FloatVector:
     """What a site's score is lower, on average, than at the mean of its coefficients, shape (p,).
 
-    The score of a logistic model bends: its mean over coefficients that spread by ``left`` around a step is
-    not its value at the step. Second differences along the principal axes.
+    The score bends: its mean over coefficients that spread by ``left`` is not its value at the step. Second
+    differences along the principal axes.
     """
     values, vectors = np.linalg.eigh(left)
     middle = secant_design(model, step) @ step
@@ -253,8 +255,7 @@ def _bend(model: LinearModel, step: FloatVector, left: FloatMatrix) -> FloatVect
 
 def _at(model: LinearModel, design: FloatMatrix, gap: FloatMatrix) -> LinearModel:
     """The model of a site with another design and a known gap."""
-    other = model.with_design(design)
-    return other.like(model.released, gap)
+    return model.with_design(design).like(model.released, gap)
 
 
 def _weighted(
@@ -278,8 +279,7 @@ def _weighted(
         [each @ model.products @ each.T for each, model in zip(back, models, strict=True)], axis=0
     )
     equations = []
-    pieces = zip(models, links, shifts, bends, believed, strict=True)
-    for model, link, shift, bend, design in pieces:
+    for model, link, shift, bend, design in zip(models, links, shifts, bends, believed, strict=True):
         released, inverse, covariance = model.released, np.linalg.inv(link), link @ apart @ link.T
         shrunken = inverse.T @ design @ inverse
         noise = model.information_noise(link @ typical @ link.T)

@@ -37,7 +37,7 @@ class ExactInformationAnswer:
     constant : float
         Sum of log(y!) over usable rows of counts, else 0.
     weighted : bool
-        Whether rows have weights: the rows of a person then count less than one each.
+        Whether rows have weights of their own: the rows of a person then count less than one each.
     """
 
     gradient: FloatVector
@@ -80,7 +80,8 @@ class ExactInformation(UnclaimedRelease):
                 eta = eta if chunk.offset is None else eta + chunk.offset
                 each = self.family.loss(eta, chunk.y)
                 if chunk.weight is not None:
-                    each, weighted = each * chunk.weight, 1.0
+                    each = each * chunk.weight
+                    weighted = float(self.family.row_share is None)
                 lost += float(each[usable].sum())
                 count += float(usable.sum())
                 if self.family.response_kind == "count":

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final, cast
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, pdtr, pdtrc
 
 from dpglm.curator.curator import PricedReleases
 from dpglm.glm.families.poisson import Poisson
@@ -82,8 +82,9 @@ def solve_counts(
     point, size = start.point, first.size
     sizes = [start.unsure, UNSHORTENED, COUNT_CUTS[-1]]
     counts = ask(plan.releases[-3], np.concatenate([stage.matrix, point, sizes]))
-    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, steps[-1], size, COUNT_CUTS)
     rows = rows_of(stage.sums, first)
+    usual = usual_tails(start.means, start.unsure, rows)
+    cut = Cut.of(plan.of_kind(ColumnSums)[-1], counts, steps[-1], size, COUNT_CUTS, usual)
     square = min(max(float(np.trace(stage.sums.gram)) / rows, LEAST_SQUARE), 1.0)
     squares = square * start.means / (1.0 + start.unsure * start.means)
     length = best_length(squares, rows, math.sqrt(size) * cut.place * steps[-1].cross_deviation)
@@ -100,6 +101,25 @@ def solve_counts(
     step = step.with_design(secant_design(step, step.mean))
     released = at(point + step.mean, -1)
     return released, stage.geometry, replace(stage.scales, residual_cut=cut.place)
+
+
+def usual_tails(means: FloatVector, unsure: float, rows: float) -> tuple[FloatVector, FloatVector]:
+    """How many of so many Poisson counts have residuals beyond each of `COUNT_CUTS`, above and below.
+
+    ``means`` are at the nodes of normal predictors. Small counts are skewed: what is cut off is above, and
+    without it the intercept would be too low.
+
+    Examples
+    --------
+    >>> above, below = usual_tails(np.full(30, 0.5), 0.0, 1000.0)
+    >>> above[:2].round(1), below[:2].round(1)
+    (array([14.4,  1.8]), array([0., 0.]))
+    """
+    away = np.array(COUNT_CUTS)[:, None] * np.sqrt(means * (1.0 + unsure * means))
+    above = pdtrc(np.ceil(means + away) - 1.0, means)
+    low = np.floor(means - away)
+    below = np.where(low >= 0.0, pdtr(np.maximum(low, 0.0), means), 0.0)
+    return rows * (above @ _WEIGHTS), rows * (below @ _WEIGHTS)
 
 
 def _around(

@@ -275,22 +275,29 @@ class Cut:
         second: SecondMoments,
         size: int,
         places: tuple[float, ...],
+        usual: tuple[FloatVector, FloatVector] | None = None,
     ) -> Cut:
-        """The cut at which noise and what is cut off together cost least."""
+        """The cut at which noise and what is cut off together cost least.
+
+        ``usual`` is how many rows to expect beyond each cut, above and below, where noise hides the counts.
+        """
         counts, noise = answer[int(classes.count_rows) :], float(classes.deviations[-1])
         cuts = np.array(places)
         # Those beyond the last cut are taken to be a fifth of it further out.
         further = np.append(np.diff(cuts), 0.2 * cuts[-1])
         allowed = SURE * noise * np.sqrt(np.arange(len(cuts), 0, -1))
 
-        def off(beyond: FloatVector) -> FloatVector:
+        def off(beyond: FloatVector, usual: FloatVector) -> FloatVector:
             """Sum of what each cut takes off on one side, from the rows in each class beyond the first."""
             tail = np.cumsum(beyond[::-1])[::-1]
             unsure = np.flatnonzero(tail <= allowed)
-            tail[unsure[0] if unsure.size else len(cuts) :] = 0.0
+            hidden = slice(unsure[0] if unsure.size else len(cuts), None)
+            tail[hidden] = usual[hidden]
             return np.cumsum((0.5 * (tail + np.append(tail[1:], 0.0)) * further)[::-1])[::-1]
 
-        above, below = off(counts[len(cuts) + 1 :]), off(counts[: len(cuts)][::-1])
+        none = np.zeros(len(cuts))
+        high, low = usual or (none, none)
+        above, below = off(counts[len(cuts) + 1 :], high), off(counts[: len(cuts)][::-1], low)
         bias = ALIGNED * (above + below) / math.sqrt(size)
         best = int(np.argmin((second.cross_deviation * cuts) ** 2 + bias**2))
         return cls(float(cuts[best]), float(above[best] - below[best]), float(bias[best]))

@@ -12,10 +12,11 @@ from scipy.special import betaincinv
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.coding.coding import Coding
+from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.expected import largest_sd
 from dpglm.data.schema.schema import Schema
 from dpglm.data.schema.unit import weight_of
-from dpglm.data.schema.variables import Categorical, Numeric
+from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.inference.expectation import ExpectedRows
 from dpglm.typing import FloatMatrix, FloatVector
 
@@ -45,17 +46,44 @@ def expected_rows(model: CodedModel, n: int, rate: float, moments: FloatMatrix) 
 
     ``rate`` is the expected share of the second level of a response with two levels.
     """
-    family, response, n = model.family, model.response, weight_of(model.schema.unit_column, n)
+    family, response, weight = model.family, model.response, expected_weight(model, n)
     variable = model.schema.variables[model.coding.model.response]
     if isinstance(variable, Numeric) and family.response_kind != "binary":
         values = expected_quantiles(variable)
         natural, coded = float(values.mean()), (values - response.shift) / response.unit
         mean, variance = float(coded.mean()), float(coded.var())
     else:
+        if (at_risk := _at_risk(model)) is not None:
+            rate = rate / float(at_risk.sum())  # one event in all periods of a person
         natural, mean, variance = rate, rate, rate * (1.0 - rate)
-    weight = family.expected_weight(natural, EXPLAINED)
+    curvature = family.expected_weight(natural, EXPLAINED)
     dispersion = family.dispersion if family.fixed_dispersion else (1.0 - EXPLAINED) * variance
-    return ExpectedRows(float(n), moments, n * weight * moments, dispersion, mean, variance)
+    return ExpectedRows(weight, moments, weight * curvature * moments, dispersion, mean, variance)
+
+
+def expected_weight(model: CodedModel, n: int) -> float:
+    """What so many rows weigh in all, or so many persons where a column tells them.
+
+    Rows with a time weigh as much as the share of the periods in which they are expected to be at risk.
+    """
+    at_risk, weight = _at_risk(model), float(weight_of(model.schema.unit_column, n))
+    return weight if at_risk is None else weight * float(at_risk.mean())
+
+
+def _at_risk(model: CodedModel) -> FloatVector | None:
+    """The share of persons to expect at risk in each period, as the time is declared; shape (periods,)."""
+    periods = model.periods
+    return None if periods is None else _surviving(model.schema.variables[periods.column], periods)
+
+
+def _surviving(variable: Variable, periods: Periods) -> FloatVector:
+    """The share of times in each period or a later one, shape (periods,)."""
+    if isinstance(variable, Categorical):
+        shares = expected_shares(variable)
+    else:
+        places = np.ceil(expected_quantiles(variable)) - periods.values[0]
+        shares = np.bincount(places.astype(np.intp), minlength=len(periods.values)) / len(places)
+    return np.asarray(np.cumsum(shares[::-1])[::-1])
 
 
 def expected_rate(model: CodedModel) -> float:
@@ -97,7 +125,12 @@ def expected_moments(schema: Schema, coding: Coding, points: int = POINTS) -> Fl
         scores = common + math.sqrt(1.0 - OVERLAP) * generator.standard_normal(points)
         places = np.empty(points)
         places[np.argsort(scores)] = even
-        if isinstance(variable, Numeric):
+        periods = coding.model.periods
+        if periods is not None and name == periods.column:  # of a row: alike often, and weighed
+            codes = (places * len(periods.values)).astype(np.int32)
+            weights *= _surviving(variable, periods)[codes]
+            columns[name] = codes + float(periods.values[0]) if periods.numeric else codes
+        elif isinstance(variable, Numeric):
             values = expected_quantiles(variable)
             columns[name] = values[(places * len(values)).astype(np.intp)]
         else:

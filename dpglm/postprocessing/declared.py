@@ -12,6 +12,7 @@ from dpglm.postprocessing.record import FitRecord
 from dpglm.privacy.guarantee import Guarantee
 from dpglm.typing import ROWS_OF
 
+_SURV = re.compile(r"\bSurv\s*\([^~]*~")
 _SPELLINGS = ("decimal", "thousands", "infinite", "strip", "ignore_case", "aliases")
 
 
@@ -19,6 +20,21 @@ def declared_notes(record: FitRecord) -> tuple[str, ...]:
     """What a reader of the numbers should know of the declarations."""
     labels = (LABELLED,) if shown_names(record) != record.names else ()
     return (*labels, *inspected_notes(record), *person_notes(record), *reading_notes(record))
+
+
+def is_survival(record: FitRecord) -> bool:
+    """Whether the response is ``Surv(time, event)``."""
+    return _SURV.search(record.specification.formula) is not None
+
+
+def survival_notes(record: FitRecord) -> tuple[str, ...]:
+    """What coefficients of a fit of discrete times are."""
+    if not is_survival(record):
+        return ()
+    return (
+        "Coefficients are log odds of the hazard: the probability of the event in a period, of those at risk "
+        "in it. survival() gives survival curves, predict() hazards.",
+    )
 
 
 def inspected_notes(record: FitRecord) -> tuple[str, ...]:

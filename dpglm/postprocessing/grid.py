@@ -49,6 +49,12 @@ def levels_of(record: FitRecord, name: str) -> Cells | None:
     return list(declared["levels"]) if "levels" in declared else None
 
 
+def periods_of(record: FitRecord, name: str) -> Cells | None:
+    """The periods of the time of survival, in their order; None of another column."""
+    periods = row_map_of(record).periods
+    return None if periods is None or periods.column != name else list(periods.values)
+
+
 def bounds_of(record: FitRecord, name: str) -> tuple[float, float]:
     """The declared bounds of a number."""
     low, high = declaration(record, name)["bounds"]
@@ -108,6 +114,7 @@ def _checked(record: FitRecord, name: str, value: object) -> Cells:
     """Values that the schema declares, of one column."""
     levels = levels_of(record, name)
     if value is None:
+        levels = levels or periods_of(record, name)
         if levels is None:
             raise MethodError(
                 f"{name}=None for a number",
@@ -146,7 +153,7 @@ def _number(cell: object) -> float:
 
 def _usual(record: FitRecord, name: str, all_levels: bool) -> Cells:
     """What a column is where nothing is said of it: the first level, the declared mean or the middle."""
-    levels = levels_of(record, name)
+    levels = levels_of(record, name) or periods_of(record, name)
     if levels is not None:
         return levels if all_levels else levels[:1]
     declared = declaration(record, name)

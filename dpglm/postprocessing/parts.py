@@ -176,6 +176,15 @@ def linear_model(record: FitRecord) -> LinearModel:
 parts: Registry[ResultPart] = Registry("part of a result", "dpglm.papers")
 
 
+class TimePeriods(Protocol):
+    """The column of a time, and the periods that it counts, in order."""
+
+    @property
+    def column(self) -> str: ...
+    @property
+    def values(self) -> tuple[Any, ...]: ...
+
+
 class RowMap(Protocol):
     """The public map from rows to coded columns; lives in the data room, handed in from above."""
 
@@ -186,6 +195,10 @@ class RowMap(Protocol):
     @property
     def term_columns(self) -> tuple[TermColumns, ...]:
         """The coded columns, with declared prior scales."""
+
+    @property
+    def periods(self) -> TimePeriods | None:
+        """The periods of discrete-time survival; None for any other response."""
 
     def submodel(
         self,

@@ -149,6 +149,12 @@ def auc(record: FitRecord, new: object) -> float:
             expected="a fit of a response with two levels",
             remedy="Compare predict(new) with the response.",
         )
+    if row_map_of(record).periods is not None:
+        raise MethodError(
+            "auc of a fit of times, whose predictions are hazards of single periods",
+            expected="a fit of a response with two levels",
+            remedy="Compare survival(new) with the times of rows of your own.",
+        )
     truth = _truth(record, new)
     link = np.asarray(predict(record, new, what="link", interval=None), dtype=np.float64)
     if len(link) != len(truth):

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpglm.glm.families.binomial import SHIFTED
 from dpglm.inference.contrasts import IntervalDecision
-from dpglm.postprocessing.declared import declared_notes
+from dpglm.postprocessing.declared import declared_notes, is_survival, survival_notes
 from dpglm.postprocessing.intervals import (
     MOST_NAMES,
     caveats,
@@ -22,7 +22,7 @@ from dpglm.postprocessing.intervals import (
 from dpglm.postprocessing.labels import shown_names
 from dpglm.postprocessing.ranked_before import ranked_before
 from dpglm.postprocessing.record import FitRecord, LedgerState
-from dpglm.postprocessing.uncertainty import no_intervals
+from dpglm.postprocessing.uncertainty import hidden_notes, no_intervals
 from dpglm.privacy.events import TRUST
 from dpglm.tables.table import (
     ABSENT,
@@ -166,9 +166,9 @@ def _told(record: FitRecord) -> str:
 
 
 def link_notes(record: FitRecord) -> tuple[str, ...]:
-    """What coefficients of a shifted loss mean."""
+    """What coefficients of a shifted loss, and those of hazards, mean."""
     if record.link != SHIFTED:
-        return ()
+        return survival_notes(record)
     return (
         "Coefficients are those of a loss that is shifted for predictions, and no log odds: predict() gives "
         'probabilities, and a fit with goal="explain" log odds with intervals.',
@@ -288,11 +288,12 @@ def ledger_text(state: LedgerState) -> str:
 
 def _title(record: FitRecord) -> str:
     kind = "classifier" if record.link == "margin" else "regression"
+    family = "discrete-time survival" if is_survival(record) else record.specification.family.name
     if record.predictor is not None:
         kind += f", {record.predictor.title}"
     if record.private:
-        return f"Differentially private {record.specification.family.name} {kind}"
-    return f"{record.specification.family.name.capitalize()} {kind}, {record.alarm}"
+        return f"Differentially private {family} {kind}"
+    return f"{family[:1].upper()}{family[1:]} {kind}, {record.alarm}"
 
 
 def approximation(record: FitRecord) -> str:
@@ -319,7 +320,7 @@ def gaps(record: FitRecord) -> tuple[str, ...]:
     repair = f"{WIDE} In brackets: how many times the rows, or the epsilon, a standard error would take."
     if (mergeable(record) & ~record.reported).any():
         repair += " Or merge the level with another by declaration."
-    return (*lines, repair)
+    return (*lines, *hidden_notes(record), repair)
 
 
 def mergeable(record: FitRecord) -> BoolVector:

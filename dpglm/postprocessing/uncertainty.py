@@ -14,6 +14,7 @@ import numpy as np
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.inference.contrasts import LEAST_SIGNAL, MOST_ADJUSTMENT, MOST_SHARE_OF_SCALE, Contrasts
 from dpglm.inference.interval_model import OWN_SCALE
+from dpglm.postprocessing.intervals import listed
 from dpglm.postprocessing.record import FitRecord
 from dpglm.tables.table import plain_number
 from dpglm.typing import FloatMatrix, FloatVector
@@ -21,7 +22,7 @@ from dpglm.typing import FloatMatrix, FloatVector
 RULE = (
     f"the released numbers say {LEAST_SIGNAL:g} times as much about the coefficient as noise alone, or more",
     f"its standard error is no more than {MOST_SHARE_OF_SCALE:g} of its prior scale: the declared or default "
-    f"one, or {OWN_SCALE:g} times its estimate where that is more",
+    f"one, or {OWN_SCALE:g} times its estimate where that is more, per standard deviation that is seen",
     "the other coefficients, of which only the prior is known, make no more than "
     f"{100 * MOST_ADJUSTMENT:.0f} % of its variance",
 )
@@ -90,6 +91,18 @@ def no_intervals(record: FitRecord) -> str:
             "and refit() then selects at no cost"
         )
     return "honest ones need a released information matrix, which this fit does not have"
+
+
+def hidden_notes(record: FitRecord) -> tuple[str, ...]:
+    """Numbers that vary far less than their declared ranges, so that noise hides how much; and what helps."""
+    masking = () if record.contrasts is None else record.contrasts.model.masking
+    if not masking:
+        return ()
+    names = listed(tuple(spread.label for spread in masking))
+    return (
+        f"Within a range as wide as declared, noise hides how much {names} varies. What it explains may be "
+        "in any other coefficient. A narrower range, or its mean and sd from elsewhere, helps another fit.",
+    )
 
 
 def widths(record: FitRecord, means: Means) -> FloatMatrix:

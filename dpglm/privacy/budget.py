@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from dpglm.errors import MethodError, PrivacyError
 from dpglm.privacy.gdp import gdp_epsilon, mu_from_rho, rho_from_mu
-from dpglm.typing import FloatVector
+from dpglm.typing import ROWS_OF, FloatVector
 
 Relation: TypeAlias = Literal["replace-one", "add-remove"]
 Definition: TypeAlias = Literal["pure", "approximate", "gdp", "zcdp"]
@@ -47,8 +47,9 @@ class Privacy:
     unit : str, optional
         Who is protected, in words: what one row is. "one row" unless said otherwise.
     unit_rows : int, optional
-        How many rows of one unit are read, where a column of the table tells whose a row is: neighbours then
-        differ by all rows of one unit. A schema that declares such a column says so.
+        How many rows of one unit a fit reads, where these are several: a column of the table tells whose a
+        row is, and neighbours differ by all rows of one unit; or a row of the table stands for several
+        periods. A schema that declares such a column, or a formula with ``Surv(time, event)``, says so.
 
     Examples
     --------
@@ -158,7 +159,7 @@ class Privacy:
     @property
     def persons(self) -> bool:
         """Whether neighbours differ by all rows of one unit, told by a column."""
-        return self.unit_rows is not None
+        return self.unit_rows is not None and ROWS_OF in str(self.unit)
 
     @property
     def shared(self) -> bool:

@@ -35,13 +35,16 @@ from dpglm.report.guarantee_figures import profile_figure, spend_figure, trade_o
 from dpglm.report.ranking import weights_figure
 from dpglm.report.sample import FIGURES
 from dpglm.report.site_figures import site_figure
+from dpglm.report.survival_figure import survival_figure
 from dpglm.tables.table import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Kind: TypeAlias = Literal["coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "effects"]
+Kind: TypeAlias = Literal[
+    "coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "effects", "survival"
+]
 SampleKind: TypeAlias = Literal["shares", "means", "quartiles", "tradeoff", "profile"]
 RankingKind: TypeAlias = Literal["weights", "tradeoff", "profile"]
 COLOURS = PALETTES["print"] | {"none": "none"}
@@ -63,7 +66,7 @@ def plot(
     for word, given, kinds in (
         ("name", name, ("sites", "effects")),
         ("path", path, ("path",)),
-        ("grid", grid, ("effects",)),
+        ("grid", grid, ("effects", "survival")),
     ):
         if given is not None and kind not in kinds:
             raise MethodError(
@@ -73,6 +76,8 @@ def plot(
             )
     if kind == "effects":
         return _marked(record, effects_figure(record, name, grid), ax)
+    if kind == "survival":
+        return _marked(record, survival_figure(record, grid), ax)
     figure = site_figure(record, name) if kind == "sites" else _figure(record, kind, path)
     return _marked(record, figure, ax)
 

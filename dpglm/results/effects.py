@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpglm.postprocessing import contrast, exact_fit, grid, margins, wald
+from dpglm.postprocessing import contrast, exact_fit, grid, margins, survival, wald
 from dpglm.postprocessing.prediction import Prediction, auc, predict
 from dpglm.postprocessing.record import FitRecord
 from dpglm.postprocessing.wald import Restriction, WaldResult
@@ -132,6 +132,29 @@ class Effects(Result[FitRecord]):
             `conf_int` uses; ends of means are computed on the scale of the link.
         """
         return margins.margins(self._record, by, effect=effect, at=at, rows=grid, what=what, level=level)
+
+    def survival(
+        self, rows: Mapping[str, object] | pd.DataFrame | None = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Survival curves of a fit of ``Surv(time, event)``: no event up to the end of each period.
+
+        Parameters
+        ----------
+        rows : mapping or DataFrame, optional
+            Values by data column, as in `grid`: ``{"arm": None, "age": [30, 60]}``, one curve for each
+            combination; or public rows of your own. The column of the time is left out.
+        level : float
+            Coverage of the interval at each point. It is not that of a whole curve: for k points, level = 1 -
+            0.05 / k is enough.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the grid and the time; estimate, std_error, conf_low, conf_high, reliable and
+            reason. By the delta method on the scale log(-log(survival)), with the covariance that `conf_int`
+            uses: the noise of all releases is in it.
+        """
+        return survival.survival(self._record, {} if rows is None else rows, level)
 
     def predict(
         self,

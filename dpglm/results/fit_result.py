@@ -272,16 +272,17 @@ class FitResult(Effects):
 
         Parameters
         ----------
-        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "effects"}
+        kind : {"coef", "variance", "path", "spend", "tradeoff", "profile", "sites", "effects", "survival"}
             Coefficients with 95 % intervals, without the intercept; the parts of their variances;
             coefficients against the strength of a penalty, along ``path`` or :meth:`path`; the spend by
             release; least type II error at each type I error of a test for one row; delta against epsilon;
             one coefficient by site, of a pooled fit; average effects of all columns on the mean response, or
-            the mean response over the values of one column, as `margins` has them.
+            the mean response over the values of one column, as `margins` has them; survival curves.
         name : str, optional
             For ``"sites"`` a coefficient, the first slope by default; for ``"effects"`` a data column.
         grid : DataFrame, optional
-            For ``"effects"``: public rows to average over, as for `margins`.
+            For ``"effects"``: public rows to average over, as for `margins`; for ``"survival"``: a curve for
+            each row, ``fit.grid(arm=None)``, at most 8.
 
         Effects of numbers are per round step, a power of ten of at most a third of the declared range.
         """

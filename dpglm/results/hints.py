@@ -91,9 +91,14 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
         "cross-validation reads the rows again",
         "Use dpglm.tune(...), which pays for it, or strength='cv' with privacy=None.",
     ),
-    "survfit basehaz coxph": (
-        "dpglm has no survival model",
-        "Fit discrete times: a row for each person and period, family='binomial', C(period) as hazards.",
+    "survfit survival_function predict_survival_function surv_median basehaz baseline_hazard": (
+        "it has another name here",
+        "Fit discrete times, dpglm.fit('Surv(time, event) ~ x1 + C(arm)', ...): fit.survival({'arm': None}) "
+        "gives curves, fit.predict(fit.grid(time=[1, 2])) hazards.",
+    ),
+    "coxph phreg PHReg CoxPHFitter": (
+        "a partial likelihood compares each person with all others, and has no bounded sensitivity",
+        "Fit discrete times: dpglm.fit('Surv(time, event) ~ x1 + C(arm)', ...).",
     ),
     "plot_partial_residuals plot_diagnostics plot_added_variable qqplot": (_ROWS, _CHECK),
     "bootstrap boot": (

@@ -77,11 +77,20 @@ def privacy_of(value: object) -> Privacy | None:
     return None if value is None else Privacy.of(value)
 
 
-def for_unit(privacy: Privacy, schema: Schema) -> Privacy:
-    """The budget for the unit that the schema declares, or a PrivacyError where it is for another one."""
+def for_unit(privacy: Privacy, schema: Schema, periods: int | None = None) -> Privacy:
+    """The budget for the unit that the schema declares, or a PrivacyError where it is for another one.
+
+    ``periods`` are the rows of the fit that each row of the table may become.
+    """
     declared = schema.unit_column
+    if periods is not None and declared is not None and declared.shared:
+        raise PrivacyError(
+            "Surv(time, event) for persons who may have several rows",
+            expected="one row of each person, with the last period of this person",
+            remedy=f"Write unit: {{column: {declared.column}, rows: 1}}; each person's first row is read.",
+        )
     words = str(schema.unit or "one row") if declared is None else declared.words
-    if privacy.persons and declared is None:
+    if declared is None and privacy.unit_rows not in (None, periods):
         raise PrivacyError(
             "unit_rows without a column that tells whose a row is",
             expected="a schema that declares it",
@@ -101,7 +110,8 @@ def for_unit(privacy: Privacy, schema: Schema) -> Privacy:
             remedy="Leave unit= out of the budget, or unit out of the schema.",
         )
     unit = words if declared is not None or privacy.unit == "one row" else privacy.unit
-    return replace(privacy, unit=unit, unit_rows=None if declared is None else declared.rows)
+    rows = periods if declared is None or periods is not None else declared.rows
+    return replace(privacy, unit=unit, unit_rows=rows)
 
 
 def noise_of(seed: object) -> NoiseSource:

@@ -11,13 +11,13 @@ from typing import Any, Literal, Self
 
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.schema.schema import Schema
-from dpglm.data.schema.unit import weight_of
-from dpglm.errors import FormulaError, MethodError, SchemaError
+from dpglm.errors import FormulaError, MethodError, PrivacyError, SchemaError
 from dpglm.glm.families import Family, families
 from dpglm.glm.penalties import Penalty, penalised_terms, penalties
 from dpglm.mechanisms.base import Rows
 from dpglm.methods.base import Method, Problem, methods
 from dpglm.methods.joint import JointMethod
+from dpglm.planning.expected_rows import expected_weight
 from dpglm.postprocessing.record import SPECIFICATION, Choice, Goal, SpecificationDocument
 from dpglm.postprocessing.restriction import paid_specification
 from dpglm.postprocessing.site_pool import PooledSites
@@ -83,7 +83,14 @@ class ModelSpec:
         object.__setattr__(self, "strength", checked_strength(self.strength))
         object.__setattr__(self, "privacy", privacy_of(self.privacy))
         if self.privacy is not None:
-            object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema))
+            periods = self._most_periods
+            object.__setattr__(self, "privacy", for_unit(self.privacy, self.schema, periods))
+            if periods is not None and self.strength is not None:
+                raise MethodError(
+                    "a strength per row, where a row of the table becomes one for each of its periods",
+                    expected="a strength that follows from the noise",
+                    remedy="Leave strength out; fit.refit(penalty, strength=...) takes one of the whole sum.",
+                )
 
     @classmethod
     def of(
@@ -137,6 +144,14 @@ class ModelSpec:
         rows = sum(declared) if len(declared) == len(schemas) else None
         return replace(spec, schema=replace(self.schema, rows=rows))
 
+    @property
+    def _most_periods(self) -> int | None:
+        """How many rows of the fit a row of the table may become; None where it is one."""
+        # No formula has periods without this word; others need not be read before they are planned.
+        survival = isinstance(self.formula, str) and "Surv" in self.formula
+        periods = self.coded_model.periods if survival else None
+        return None if periods is None else len(periods.values)
+
     @cached_property
     def rows_are_public(self) -> bool:
         """Whether the number of rows of a table is public: without privacy, and under replace-one."""
@@ -145,11 +160,18 @@ class ModelSpec:
     def problem(self, design: Rows | None = None, n: int | None = None) -> Problem:
         """What a method is given, for a table or for an expected number of rows; reads no row."""
         model = self.coded_model
+        periods = None if model.periods is None else len(model.periods.values)
+        if self.privacy is not None and periods is not None and self.privacy.unit_rows != periods:
+            raise PrivacyError(
+                f"a price of {self.privacy.unit_rows or 1} rows where a row becomes up to {periods}",
+                expected="the price of all rows that a row of the table becomes",
+                remedy="Write the response as Surv(time, event).",
+            )
         inside = self.method.inside(self.penalty, self.strength)
         penalty = inside.for_terms(penalised_terms(model.coding.terms, model.coding.penalised))
         penalty.require_size(int(model.coding.penalised.sum()))
         declared, expected = (
-            None if rows is None else weight_of(self.schema.unit_column, rows)
+            None if rows is None else max(1, round(expected_weight(model, rows)))
             for rows in (self.schema.rows, self.schema.rows if n is None else n)
         )
         count = partial(_expected_rows, expected) if design is None else design.row_count

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from studies.jobs import Job, Result
 from studies.predictions.fits import CALLS, NONPRIVATE, PEER, STRENGTHS, work
 from studies.predictions.page import sections
-from studies.predictions.tables import REAL, SIMULATED, absence
+from studies.predictions.tables import FEW_ROWS, REAL, SIMULATED, absence
 from studies.study import Study
 
 PURE, APPROXIMATE = ("replace-one", 0.0), ("add-remove", 1e-6)
@@ -25,6 +25,8 @@ class Grid:
         Each as (epsilon, 1e-6) under add-remove, and pure under replace-one.
     repeats : int
         Seeds of noise.
+    repeats_of : mapping
+        Those of tables of few rows, by name: noise decides there, and a fit takes no time.
     calls : tuple of str
         Of `studies.predictions.fits.CALLS`; those of gradient descent are run with a delta only.
     peer : bool
@@ -36,9 +38,21 @@ class Grid:
     repeats: int
     calls: tuple[str, ...]
     peer: bool
+    repeats_of: Mapping[str, int] = field(default_factory=dict)
+
+    def repeats_at(self, table: str) -> int:
+        """Seeds of a table."""
+        return self.repeats_of.get(table, self.repeats)
 
 
-FULL = Grid((*REAL, *SIMULATED), (0.1, 0.5, 1.0, 4.0), 10, tuple(CALLS), peer=True)
+FULL = Grid(
+    (*REAL, *SIMULATED),
+    (0.1, 0.5, 1.0, 4.0),
+    2,
+    tuple(CALLS),
+    peer=True,
+    repeats_of=dict.fromkeys(FEW_ROWS, 30),
+)
 QUICK = Grid(("first simulation",), (1.0,), 2, ("default", "predict"), peer=False)
 
 
@@ -46,7 +60,11 @@ def jobs(grid: Grid, tables: Sequence[str], results: Sequence[Result]) -> list[J
     """All fits, those of one seed after the other, so that what a stop leaves can be looked at."""
     found: list[Job] = [{"table": name, "call": NONPRIVATE, "repeat": 0} for name in tables]
     return found + [
-        job for repeat in range(grid.repeats) for name in tables for job in _seed(grid, name, repeat)
+        job
+        for repeat in range(max(map(grid.repeats_at, tables), default=0))
+        for name in tables
+        if repeat < grid.repeats_at(name)
+        for job in _seed(grid, name, repeat)
     ]
 
 

@@ -22,6 +22,8 @@ REAL: Final = (
     *("waveform", "heart_disease", "pima", "wdbc", "sonar", "gusto", "adult", "ipums_br", "diabetes130"),
     "kddcup99",
 )
+# Less than 1,000 rows.
+FEW_ROWS: Final = ("heart_disease", "pima", "wdbc", "sonar")
 SIMULATED: Final = {"first simulation": 10_000, "second simulation": 32_000}
 # Of the 494,021 connections of KDD Cup; the first paper has 60,000 of them.
 MOST: Final = 125_000

@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding, Kind
 from dpglm.data.coding.design import Design
+from dpglm.data.coding.person_periods import PersonPeriods
 from dpglm.data.coding.response import Response
 from dpglm.data.coding.submodel import Merge, Submodel, between, merged, rows_of, without
 from dpglm.data.formula.parse import parse
+from dpglm.data.formula.periods import Periods
 from dpglm.data.schema.schema import Schema, require_columns
+from dpglm.data.schema.variables import Categorical
 from dpglm.data.tables.sources import open_source
+from dpglm.errors import MethodError
 from dpglm.glm.families import Family
 from dpglm.glm.penalties.base import TermColumns
 from dpglm.typing import FloatMatrix, FloatVector
@@ -46,8 +50,16 @@ class CodedModel:
         columns = Coding.of(parse(formula, schema), kind=coding)
         # Without an intercept nothing gives back the shift of a centred response.
         centred = not columns.penalised.all()
+        periods = columns.model.periods
+        if periods is not None:
+            family = family.of_periods(PersonPeriods(periods, columns.model.response).share)
         response = Response.of(schema, columns.model.response, family.response_kind, centred=centred)
         return cls(schema, columns, response, family.with_bound(response.high))
+
+    @property
+    def periods(self) -> Periods | None:
+        """The periods of discrete-time survival; None for any other response."""
+        return self.coding.model.periods
 
     def standardised(self, moments: Mapping[str, tuple[float, float]], longer: float) -> CodedModel:
         """The same model in measured means and standard deviations; see `Coding.standardised`."""
@@ -55,7 +67,8 @@ class CodedModel:
 
     def design(self, data: object) -> Design:
         """The rows of a table as chunks; none is read yet, only the names of the columns."""
-        return Design(open_source(data), self.schema, self.coding, self.response)
+        periods = None if self.periods is None else PersonPeriods(self.periods, self.response.name)
+        return Design(open_source(data), self.schema, self.coding, self.response, periods=periods)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,9 +97,22 @@ class CodedModel:
         part = CodedModel.of(without(self.coding.model, drop), schema, self.family)
         known = {name: pair for name, pair in moments.items() if name in part.coding.standardisable}
         part = part.standardised(known, longer) if known else part
-        rows = rows_of(self.schema, self.columns, self.coding.size)
+        if drop and part.coding.size == self.coding.size:
+            raise MethodError(
+                "drop of the baseline hazards",
+                expected="terms beside them: a model of survival has hazards that depend on the period",
+                remedy="Leave other terms out, or fit it anew with another function of the period.",
+            )
+        rows = rows_of(self._with_periods_as_levels, self.columns, self.coding.size)
         matrix = between(self.coded(rows)[0], part.coded(rows)[0])
         return Submodel(part.coding, part.schema.to_dict(), matrix, tuple(known), part)
+
+    @property
+    def _with_periods_as_levels(self) -> Schema:
+        if self.periods is None:
+            return self.schema
+        levels = Categorical(self.periods.values)
+        return replace(self.schema, variables={**self.schema.variables, self.periods.column: levels})
 
     def coded(self, frame: object) -> tuple[FloatMatrix, FloatVector]:
         """Coded rows, shape (k, p), NaN in rows that cannot be predicted; and offsets, shape (k,)."""

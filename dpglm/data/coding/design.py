@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpglm.data.coding.coding import Coding
+from dpglm.data.coding.person_periods import PersonPeriods
 from dpglm.data.coding.response import Response
 from dpglm.data.schema.schema import Schema, require_columns
+from dpglm.data.tables.cluster import ClusterSource
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
+from dpglm.errors import MethodError
 from dpglm.factor_rows import FactorRows, blanked, squares
 from dpglm.kept_rows import KeptRows, is_here, lock
 from dpglm.rows import ArrayChunk, Home, Later, LazyChunk, RowChunk
@@ -32,7 +35,7 @@ class Design:
 
     ``memory_limit`` bounds the bytes of coded rows that stay in memory, None as `KeptRows` has it. Besides,
     memory holds a few chunks, however many rows there are. The source is read once, or at each pass where
-    neither memory nor a scratch file takes all rows.
+    neither memory nor a scratch file takes all rows. ``periods`` say which rows each row of it becomes.
 
     A column that is not declared, or absent from the source, is a SchemaError before any row is read.
 
@@ -56,11 +59,22 @@ class Design:
         coding: Coding,
         response: Response,
         *,
+        periods: PersonPeriods | None = None,
         memory_limit: int | None = None,
     ) -> None:
         self._rows_of, self._schema = PersonRows(source, schema.unit_column), schema
+        self._periods = periods
+        if periods is not None:
+            self._schema = periods.reading(schema)
+            if isinstance(source, ClusterSource):  # where a piece has as many coded rows as rows
+                raise MethodError(
+                    "Surv(time, event) on a table that a cluster holds",
+                    expected="a frame in memory, or files, of which each row becomes several here",
+                    remedy="Write the table to Parquet files and give their folder.",
+                )
         self._coding, self._response = coding, response
-        self._columns = tuple(dict.fromkeys((*coding.columns, response.name)))
+        time = () if periods is None else (periods.periods.column,)
+        self._columns = tuple(dict.fromkeys((*coding.columns, response.name, *time)))
         schema.require(self._columns)
         require_columns((*self._columns, *self._rows_of.columns), source.column_names)
         self._kept = KeptRows(self._made, memory_limit)
@@ -110,12 +124,21 @@ class Design:
         numeric = self._schema.plain_numbers(self._columns)
         for frame, kept, share in self._rows_of.chunks(self._columns, numeric=numeric):
             # Here and not in a thread: pandas changes the filters of warnings, which all threads share.
-            columns = self._schema.clean(frame, self._columns, kept)
-            count = len(frame) if kept is None else len(kept)
-            yield count, Later(partial(self._chunks_of, columns, share))
+            columns, share = self._cleaned(frame, kept, share)
+            yield len(columns[self._response.name]), Later(partial(self._chunks_of, columns, share))
 
     def _coded_frame(self, frame: Any, kept: IntVector | None, share: FloatVector | None) -> list[RowChunk]:
-        return self._chunks_of(self._schema.clean(frame, self._columns, kept), share)
+        return self._chunks_of(*self._cleaned(frame, kept, share))
+
+    def _cleaned(
+        self, frame: Any, kept: IntVector | None, share: FloatVector | None
+    ) -> tuple[Mapping[str, NDArray[Any]], FloatVector | None]:
+        """Cleaned columns and shares: of the rows of a frame, or of their periods, with shares alike."""
+        columns = self._schema.clean(frame, self._columns, kept)
+        if self._periods is None:
+            return columns, share
+        columns = self._periods.expanded(columns)
+        return columns, self._periods.shares(len(columns[self._response.name]))
 
     def _chunks_of(self, columns: Mapping[str, NDArray[Any]], share: FloatVector | None) -> list[RowChunk]:
         return list(self._encoded(columns, share))

@@ -180,6 +180,8 @@ def _sides(formula: str, schema: Schema) -> tuple[str, tuple[str, ...]]:
     else:
         model = parse(formula, schema)
         response = model.response
+        if model.periods is not None:
+            raise _not_plain(model.formula)
         if model.offsets or any(term.order > 1 for term in model.terms):
             raise _not_plain(model.formula)
         features = tuple(
@@ -203,7 +205,7 @@ def _plain(factor: object) -> bool:
 
 def _not_plain(formula: str) -> FormulaError:
     return FormulaError(
-        f"interactions, offsets or functions of columns in {formula!r}",
+        f"interactions, offsets, times or functions of columns in {formula!r}",
         expected="features that are declared columns, joined by +",
         remedy="Write y ~ x1 + x2, or y ~ . for all columns; make a column of a function of others first.",
     )

@@ -27,15 +27,20 @@ class ColumnUse:
         What it must be: ``"either"`` where the declaration decides.
     parts : tuple of str
         The pieces of the formula that read it; none of the response.
+    is_time : bool
+        Whether it is the time of ``Surv(time, event)``.
     """
 
     name: str
     kind: Kind
     parts: tuple[str, ...] = ()
+    is_time: bool = False
 
     @property
     def words(self) -> str:
         """What the column would be used for."""
+        if self.is_time:
+            return "the time: bounds of whole periods, or levels in their order"
         if not self.parts:
             return "the response: two levels, the second the success, or bounds of a number or a count"
         need = {
@@ -63,12 +68,18 @@ def formula_columns(formula: str) -> tuple[ColumnUse, ...]:
     age - a number with one slope, or levels
     pay - a number; used in np.log(pay)
     job - levels, a coefficient for each but the first; used in C(job)
+    >>> for use in formula_columns("Surv(week, left) ~ age"):
+    ...     print(use.name, "-", use.words)
+    week - the time: bounds of whole periods, or levels in their order
+    left - the response: two levels, the second the success, or bounds of a number or a count
+    age - a number with one slope, or levels
     """
     reader = Reader(one_line(formula), {})
     left, right = sides(reader)
     uses: dict[str, ColumnUse] = {}
-    for name, _ in _named(reader.tree(span_of(left))):
-        uses[name] = ColumnUse(name, "either")
+    tree = reader.tree(span_of(left))
+    for name, _ in _named(tree):
+        uses[name] = ColumnUse(name, "either", is_time=name == _time(tree))
     response = set(uses)
     leaves: list[Any] = [node for node in nodes_of(right) if node.type == "PYTHON_EXPR"]
     for leaf in sorted(leaves, key=span_of):
@@ -81,6 +92,14 @@ def formula_columns(formula: str) -> tuple[ColumnUse, ...]:
             needed = kind if known.kind == "either" else known.kind
             uses[name] = ColumnUse(name, needed, tuple(dict.fromkeys((*known.parts, part))))
     return tuple(uses.values())
+
+
+def _time(tree: ast.expr) -> str | None:
+    """The column of the time in Surv(time, event)."""
+    if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "Surv"):
+        return None
+    given = [*tree.args[:1], *(word.value for word in tree.keywords if word.arg == "time")]
+    return _column(given[0]) if given else None
 
 
 def _named(tree: ast.expr) -> Iterator[tuple[str, Kind]]:

@@ -19,6 +19,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from dpglm.data.formula.expressions import Expression
+from dpglm.data.formula.periods import Periods
 from dpglm.glm.penalties.base import TermKind
 from dpglm.typing import FloatMatrix
 from dpglm.wide_maps import MOST_DENSE
@@ -225,6 +226,8 @@ class LevelFactor(Factor):
 
     def read(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         codes: NDArray[Any] = self.expression.evaluate(columns)
+        if codes.dtype.kind == "f":  # of new rows, which may lie between two periods or in none
+            codes = np.nan_to_num(np.ceil(codes), nan=-1.0)
         return codes.astype(np.intp)
 
 
@@ -309,6 +312,8 @@ class Model:
         Each function of a row that the terms use, once.
     offsets : tuple of Expression
         What is added to the linear predictor with coefficient 1, each clipped to its bounds.
+    periods : Periods or None
+        Those that a row of the table stands for, where the response is ``Surv(time, event)``.
     """
 
     formula: str
@@ -317,6 +322,7 @@ class Model:
     terms: tuple[Term, ...]
     factors: tuple[Factor, ...]
     offsets: tuple[Expression, ...]
+    periods: Periods | None = None
 
     @property
     def size(self) -> int:

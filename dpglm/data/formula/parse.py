@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -37,6 +38,7 @@ from dpglm.data.formula.model import (
     Usage,
 )
 from dpglm.data.formula.reader import Reader
+from dpglm.data.formula.survival import has_baseline, response_of, with_baseline
 from dpglm.data.formula.wide_factors import (
     NoReferenceError,
     few_levels,
@@ -81,8 +83,11 @@ def parse(formula: str, schema: Schema) -> Model:
     reader = Reader(one_line(formula), schema.variables)
     try:
         left, right = sides(reader)
-        response = reader.response(span_of(left))
+        response, periods = response_of(reader, span_of(left))
+        reader = replace(reader, period="" if periods is None else periods.column)
         terms, offsets, readings = _read_terms(reader, right)
+        if periods is not None and not has_baseline(terms, readings, periods):
+            return parse(with_baseline(reader, span_of(left)), schema)
         check_response(reader, response, readings)
         factors = {code: item for code, item in readings.items() if isinstance(item, Factor)}
         check_terms(reader, terms, factors)
@@ -91,7 +96,7 @@ def parse(formula: str, schema: Schema) -> Model:
             distinct.setdefault(factor.key, factor)
         position = {key: place for place, key in enumerate(distinct)}
         names, designed = _designed(reader, terms, factors, position)
-        return Model(reader.formula, response, names, designed, tuple(distinct.values()), offsets)
+        return Model(reader.formula, response, names, designed, tuple(distinct.values()), offsets, periods)
     except RecursionError:
         # Public: the depth of the text. Python's limit, not ours, so the place is unknown.
         raise reader.error(

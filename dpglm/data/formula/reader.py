@@ -16,6 +16,7 @@ from typing import Any
 from dpglm.data.formula.expressions import ALLOWED, Expression, FormulaText, Span, clipped, interval
 from dpglm.data.formula.model import USUAL_EFFECT, Factor, LevelFactor, NumericFactor
 from dpglm.data.formula.operations import COLUMN_WISE, FUNCTIONS, OPERATORS, STANDARDISERS
+from dpglm.data.formula.periods import values_of
 from dpglm.data.formula.splines import ARGUMENTS, SplineFactor, basis_of
 from dpglm.data.schema.variables import Categorical, Numeric, Variable
 from dpglm.errors import FormulaError
@@ -39,6 +40,7 @@ class Reader(FormulaText):
     """
 
     variables: Mapping[str, Variable]
+    period: str = ""  # a column of whole numbers, which C() may take
 
     def read(self, span: Span, name: str) -> Factor | Expression:
         """The factor in ``formula[span]``, whose name is how patsy writes it; an expression is an offset.
@@ -127,15 +129,18 @@ class Reader(FormulaText):
                 remedy="Add the column to the data and declare its levels.",
             )
         variable = self.variables[column]
-        if isinstance(variable, Numeric):
+        if isinstance(variable, Numeric) and column != self.period:
             raise self.error(
                 call,
                 f"{column!r} is declared with bounds, so its levels are not known.",
                 expected="a column declared with levels, which are never looked up in the data",
                 remedy=f"Declare them in the schema: {column!r}: [0, 1, 2].",
             )
-        contrast = self._contrast(parts["contrast"], variable.levels) if "contrast" in parts else ()
-        return self._levels(Expression("column", name=column), name, variable.levels, contrast)
+        expression, levels = Expression("column", name=column), values_of(variable)
+        if isinstance(variable, Numeric):
+            expression = Expression("subtract", (expression, Expression("constant", value=variable.low)))
+        contrast = self._contrast(parts["contrast"], levels) if "contrast" in parts else ()
+        return self._levels(expression, name, levels, contrast)
 
     def _contrast(self, node: ast.expr, levels: tuple[Any, ...]) -> tuple[Any, ...]:
         function = node.func if isinstance(node, ast.Call) else node

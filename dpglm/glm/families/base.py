@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from dpglm.errors import MethodError
 from dpglm.registry import Registry
 from dpglm.typing import FloatVector
 
@@ -75,6 +76,19 @@ class Family(ABC):
         ``explained`` is the share of the response's variance that the predictors explain.
         """
         return float(self.curvature(np.zeros(1), np.full(1, mean))[0])
+
+    @property
+    def row_share(self) -> float | None:
+        """The weight of each row of the design, where it is the same for all and below 1."""
+        return None
+
+    def of_periods(self, share: float) -> Family:
+        """The family of rows of persons and periods with this share each; refused by most."""
+        raise MethodError(
+            f"Surv(time, event) with family={self.name!r}",
+            expected="family='binomial': hazards are probabilities, and coefficients their log odds",
+            remedy="Leave family out.",
+        )
 
     def shifted(self) -> Family:
         """The family whose loss predicts best from noisy scores; the same one where there is none."""

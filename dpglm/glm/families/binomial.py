@@ -48,6 +48,9 @@ class Binomial(Family):
     def shifted(self) -> Family:
         return ShiftedBinomial()
 
+    def of_periods(self, share: float) -> Family:
+        return Hazard(share)
+
     def loss(self, eta: FloatVector, y: FloatVector) -> FloatVector:
         return np.maximum(eta, 0.0) - y * eta + np.log1p(np.exp(-np.abs(eta)))
 
@@ -114,6 +117,34 @@ class ShiftedBinomial(Binomial):
 
     def mean(self, eta: FloatVector) -> FloatVector:
         return shifted_mean(eta)
+
+
+@dataclass(frozen=True)
+class Hazard(Binomial):
+    """The binomial family of rows of persons and periods, which have the same share each.
+
+    Given that a person is at risk, whether the event happens in a period does not depend on the periods
+    before: scores of the rows of a person are uncorrelated. Weighted by a constant share, the score has the
+    variance ``share`` times the weighted information, where rows that depend on one another would need more.
+
+    Examples
+    --------
+    >>> Binomial().of_periods(0.25).dispersion
+    0.25
+    """
+
+    share: float = 1.0
+
+    @property
+    def row_share(self) -> float | None:
+        return self.share
+
+    @property
+    def dispersion(self) -> float:
+        return self.share
+
+    def shifted(self) -> Family:
+        return self
 
 
 def shifted_mean(eta: FloatVector) -> FloatVector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studies.coverage.designs.columns import Factor, Neighbour, Numbers, slopes
 from studies.coverage.designs.design import Design
-from studies.coverage.designs.laws import Count
+from studies.coverage.designs.laws import Count, Number
 
 FIVE, TWO = Numbers("x", 5), Numbers("x", 2)
 THREE_LEVELS = Factor("g", (0.5, 0.4, 0.1))
@@ -104,6 +104,76 @@ WIDE = (
         p=7,
         columns=(Numbers("x", 6, ar=0.5, bounds=(-10.0, 10.0)),),
         coefficients={"Intercept": -1.0} | slopes("x", 0.6, -0.3, 0.0, 0.3, 0.0, 0.15),
+    ),
+)
+
+# The rule for such numbers was set on two columns alone, and on no design of this study.
+HIDDEN = (
+    Design(
+        name="hidden_neighbour",
+        about="a number within bounds of 50 standard deviations, its neighbour correlated .8",
+        kind="hidden",
+        half="judged",
+        n=5_000,
+        p=8,
+        columns=(
+            Numbers("z", bounds=(-25.0, 25.0)),
+            Neighbour("near", "z", 0.8, (-4.0, 4.0)),
+            Numbers("x", 3, ar=0.3),
+            THREE_LEVELS,
+        ),
+        coefficients={"Intercept": -0.5, "z": 1.0, "near": 0.5, "g[T.g01]": 0.4, "g[T.g02]": -0.5}
+        | slopes("x", 0.3, 0.0, -0.2),
+    ),
+    Design(
+        name="hidden_alone",
+        about="a strong number within bounds of 200 standard deviations, correlated with nothing",
+        kind="hidden",
+        half="judged",
+        n=20_000,
+        p=7,
+        columns=(Numbers("z", bounds=(-100.0, 100.0)), Numbers("x", 3), THREE_LEVELS),
+        coefficients={"Intercept": -0.5, "z": 1.5, "g[T.g01]": 0.5} | slopes("x", 0.6, -0.3, 0.0),
+    ),
+    Design(
+        name="hidden_skewed",
+        about="three lognormal numbers within bounds of 460 standard deviations",
+        kind="hidden",
+        half="judged",
+        n=50_000,
+        p=7,
+        columns=(Numbers("u", 3, shape="lognormal", bounds=(0.0, 1000.0)), Numbers("x", 3, ar=0.5)),
+        coefficients={"Intercept": -1.0} | slopes("u", 0.4, 0.0, -0.2) | slopes("x", 0.5, -0.3, 0.0),
+    ),
+    Design(
+        name="hidden_linear",
+        about="linear regression, a number within 40 standard deviations, its neighbour correlated .9",
+        kind="hidden",
+        half="judged",
+        n=5_000,
+        p=6,
+        columns=(
+            Numbers("z", bounds=(-20.0, 20.0)),
+            Neighbour("near", "z", 0.9, (-4.0, 4.0)),
+            Numbers("x", 3, ar=0.3),
+        ),
+        coefficients={"Intercept": 0.5, "z": 0.8, "near": 0.3} | slopes("x", 0.4, -0.2, 0.0),
+        law=Number((-9.0, 9.0)),
+    ),
+    Design(
+        name="hidden_counts",
+        about="Poisson counts, a number within 60 standard deviations, its neighbour correlated .8",
+        kind="hidden",
+        half="judged",
+        n=10_000,
+        p=6,
+        columns=(
+            Numbers("z", bounds=(-30.0, 30.0)),
+            Neighbour("near", "z", 0.8, (-4.0, 4.0)),
+            Numbers("x", 3, ar=0.3),
+        ),
+        coefficients={"z": 0.5, "near": 0.3} | slopes("x", 0.2, -0.1, 0.0),
+        law=Count(30),
     ),
 )
 
@@ -299,4 +369,4 @@ COUNTS = (
     ),
 )
 
-CASES = (*STRONG, *WIDE, *SEPARATION, *RARE, *TERMS, *COUNTS)
+CASES = (*STRONG, *WIDE, *HIDDEN, *SEPARATION, *RARE, *TERMS, *COUNTS)

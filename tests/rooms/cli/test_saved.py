@@ -22,6 +22,7 @@ from dpglm.cli import main
 from dpglm.cli.choices import PYTHON_ONLY, names
 from dpglm.errors import DpglmError
 
+pytestmark = pytest.mark.papers  # a ranking is one of the saved results
 WORDS = ("show", "refit", "report", "verify", "compare", "predict", "pool", "export")
 
 

@@ -185,7 +185,9 @@ LISTED = {
 }
 
 
-@pytest.mark.parametrize("name", ["wide", "gaussian", "approximate", "joint", "fit"])
+@pytest.mark.parametrize(
+    "name", ["wide", "gaussian", "approximate", pytest.param("joint", marks=pytest.mark.papers), "fit"]
+)
 def test_a_registry_record_has_the_fields_of_the_registry_and_tells_what_it_leaves_out(
     name: str, tmp_path: Path
 ) -> None:

@@ -243,7 +243,7 @@ def test_a_plot_without_privacy_is_marked_and_has_no_guarantee_to_draw() -> None
 
 
 def test_an_unknown_plot_is_refused_with_the_known_ones() -> None:
-    known = "'coef', 'variance', 'path', 'spend', 'tradeoff', 'profile', 'sites' or 'effects'"
+    known = "'coef', 'variance', 'path', 'spend', 'tradeoff', 'profile', 'sites', 'effects' or 'survival'"
     with pytest.raises(MethodError, match=known):
         plot(fit(), "nonsense")  # type: ignore[arg-type]
 

@@ -34,7 +34,7 @@ NOT_PRIVATE = [seeded_fit, open_fit]
 PART = ("submodels", "candidates", "heterogeneity", "leave_one_out")
 
 
-EFFECTS = ("anova", "contrast", "grid", "margins", "llf", "aic", "bic")
+EFFECTS = ("anova", "contrast", "grid", "margins", "survival", "llf", "aic", "bic")
 
 
 def values_of(result):
@@ -136,9 +136,9 @@ def test_equal_results_are_equal_and_copies_too(make):
     assert result != "result"
 
 
-def test_a_result_has_44_public_names_and_no_twins():
+def test_a_result_has_45_public_names_and_no_twins():
     names = [name for name in dir(FitResult) if not name.startswith("_")]
-    assert len(names) == 44
+    assert len(names) == 45
     assert not {"guarantee", "spend_lines", "estimates", "selected_mask", "mechanism"} & set(names)
 
 

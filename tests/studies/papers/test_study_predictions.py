@@ -10,7 +10,7 @@ import pytest
 from studies import real_tables
 from studies.predictions.fits import CALLS, NONPRIVATE, PEER, work
 from studies.predictions.study import FULL, STUDY, jobs
-from studies.predictions.tables import REAL, split
+from studies.predictions.tables import FEW_ROWS, REAL, split
 
 
 def test_a_quick_run_fits_and_writes_its_page(tmp_path: Path) -> None:
@@ -31,6 +31,19 @@ def test_the_whole_study_has_peers_only_where_they_offer_the_budget() -> None:
     assert {job["delta"] for job in asked if job["call"] == PEER} <= {0.0}
     assert sum(job["call"] == NONPRIVATE for job in asked) == len(FULL.tables)
     assert set(FULL.calls) == set(CALLS)
+
+
+def test_tables_of_few_rows_have_more_seeds() -> None:
+    asked = jobs(FULL, FULL.tables, ())
+    seeds = {name: {job["repeat"] for job in asked if job["table"] == name} for name in FULL.tables}
+    assert {name for name, found in seeds.items() if len(found) == 30} == set(FEW_ROWS)
+    assert all(len(found) == 2 for name, found in seeds.items() if name not in FEW_ROWS)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_few_rows_are_less_than_a_thousand(name: str) -> None:
+    real_tables.require(name)
+    assert (len(real_tables.table(name).frame()) < 1_000) == (name in FEW_ROWS)
 
 
 @pytest.mark.parametrize("name", REAL)

@@ -1,0 +1,42 @@
+"""Periods of discrete-time survival: what a column of times counts, from declared facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dpglm.data.schema.variables import Categorical, Variable
+
+# Each period of a person has one part in so many of a weight of 1, and the noise grows with them.
+MOST_PERIODS: Final = 100
+
+
+@dataclass(frozen=True)
+class Periods:
+    """The public periods of ``Surv(time, event)``: at least two, at most `MOST_PERIODS`.
+
+    Parameters
+    ----------
+    column : str
+        Of the time: the last period of each person, and right of ``~`` the period of a row.
+    values : tuple
+        The periods in order: whole numbers between declared bounds, or declared levels.
+    numeric : bool
+        Whether they are numbers between bounds.
+
+    Examples
+    --------
+    >>> Periods("week", (1, 2, 3), True).values
+    (1, 2, 3)
+    """
+
+    column: str
+    values: tuple[Any, ...]
+    numeric: bool
+
+
+def values_of(variable: Variable) -> tuple[Any, ...]:
+    """The levels of a column, or the whole numbers between its bounds."""
+    if isinstance(variable, Categorical):
+        return variable.levels
+    return tuple(range(int(variable.low), int(variable.high) + 1))
