@@ -129,7 +129,9 @@ class SimplexColumns:
         return np.asarray(self.before * below + self.own * sums[1 : self.levels])
 
     def squares(self, weights: FloatVector) -> FloatVector:
-        """Weighted sum of squares at each level and at none, shape (L + 1,)."""
+        """Weighted sum of squares at each level and at none, shape (L + 1,): the same on every machine."""
+        if self.levels <= _TABLE:  # not a product of matrices, which each processor adds in its own order
+            return np.asarray((weights[:, None] * self._squared._table).sum(axis=0))
         return self._squared.values(weights)
 
     @cached_property
@@ -241,9 +243,7 @@ class FactorRows:
 
     def rows_at(self, places: slice | BoolVector | IntVector) -> FactorRows:
         """Some rows: a view for a slice, else a copy."""
-        return replace(
-            self, numbers=self.numbers[:, places], codes=tuple(each[places] for each in self.codes)
-        )
+        return replace(self, numbers=self.numbers[:, places], codes=tuple(one[places] for one in self.codes))
 
     def copy(self) -> FactorRows:
         """The same rows in memory of their own."""
@@ -270,12 +270,12 @@ def blanked(values: Values, unusable: BoolVector | IntVector) -> Values:
 
 def multiplied(factors: Iterable[SimplexColumns], matrix: FloatMatrix) -> tuple[SimplexColumns, ...] | None:
     """The factors in rows times a matrix, rounded, if it multiplies each by a number and mixes none in."""
-    rest, found = matrix.copy(), []
+    rest, found, square = matrix.copy(), [], matrix.shape[0] == matrix.shape[1]
     for corners in factors:
         own = slice(corners.start, corners.stop)
-        times = float(matrix[corners.start, corners.start]) if matrix.shape[0] == matrix.shape[1] else 0.0
+        times = float(matrix[corners.start, corners.start]) if square else 0.0
         np.fill_diagonal(rest[own, own], rest[own, own].diagonal() - times)
-        if rest[own].any() or rest[:, own].any():
+        if not square or rest[own].any() or rest[:, own].any():
             return None
         found.append(corners.scaled(times, np.dtype(np.float32)))
     return tuple(found)

@@ -14,7 +14,7 @@ from dpglm.data.coding import coding as coding_room
 from dpglm.data.coding.coded_model import CodedModel
 from dpglm.data.coding.coding import Coding
 from dpglm.data.formula.parse import parse
-from dpglm.factor_rows import FactorRows, squares
+from dpglm.factor_rows import FactorRows, SimplexColumns, squares
 from dpglm.glm.families.binomial import Binomial
 from dpglm.glm.penalties.elastic_net import L1
 from dpglm.mechanisms import finishing
@@ -22,7 +22,7 @@ from dpglm.mechanisms.certificate import Certified
 from dpglm.mechanisms.rows import DownWeightedRows, WithinLeverage
 from dpglm.optim.loss import ChunkLoss
 from dpglm.optim.minimise import minimise
-from dpglm.rows import JoinedRows, RowChunk, rows_at
+from dpglm.rows import ArrayChunk, JoinedRows, RowChunk, rows_at
 
 LEVELS = {"c": [f"c{k}" for k in range(180)], "d": [f"d{k}" for k in range(150)]}
 SCHEMA = dpglm.Schema.of({**LEVELS, "e": ["a", "b", "c"], "x": (-4, 4), "w": (-1, 1), "y": [0, 1]})
@@ -99,6 +99,26 @@ def test_mapped_rows_keep_their_codes_unless_levels_are_mixed() -> None:
     for chunk, plain in zip(found, expected, strict=True):
         assert chunk.X.tobytes() == plain.X.tobytes()
     assert 10 < sum((~chunk.X.any(axis=0)).sum() for chunk in found) < 4000
+
+
+def test_a_map_that_leaves_out_a_factor_is_made_of_the_matrix() -> None:
+    corners = SimplexColumns(2, np.float32([-0.1] * 8), np.float32([0.2] * 8))
+    numbers = np.full((2, 9), 0.5, dtype=np.float32)
+    rows = FactorRows(numbers, np.arange(2), (corners,), (np.arange(9, dtype=np.uint8),))
+    chunk = ArrayChunk(rows, np.zeros(9), None)
+    mapped = DownWeightedRows(JoinedRows((Held([chunk], 10),)), np.eye(10)[:2]).view(chunk)
+    assert mapped.X.tobytes() == numbers.tobytes()
+
+
+@pytest.mark.parametrize("levels", [9, 40, 256])
+def test_lengths_of_levels_are_added_in_one_order_on_every_machine(levels: int) -> None:
+    """A product of matrices is added in an order of the processor's, and workers may have different ones."""
+    rng = np.random.default_rng(5)
+    before, own = rng.uniform(0.1, 1.0, (2, levels - 1)).astype(np.float32)
+    weights = rng.uniform(0.5, 2.0, levels - 1)
+    corners = SimplexColumns(0, -before, own)
+    expected = squares(weights, corners.at(np.arange(levels + 1)))
+    assert corners.squares(weights).tobytes() == expected.tobytes()
 
 
 def test_a_row_depends_on_itself_alone() -> None:
