@@ -133,7 +133,7 @@ class CodedModel:
         """Coded rows of a very wide design times coefficients, and offsets: see `coded`; shapes (k,)."""
         etas, offsets = [np.empty(0)], [np.empty(0)]
         for columns in self._columns(frame):
-            rows, offset, _ = self.coding.as_codes(columns, np.dtype(np.float64), np.nan)
+            rows, offset, _ = self.coding.encoded(columns, np.dtype(np.float64), np.nan)
             etas.append(coded @ rows)
             offsets.append(np.zeros(rows.shape[1]) if offset is None else offset)
         return np.concatenate(etas), np.concatenate(offsets)

@@ -21,9 +21,9 @@ from dpglm.data.tables.cluster import ClusterSource
 from dpglm.data.tables.persons import PersonRows
 from dpglm.data.tables.source import Source
 from dpglm.errors import MethodError
-from dpglm.factor_rows import FactorRows
-from dpglm.kept_rows import KeptRows, is_here
-from dpglm.rows import ArrayChunk, FactorChunk, Home, Later, LazyChunk, RowChunk
+from dpglm.factor_rows import FactorRows, blanked, squares
+from dpglm.kept_rows import KeptRows, is_here, lock
+from dpglm.rows import ArrayChunk, Home, Later, LazyChunk, RowChunk
 from dpglm.typing import BoolVector, FloatBlock, FloatVector, IntVector
 
 _CHUNK_ROWS: Final = 2000  # a solver reads a chunk from one stretch of memory, in its cache
@@ -157,21 +157,16 @@ class Design:
                     offset = offset / self._response.unit
                 unusable |= ~np.isfinite(offset)
             if unusable.any():
-                X = X.blanked(unusable) if isinstance(X, FactorRows) else _blanked(X, unusable)
-                y = _blanked(y, unusable)
-                offset = None if offset is None else _blanked(offset, unusable)
+                X, y = blanked(X, unusable), blanked(y, unusable)
+                offset = None if offset is None else blanked(offset, unusable)
             for first in range(0, len(y), _CHUNK_ROWS):
                 rows_of = slice(first, first + _CHUNK_ROWS)
                 # Copies: a view would keep the larger array alive, and rows of a chunk lie side by side.
                 shares = None if share is None else share[start:][rows_of].copy()
                 offsets = None if offset is None else offset[rows_of].copy()
-                if isinstance(X, FactorRows):
-                    yield FactorChunk(X.rows_at(rows_of).copy(), y[rows_of].copy(), offsets, shares, shares)
-                    continue
-                chunk = ArrayChunk(X[:, rows_of].copy(), y[rows_of].copy(), offsets, shares, shares)
-                for array in (chunk.X, chunk.y, offsets, shares):
-                    if array is not None:
-                        array.flags.writeable = False
+                some = (X.rows_at(rows_of) if isinstance(X, FactorRows) else X[:, rows_of]).copy()
+                chunk = ArrayChunk(some, y[rows_of].copy(), offsets, shares, shares)
+                lock(chunk)
                 yield chunk
 
 
@@ -185,17 +180,11 @@ def _bounded(X: FloatBlock | FactorRows) -> BoolVector:
     The coding keeps every row inside. This is what the privacy of a release leans on, so it is looked at too.
     """
     if isinstance(X, FactorRows):
-        return X.bounded()
+        # A sum of p squares is off by less than (p + 2) 2^-52 of itself.
+        return np.asarray(squares(np.ones(X.shape[0]), X) <= 1.0 - (X.shape[0] + 4) * 2.0**-52)
     # A float32 sum of p squares is off by less than p 2^-23 of itself; closer to 1 it is summed in float64.
     bounded: BoolVector = np.einsum("ij,ij->j", X, X) <= 1.0 - (len(X) + 4) * 2.0**-23
     doubtful = np.flatnonzero(~bounded)
     if doubtful.size:
         bounded[doubtful] = np.square(X[:, doubtful], dtype=np.float64).sum(axis=0) <= 1.0
     return bounded
-
-
-def _blanked(values: NDArray[Any], unusable: BoolVector) -> NDArray[Any]:
-    """A copy, with zeros in rows that cannot be used."""
-    values = values.copy()
-    values[..., np.flatnonzero(unusable)] = 0.0
-    return values
